@@ -1,8 +1,10 @@
 """SysTradeBench from end to end: scripted builders, the real sandbox, one strategy; and sums without a sandbox."""
 
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +25,7 @@ from tradeassay.runs import run as run_spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.runs.systrade_scores import paper_tier
 from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
+from tradeassay.sandbox.supervise import Supervisor
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
 LEAK = LeakConfig(warm_up_cuts=1, change_cuts=2, random_cuts=0, perturbations=1, splice_runs=0)
@@ -53,24 +56,41 @@ def run(tmp_path_factory: pytest.TempPathFactory, executor: JobExecutor) -> Code
 
 
 def record(run: CodeRun, name: str) -> Any:
-    return next(found for key, found in run.records().items() if name in key)
+    """The record of an item; without one the outcome says why."""
+    found = next((one for key, one in run.records().items() if name in key), None)
+    (outcome,) = run.folder.glob(f"episodes/*{name}*/outcome.json")
+    assert found is not None, outcome.read_text()[:3000]
+    return found
+
+
+def story(record: Any) -> str:
+    """How an item went: each hand-in, the gates that did not hold on either year, and why."""
+    lines = [f"stopped: {record.stopped}"]
+    for one in record.iterations:
+        lines.append(f"{one.number}: {one.reason or 'handed in'}; set aside: {one.set_aside}")
+        for year in ("scorecard", "develop") if one.scored else ():
+            gates = getattr(one.scored, year).gates.gates
+            lines += [f"  {year} {gate.name} {gate.status}: {gate.reason}" for gate in gates if not gate.passed]
+        if one.scored and one.scored.drift:
+            lines.append(f"  {one.scored.drift.kind} {one.scored.drift.reasons}")
+    return "\n".join(lines)
 
 
 @needs_walls
 def test_each_builder_ends_where_it_must(run: CodeRun) -> None:
     gold, mends, peeps = (record(run, name) for name in ("gold", "mends", "peeps"))
-    assert gold.stopped == "target" and len(gold.iterations) == 1
+    assert gold.stopped == "target" and len(gold.iterations) == 1, story(gold)
     assert gold.last.scorecard.gates.passed and gold.last.scorecard.sound["D1"].value == 10.0
     trail = gold.last.trail
     assert set(trail.counts) == {"both"} and trail.trades == trail.counts["both"]
     assert all(step.id for trade in trail.audit for step in trade.steps)
-    assert [one.scored is None for one in mends.iterations] == [True, False, False]
+    assert [one.scored is None for one in mends.iterations] == [True, False, False], story(mends)
     crash, right = mends.iterations[1].scored, mends.iterations[2].scored
     assert crash.scorecard.gates.first_failure.name == "exec" and crash.trail is None
-    assert right.drift.kind == "repair" and right.drift.changed_lines == 1 and mends.stopped == "target"
+    assert (right.drift.kind, right.drift.changed_lines, mends.stopped) == ("repair", 1, "target"), story(mends)
     assert peeps.stopped == "iterations" and len(peeps.iterations) == 3
     leaky = peeps.last.scorecard
-    assert leaky.gates.first_failure.name == "leak" and leaky.year is None
+    assert leaky.gates.first_failure.name == "leak" and leaky.year is None, story(peeps)
     assert leaky.sound["D4"].reason == "a result that may know the future says nothing about robustness"
     assert peeps.last.trail.counts.get("only submission", 0) > 0
     assert peeps.iterations[1].scored.drift.kind == "unchanged"
@@ -97,20 +117,36 @@ def test_the_sums(run: CodeRun) -> None:
     assert strategy.items == 3 and strategy.complexity == pytest.approx(0.79, abs=0.01)
     assert run.scores.complexity.value is None, "one strategy has no correlation"
     assert [row.items for row in run.scores.iterations] == [3, 2, 2]
-    assert run.scores.iterations[2].repaired == 1 and run.scores.iterations[0].gain.value is None
+    assert run.scores.iterations[2].repaired == 1, story(record(run, "mends"))
+    assert run.scores.iterations[0].gain.value is None
     assert verify(run.folder).ok
 
 
 @needs_walls
-def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: JobExecutor) -> None:
-    """The mended item is played again: its first hand-in has to be run on the scenarios once more."""
+def test_a_resume_makes_the_same_bytes(
+    run: CodeRun, tmp_path: Path, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mended item is played again: its first hand-in has to be run on the scenarios once more.
+
+    Meanwhile something kills every fifth child, as a machine does that lacks memory.
+    """
+    children, take = count(), Supervisor._take_message
+
+    def killed(self: Supervisor) -> None:
+        known = self._process
+        take(self)
+        if known < 0 <= self._process and next(children) % 5 == 0:
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+    monkeypatch.setattr(Supervisor, "_take_message", killed)
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)
     (again / "scores.json").unlink()
     (outcome,) = again.glob("episodes/*mends*/outcome.json")
     outcome.unlink()
     resume(again, workers=1)
-    assert same(run.folder) == same(again)
+    assert next(children) > 10
+    assert same(run.folder) == same(again), story(record(run, "mends"))
 
 
 @pytest.mark.parametrize(

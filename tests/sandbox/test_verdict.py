@@ -149,3 +149,29 @@ def test_a_message_does_not_tell_where_the_host_keeps_its_packages() -> None:
     told = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
     said = failures.claim(ClaimHead("exception", "ImportError", told)).message
     assert said == "cannot import name 'ta' from 'talib' (site-packages/talib/__init__.py)"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (facts(), ""),
+        (facts(status=9), "machine"),
+        (facts(status=9, stopped=WallTimeout(limit_s=2.0)), ""),
+        (facts(status=9, cpu_s=6.0), ""),
+        (facts(status=9, out_of_memory=True, base_mb=60.0, memory_mb=1024), "machine"),
+        (facts(status=9, out_of_memory=True, peak_mb=600.0, base_mb=60.0, memory_mb=1024), "once"),
+        (facts(status=7), "once"),
+        (facts(status=11, parsed=None), "once"),
+        (facts(status=70 << 8, parsed=None), "machine"),
+        (facts(status=3 << 8), ""),
+        (facts(result=b""), ""),
+        (facts(parsed=Parsed(syntax="MemoryError: "), result=b""), "once"),
+        (facts(parsed=Parsed(syntax="bad"), result=b""), ""),
+        (facts(result=claim("memory", "MemoryError")), "once"),
+        (facts(result=claim("exception", "OSError", "[Errno 5] Input/output error")), "once"),
+        (facts(result=claim("exception", "ValueError", "5")), ""),
+        (facts(status=signal.SIGXCPU, cpu_s=5.0), ""),
+    ],
+)
+def test_whether_an_end_shows_a_fault_of_the_code(found: ChildFacts, expected: str) -> None:
+    assert failures.doubt(found, judge(found)) == expected

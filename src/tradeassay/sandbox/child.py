@@ -50,6 +50,7 @@ class Stage:
     allowed: frozenset[str]
     proc: int
     base_bytes: int
+    base_mb: float
     private_root: bool
     nobody: bool
     notify: bool

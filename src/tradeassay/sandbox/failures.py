@@ -13,6 +13,7 @@ all; its own words come last.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -254,7 +255,10 @@ _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildFacts:
-    """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did."""
+    """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did.
+
+    ``base_mb`` is what it had when it was forked, ``memory_mb`` what it may take on top of that.
+    """
 
     status: int
     cpu_s: float
@@ -264,6 +268,8 @@ class ChildFacts:
     parsed: Parsed | None = None
     stopped: WallTimeout | OutputLimit | None = None
     out_of_memory: bool = False
+    base_mb: float = 0.0
+    memory_mb: int = 0
     attempts: Sequence[RefusedCall] = ()
     fail_on: frozenset[Family] = frozenset()
     result: bytes | bytearray = field(default=b"", repr=False)
@@ -287,6 +293,36 @@ def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
     if facts.attempts and message.error in _REFUSAL_ERRORS:
         return attempt_verdict(facts.attempts[-1])
     return claim(message)
+
+
+Doubt = Literal["", "machine", "once"]
+"""Whether an end shows a fault of the code: yes, never, or only if it ends like that again."""
+
+_FOR_WANT_OF_ROOM: Final = tuple(
+    f"[Errno {code}]" for code in (errno.ENOMEM, errno.EAGAIN, errno.EIO, errno.ENFILE, errno.EMFILE)
+)
+
+
+def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
+    """Return how far an outcome can be put down to the code rather than to the machine.
+
+    A child cannot kill itself, nor end before its source was read: that is the machine's doing, as is a lack of
+    memory when the child had not taken half of what it may. A crash, an error of the parser, or a claim that
+    memory or files ran out may be either's.
+    """
+    if isinstance(outcome, dict) or facts.stopped is not None:
+        return ""
+    if isinstance(outcome, OomKilled):
+        return "once" if 2 * (facts.peak_mb - facts.base_mb) >= facts.memory_mb else "machine"
+    if isinstance(outcome, Crashed):
+        unread = outcome.stage == "parse" and outcome.exit_code is not None
+        return "machine" if outcome.signal == "SIGKILL" or unread else "once" if outcome.signal else ""
+    if isinstance(outcome, SyntaxFault):
+        return "once" if outcome.message.startswith("MemoryError") else ""
+    if isinstance(outcome, ChildClaim):
+        room = outcome.kind == "memory" or outcome.message.startswith(_FOR_WANT_OF_ROOM)
+        return "once" if room else ""
+    return ""
 
 
 def claim(head: ClaimHead) -> ChildClaim:

@@ -29,7 +29,8 @@ class JobResult:
     ``attempts`` are the refused calls the kernel reported, even if the job went on and returned something.
     ``answers`` are what a fed job said to each frame it got, even if it failed later.
     ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept for a reader and
-    never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code.
+    never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code. ``retried`` is
+    how an earlier try ended that says nothing about the code; empty when the first counted.
     """
 
     source: str
@@ -41,6 +42,7 @@ class JobResult:
     answers: tuple[bytes, ...] = ()
     log: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    retried: str = ""
 
     def __post_init__(self) -> None:
         if (self.columns is None) == (self.failure is None):

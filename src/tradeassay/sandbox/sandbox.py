@@ -8,12 +8,14 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.config import SandboxConfig
+from tradeassay.sandbox.failures import Doubt
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
-from tradeassay.sandbox.supervise import Supervisor, ZygoteLost
+from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
 from tradeassay.sandbox.zygote_process import ZygoteProcess
 
@@ -55,15 +57,28 @@ class Sandbox:
     def run(self, job: Job) -> JobResult:
         """Run one job in its own child and return the result.
 
-        A bad job is a result, not an error. Raises UserError for columns that cannot be sent or shaped, and
-        SandboxError when the sandbox itself fails: a lost zygote is started again and the job tried once more
-        before that.
+        A bad job is a result, not an error. An end that may be the machine's doing (see
+        :func:`~tradeassay.sandbox.failures.doubt`) is tried once more in a fresh child. Raises UserError for
+        columns that cannot be sent or shaped, and SandboxError when the sandbox or the machine fails twice.
         """
         zygote = self._line.current()
         try:
-            return _run_on(zygote, job)
-        except ZygoteLost:
-            return _run_on(self._line.replace(zygote), job)
+            first, doubted = _run_on(zygote, job)
+        except ZygoteLost as error:
+            zygote, said = self._line.replace(zygote), error.message
+        except WallsDown as error:
+            said = error.message
+        else:
+            if first.failure is None or not doubted:
+                return first
+            said = first.failure.text
+        second, doubted = _run_on(zygote, job)
+        if second.failure is not None and doubted == "machine":
+            raise SandboxError(
+                f"a program could not be judged: {second.failure.text}, and before that: {said}",
+                mend="the machine lacks memory, or something kills processes: use fewer workers, then resume",
+            )
+        return replace(second, retried=said)
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         """Run jobs one after the other, in order."""
@@ -81,7 +96,7 @@ class Sandbox:
         self.close()
 
 
-def _run_on(zygote: ZygoteProcess, job: Job) -> JobResult:
+def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
         raise UserError(
             "this sandbox has no pandas, so rows cannot be passed as a frame",
@@ -157,7 +172,11 @@ class SandboxPool:
         try:
             return self._threads.submit(self._sandbox.run, job)
         except RuntimeError as error:
-            raise SandboxError("the sandbox is closed", mend="open a new one") from error
+            closed = "shutdown" in str(error)
+            what, mend = (
+                ("the sandbox is closed", "open a new one") if closed else (str(error), "use fewer workers")
+            )
+            raise SandboxError(what, mend=mend) from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""

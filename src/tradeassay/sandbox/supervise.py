@@ -15,7 +15,7 @@ import msgspec
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
-from tradeassay.sandbox.failures import ChildFacts, OutputLimit, WallTimeout, judge
+from tradeassay.sandbox.failures import ChildFacts, Doubt, OutputLimit, WallTimeout, doubt, judge
 from tradeassay.sandbox.feed import FeedLine
 from tradeassay.sandbox.job import ChildOrder, Job
 from tradeassay.sandbox.result import JobResult, JobUsage
@@ -27,12 +27,20 @@ from tradeassay.sandbox.zygote import Exit
 
 _START_S: Final = 60.0
 _DEATH_S: Final = 30.0
+_BEAT_S: Final = 1.0
+"""The host wakes this often while it waits; waking late by as much again, it was the machine that stood still."""
+_MOST_WAITING: Final = 9.0
+"""Times the limit by the clock that a child may wait for a processor, without that being put down to the code."""
 _CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 20
 
 
 class ZygoteLost(SandboxError):
     """The zygote ended or stopped answering while a job was running. Says nothing about the job."""
+
+
+class WallsDown(SandboxError):
+    """The walls around a child could not be raised, so nothing was run. Says nothing about the job."""
 
 
 class Supervisor:
@@ -52,7 +60,7 @@ class Supervisor:
         self._parsed: Parsed | None = None
         self._exit: Exit | None = None
         self._stopped: WallTimeout | OutputLimit | None = None
-        self._running_since = self._stopped_at = 0.0
+        self._waited = self._no_processor = self._stopped_at = 0.0
 
     def __enter__(self) -> Supervisor:
         return self
@@ -67,8 +75,11 @@ class Supervisor:
         if self._control is not None:
             self._control.close()
 
-    def run(self, zygote: socket.socket) -> JobResult:
-        """Run the job to its end; raises :class:`ZygoteLost`, or SandboxError when the walls did not go up."""
+    def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
+        """Run the job to its end; returns the result and whether it may be the machine's rather than the code's.
+
+        Raises :class:`ZygoteLost` or :class:`WallsDown`.
+        """
         killed_before = _oom_kills()
         started = time.monotonic()
         self._send_to(zygote)
@@ -84,13 +95,15 @@ class Supervisor:
             parsed=self._parsed,
             stopped=self._stopped,
             out_of_memory=_oom_kills() > killed_before,
+            base_mb=self._exit.base_mb,
+            memory_mb=limits.memory_mb,
             attempts=self._watch.attempts,
             fail_on=self._job.fail_on,
             result=self._buffers[self._result],
         )
         outcome = judge(facts)
         columns = outcome if isinstance(outcome, dict) else None
-        return JobResult(
+        result = JobResult(
             source=self._job.sha256,
             tier=self._tier,
             usage=JobUsage(cpu_s=facts.cpu_s, wall_s=time.monotonic() - started, peak_mb=facts.peak_mb),
@@ -101,6 +114,7 @@ class Supervisor:
             log=bytes(self._buffers[self._log]),
             files=collect(self._folder, limits.scratch_mb << 20) if self._folder >= 0 else {},
         )
+        return result, doubt(facts, outcome)
 
     def _send_to(self, zygote: socket.socket) -> None:
         """Seal the job, make its pipes, and hand the child's ends to the zygote."""
@@ -152,7 +166,7 @@ class Supervisor:
         assert self._control is not None
         control = self._control.fileno()
         while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
-            for descriptor, event in self._poll.poll(self._seconds_left(started) * 1000 + 1):
+            for descriptor, event in self._next_events(self._seconds_left(started)):
                 if descriptor == control:
                     self._take_message()
                 elif descriptor == self._listener:
@@ -162,17 +176,34 @@ class Supervisor:
                 else:
                     self._take_output(descriptor)
 
+    def _next_events(self, seconds: float) -> list[tuple[int, int]]:
+        """Wait for something to happen, and count the time. It runs while the host waits and is awake for it: what
+        the host takes itself, or the whole machine stood still for, is not the child's.
+        """
+        before = time.monotonic()
+        events = self._poll.poll(min(seconds, _BEAT_S) * 1000 + 1)
+        if self._process >= 0:
+            self._waited += min(time.monotonic() - before, 2 * _BEAT_S)
+        return events
+
     def _seconds_left(self, started: float) -> float:
-        """Return how long to wait for the next thing to happen; stops the child when its time is up."""
+        """Return how long to wait for the next thing to happen; stops the child when its time is up.
+
+        Time in which it could have run and got no processor does not count.
+        """
         now = time.monotonic()
         if self._stopped is not None:
             left = self._stopped_at + _DEATH_S - now
         elif self._process < 0:
             left = started + _START_S - now
         else:
-            left = self._running_since + self._job.limits.wall_s - now
+            limit = self._job.limits.wall_s
+            left = limit + self._no_processor - self._waited
             if left <= 0:
-                self._stop(WallTimeout(limit_s=self._job.limits.wall_s))
+                self._no_processor = min(_waited_for_processor(self._process), _MOST_WAITING * limit)
+                left = limit + self._no_processor - self._waited
+            if left <= 0:
+                self._stop(WallTimeout(limit_s=limit))
                 left = _DEATH_S
         if left <= 0:
             raise ZygoteLost("the sandbox's zygote does not answer")
@@ -184,9 +215,10 @@ class Supervisor:
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
         self._owned += fds
         kind, body = message[:1], message[1:]
+        if kind in (b"P", b"M", b"D", b"N") and not fds:
+            raise SandboxError("this process has no free file descriptor", mend="raise it with `ulimit -n`")
         if kind == b"P":
             self._process = fds[0]
-            self._running_since = time.monotonic()
         elif kind == b"M":
             self._watch.memory = fds[0]
         elif kind == b"D":
@@ -200,7 +232,7 @@ class Supervisor:
             self._exit = msgspec.json.decode(body, type=Exit)
             self._poll.unregister(self._control)
         elif kind == b"E":
-            raise SandboxError(
+            raise WallsDown(
                 f"the walls around a job could not be raised: {body.decode('utf-8', 'replace')}",
                 mend="run `tradeassay doctor`, or set namespaces=False in SandboxConfig",
             )
@@ -251,6 +283,17 @@ class Supervisor:
                 signal.pidfd_send_signal(self._process, signal.SIGKILL)
             except ProcessLookupError:
                 return  # it ended by itself meanwhile
+
+
+def _waited_for_processor(process: int) -> float:
+    """Return the seconds for which a child (a pidfd) was ready to run and had to wait; 0 where nobody counts."""
+    try:
+        with open(f"/proc/self/fdinfo/{process}", encoding="ascii") as file:
+            pid = next(line.split()[1] for line in file if line.startswith("Pid:"))
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, StopIteration, IndexError, ValueError):
+        return 0.0
 
 
 def _oom_kills() -> int:

@@ -61,11 +61,12 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
-    """How a child ended, as the kernel tells it."""
+    """How a child ended, as the kernel tells it; ``base_mb`` is the zygote's own memory, which it began with."""
 
     status: int
     cpu_s: float
     peak_mb: float
+    base_mb: float
 
 
 def main(descriptor: int) -> None:
@@ -99,7 +100,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     private = refused is None and _try_private_root(roots, missing)
     readable = (*(roots.readable() if private else roots.readable_one_by_one()), *DEVICES)
     listable = () if private else roots.stdlib
-    size = _virtual_bytes(proc)
+    size, resident = _memory(proc)
     nobody = can_become_nobody()
     if nobody and not private and not all(_open_to_all(folder) for folder in roots.stdlib):
         missing.append("libraries that user nobody can read: only modules loaded at the start can be imported")
@@ -121,6 +122,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
         allowed=allowed_modules(module_names(roots.packages)),
         proc=proc,
         base_bytes=size,
+        base_mb=resident / 2**20,
         private_root=private,
         nobody=nobody,
         notify=notify,
@@ -215,11 +217,13 @@ def _open_to_all(folder: str) -> bool:
     return True
 
 
-def _virtual_bytes(proc: int) -> int:
+def _memory(proc: int) -> tuple[int, int]:
+    """Return the bytes of this process's address space, and of the memory that a fork of it begins with."""
     descriptor = os.open("self/statm", os.O_RDONLY, dir_fd=proc)
-    pages = int(os.read(descriptor, 256).split()[0])
+    reserved, resident, of_files = (int(pages) for pages in os.read(descriptor, 256).split()[:3])
     os.close(descriptor)
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    page = os.sysconf("SC_PAGE_SIZE")
+    return reserved * page, (resident - of_files) * page
 
 
 def _listener_possible() -> bool:
@@ -279,7 +283,7 @@ def _serve(host: socket.socket, stage: child.Stage) -> None:
                 poll.register(started[0], select.POLLIN)
             else:
                 poll.unregister(descriptor)
-                _report_exit(descriptor, *living.pop(descriptor))
+                _report_exit(descriptor, *living.pop(descriptor), stage.base_mb)
 
 
 def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
@@ -298,10 +302,15 @@ def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
     return handle, pid, control
 
 
-def _report_exit(handle: int, pid: int, control: socket.socket) -> None:
+def _report_exit(handle: int, pid: int, control: socket.socket, base_mb: float) -> None:
     os.close(handle)
     _, status, used = os.wait4(pid, 0)
-    report = Exit(status=status, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024)
+    report = Exit(
+        status=status,
+        cpu_s=used.ru_utime + used.ru_stime,
+        peak_mb=used.ru_maxrss / 1024,
+        base_mb=base_mb,
+    )
     try:
         control.send(b"X" + msgspec.json.encode(report))
     except OSError:

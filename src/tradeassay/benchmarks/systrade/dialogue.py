@@ -15,7 +15,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves, read_hand_in
 from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
-from tradeassay.benchmarks.systrade.wording import WORDINGS, Kept, WriterTold
+from tradeassay.benchmarks.systrade.wording import WORDINGS, Kept, Unread, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.review import Review, peer_mark
@@ -233,7 +233,8 @@ class _Talk:
     def refuse(self, number: int, reply: ModelReply, why: str) -> None:
         """Say why an answer could not be read."""
         kept: Kept = "card" if self._kept.card else "program" if self._kept.program else ""
-        self.messages = self.words.refusal(self.spec, self.messages, reply.text, number, why, kept)
+        unread = Unread(messages=self.messages, answer=reply.text, number=number, why=why, kept=kept)
+        self.messages = self.words.refusal(self.spec, unread)
 
     def take(
         self,

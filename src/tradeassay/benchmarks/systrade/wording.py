@@ -7,7 +7,7 @@ question beside the text (:class:`~tradeassay.core.dialogue.Given`); what is ask
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import msgspec
 
@@ -57,44 +57,15 @@ class WriterTold:
     set_aside: bool = False
 
 
-class Wording(Protocol):
-    """The texts of one version."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """An answer in iteration ``number`` that could not be read, and ``why``; ``kept`` is the half that could."""
 
-    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
-        """Return the messages that ask for a first hand-in."""
-        ...
-
-    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
-        """Return the same question as data."""
-        ...
-
-    def refusal(
-        self,
-        spec: StrategySpec,
-        messages: tuple[Message, ...],
-        answer: str,
-        number: int,
-        why: str,
-        kept: Kept = "",
-    ) -> tuple[Message, ...]:
-        """Return the messages after an answer that could not be read; ``kept`` is the half that could."""
-        ...
-
-    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
-        """Return the messages that ask for a patch."""
-        ...
-
-    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-        """Return the messages that ask a reviewer for marks."""
-        ...
-
-    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
-        """Return the reviewer's question as data."""
-        ...
-
-    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
-        """Return the messages after marks that could not be read."""
-        ...
+    messages: tuple[Message, ...]
+    answer: str
+    number: int
+    why: str
+    kept: Kept = ""
 
 
 class WordingV1:
@@ -116,18 +87,10 @@ class WordingV1:
         """Return nothing: the question stands in the text."""
         return msgspec.UNSET
 
-    def refusal(
-        self,
-        spec: StrategySpec,
-        messages: tuple[Message, ...],
-        answer: str,
-        number: int,
-        why: str,
-        kept: Kept = "",
-    ) -> tuple[Message, ...]:
+    def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
         """Return the whole conversation and the reason."""
-        again = PROMPTS.fill("again", reason=why, payload=_payload(spec, number))
-        return (*messages, Message(role="assistant", text=answer), Message(role="user", text=again))
+        again = PROMPTS.fill("again", reason=unread.why, payload=_payload(spec, unread.number))
+        return (*unread.messages, Message(role="assistant", text=unread.answer), Message(role="user", text=again))
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the hand-in to go on from, and what was found."""
@@ -213,20 +176,14 @@ class WordingV2:
         """Return the question as data."""
         return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
 
-    def refusal(
-        self,
-        spec: StrategySpec,
-        messages: tuple[Message, ...],
-        answer: str,
-        number: int,
-        why: str,
-        kept: Kept = "",
-    ) -> tuple[Message, ...]:
+    def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
         """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
-        asked = messages[:-2] if messages[-1].text.startswith((_REFUSED, *_KEPT)) else messages
-        text = {"card": "want_program", "program": "want_card"}.get(kept, "again")
-        again = PROMPTS_V2.fill(text, reason=why, strategy=spec.id, **_form(spec))
-        return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
+        asked = unread.messages
+        if asked[-1].text.startswith((_REFUSED, *_KEPT)):
+            asked = asked[:-2]
+        text = {"card": "want_program", "program": "want_card"}.get(unread.kept, "again")
+        again = PROMPTS_V2.fill(text, reason=unread.why, strategy=spec.id, **_form(spec))
+        return (*asked, Message(role="assistant", text=_shortened(unread.answer)), _user(again))
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the hand-in to go on from, and what was found."""
@@ -293,7 +250,7 @@ class WordingV2:
         )
 
 
-WORDINGS: Final[dict[str, Wording]] = {"v1": WordingV1(), "v2": WordingV2()}
+WORDINGS: Final[dict[str, WordingV1 | WordingV2]] = {"v1": WordingV1(), "v2": WordingV2()}
 
 
 def hand_in_text(submission: Submission) -> str:

@@ -1,0 +1,178 @@
+"""What the machine does to a child is not put down to the code: it is tried again, and after that not judged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tradeassay.core.errors import SandboxError
+from tradeassay.sandbox import (
+    ChildClaim,
+    Crashed,
+    Job,
+    JobLimits,
+    OomKilled,
+    Sandbox,
+    SandboxConfig,
+    WallTimeout,
+    supervise,
+)
+from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
+
+HONEST = Job(
+    source="def run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        pass\n"
+    "    return {'a': columns['x'] * 2}",
+    columns={"x": [1.0, 2.0]},
+    pass_as="columns",
+)
+"""Its ``open`` makes the child wait for the host's answer: whatever is done to it then comes in the middle."""
+
+
+@pytest.fixture(scope="module")
+def sandbox(machine: None) -> Iterator[Sandbox]:
+    """One with nothing loaded, since a zygote is lost here."""
+    with Sandbox(SandboxConfig(preload=())) as opened:
+        yield opened
+
+
+Harm = Callable[[Supervisor], None]
+
+
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, harm: Harm, times: int) -> list[int]:
+    """Do something to each of the next ``times`` children while it waits for the host; returns which ones."""
+    answer, done = Supervisor._take_report, list[int]()
+
+    def disturbed(self: Supervisor, event: int) -> None:
+        if self._process < 0:
+            return  # the zygote has not told the host which process it is; the child waits
+        if len(done) < times and id(self) not in done:
+            done.append(id(self))
+            kept.append(self)
+            harm(self)
+        answer(self, event)
+
+    kept: list[Supervisor] = []  # so that no two have the same id
+    monkeypatch.setattr(Supervisor, "_take_report", disturbed)
+    return done
+
+
+def sent(number: int) -> Harm:
+    return lambda job: signal.pidfd_send_signal(job._process, number)
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGBUS", "SIGSEGV", "SIGHUP"])
+def test_a_child_killed_from_outside_is_run_again(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    done = in_the_middle(monkeypatch, sent(signal.Signals[name]), times=1)
+    result = sandbox.run(HONEST)
+    assert len(done) == 1 and result.ok and result.need()["a"].tolist() == [2.0, 4.0]
+    assert result.retried == f"crashed while it was to run: {name}"
+
+
+def test_a_machine_that_goes_on_killing_is_an_error_and_no_finding(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=2)
+    with pytest.raises(SandboxError, match="could not be judged"):
+        sandbox.run(HONEST)
+    assert sandbox.run(HONEST).ok
+
+
+def test_a_crash_that_comes_again_is_the_codes(sandbox: Sandbox) -> None:
+    result = sandbox.run(Job(source="import os\ndef run(columns):\n    os.abort()", pass_as="columns"))
+    assert result.failure == Crashed(stage="run", signal="SIGABRT") and result.retried == result.failure.text
+
+
+def test_memory_that_the_machine_lacks(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel kills the sandbox's children first, however little they have taken."""
+    counted = iter(range(100))
+    monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
+    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
+    result = sandbox.run(HONEST)
+    assert result.ok and result.retried.startswith("killed for want of memory")
+    monkeypatch.undo()
+    monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
+    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=2)
+    with pytest.raises(SandboxError, match="could not be judged: killed for want of memory"):
+        sandbox.run(HONEST)
+
+
+def test_whoever_takes_half_of_its_memory_twice_has_used_it_up(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = iter(range(100))
+    monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
+    in_the_middle(monkeypatch, sent(signal.SIGKILL), times=2)
+    greedy = "def run(columns):\n    kept = b'x' * (24 << 20)\n    open('/nowhere')"
+    limits = JobLimits(memory_mb=40)
+    assert isinstance(sandbox.run(Job(source=greedy, pass_as="columns", limits=limits)).failure, OomKilled)
+
+
+def test_a_zygote_lost_in_the_middle(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    zygote = sandbox._line.current().pid
+    in_the_middle(monkeypatch, lambda job: os.kill(zygote, signal.SIGKILL), times=1)
+    assert sandbox.run(HONEST).need()["a"].tolist() == [2.0, 4.0]
+    assert sandbox._line.current().pid != zygote
+
+
+@pytest.mark.parametrize("error", [WallsDown("no room for a mount"), ZygoteLost("gone")])
+def test_walls_that_do_not_stand_at_first(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, error: SandboxError
+) -> None:
+    left, take = [error], Supervisor._take_message
+
+    def broken(self: Supervisor) -> None:
+        if left:
+            raise left.pop()
+        take(self)
+
+    monkeypatch.setattr(Supervisor, "_take_message", broken)
+    result = sandbox.run(HONEST)
+    assert result.ok and result.retried == error.message
+
+
+def test_a_machine_that_stood_still(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suspended for an hour, with the host: the code is not out of time."""
+    asleep = [0.0]
+    clock: Any = SimpleNamespace(monotonic=lambda: time.monotonic() + asleep[0])
+    monkeypatch.setattr(supervise, "time", clock)
+
+    def hour(job: Supervisor) -> None:
+        asleep[0] += 3600.0
+
+    in_the_middle(monkeypatch, hour, times=1)
+    result = sandbox.run(HONEST)
+    assert result.ok and not result.retried
+
+
+def test_waiting_for_a_processor_is_not_the_codes_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    zygote, killed = sandbox._line.current(), list[Supervisor]()
+    monkeypatch.setattr(supervise, "_waited_for_processor", lambda process: 3.0)
+    monkeypatch.setattr(Supervisor, "_kill", killed.append)
+    job = Job(source="", limits=JobLimits(wall_s=4.0))
+    with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
+        supervisor._process, supervisor._waited = 0, 5.0
+        assert supervisor._seconds_left(0.0) == 2.0 and not killed
+        supervisor._waited = 7.5
+        supervisor._seconds_left(0.0)
+        assert killed and supervisor._stopped == WallTimeout(limit_s=4.0)
+
+
+def test_the_processor_time_of_a_child_is_found(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    in_the_middle(monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process)), times=1)
+    assert sandbox.run(HONEST).ok and seen[0] >= 0.0
+    assert supervise._waited_for_processor(0) == 0.0, "no process"
+
+
+def test_memory_that_runs_out_twice_is_the_codes_own_word(sandbox: Sandbox) -> None:
+    job = Job(source="def run(columns):\n    return b'x' * (1 << 40)", pass_as="columns")
+    result = sandbox.run(job)
+    assert isinstance(result.failure, ChildClaim) and result.failure.kind == "memory" and result.retried
