@@ -10,6 +10,7 @@ import msgspec
 
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.task import Framework
+from tradeassay.core.syntax import PARSING, syntax_tree
 from tradeassay.sandbox.strategy import BOM
 
 LONGEST_SOURCE: Final = 200_000
@@ -32,9 +33,9 @@ class NotPython(msgspec.Struct, frozen=True):
 def read_source(source: str, *, compiles: bool = False) -> ast.Module | NotPython:
     """Return the syntax tree of a source, or why it has none; with ``compiles`` it must compile as well."""
     try:
-        with warnings.catch_warnings():
+        with PARSING, warnings.catch_warnings():  # the filters of warnings belong to all threads
             warnings.simplefilter("ignore")
-            tree = ast.parse(source.removeprefix(BOM))
+            tree = syntax_tree(source.removeprefix(BOM))
             if compiles:
                 compile(tree, "strategy.py", "exec", dont_inherit=True)
             return tree

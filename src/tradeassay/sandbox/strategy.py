@@ -22,6 +22,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.sandbox.codec import ClaimHead, ClaimKind
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
@@ -116,7 +117,7 @@ def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None,
     """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)  # for readable tracebacks
     try:
-        tree = ast.parse(source.removeprefix(BOM), FILE)
+        tree = syntax_tree(source.removeprefix(BOM), FILE)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
             return None, Parsed(forbidden=found, line=found.line)

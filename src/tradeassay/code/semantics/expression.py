@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.syntax import expression_tree
 from tradeassay.core.view import Floats, Ints
 
 _TIE: Final = 1e-12
@@ -236,7 +237,7 @@ Values = Mapping[str, Floats | float]
 def parse(text: str) -> ast.expr:
     """Return an expression's tree; raises :class:`UserError` for anything but the rule language."""
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = expression_tree(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise UserError(f"'{text}' is not an expression: {error}") from None
     _check(tree, text)

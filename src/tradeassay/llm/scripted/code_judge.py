@@ -14,6 +14,7 @@ import re
 from typing import ClassVar, Final
 
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.llm.scripted.provider import scripted_models
 from tradeassay.llm.scripted.reading import read_request, say_json, texts
 from tradeassay.llm.scripted.traders import Sensible
@@ -61,7 +62,7 @@ class CodeJudge(Sensible):
         task = quoted(text, str(reading.payload.get("task_mark", "")))
         program = quoted(text, str(reading.payload.get("program_mark", "")))
         try:
-            tree = ast.parse(program)
+            tree = syntax_tree(program)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             failed = {"verdict": "fail", "reason": "the program is no Python"}
             return say_json(dict.fromkeys(("indicators", "logic", "relevance"), failed))
