@@ -3,7 +3,7 @@
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -123,27 +123,37 @@ def test_the_sums(run: CodeRun) -> None:
 
 
 @needs_walls
-def test_a_resume_makes_the_same_bytes(
+def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: JobExecutor) -> None:
+    again = tmp_path / "r"
+    shutil.copytree(run.folder, again)
+    (again / "scores.json").unlink()
+    (outcome,) = again.glob("episodes/*mends*/outcome.json")
+    outcome.unlink()
+    resume(again, workers=1)
+    assert same(run.folder) == same(again), story(record(run, "mends"))
+
+
+@needs_walls
+@pytest.mark.slow
+def test_a_machine_that_kills_children_makes_the_same_bytes(
     run: CodeRun, tmp_path: Path, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mended item is played again: its first hand-in has to be run on the scenarios once more.
-
-    Meanwhile something kills every fifth child, as a machine does that lacks memory.
-    """
+    """The mended item is played anew, and every fifth child is killed as by a machine that lacks memory."""
     children, take = count(), Supervisor._take_message
 
     def killed(self: Supervisor) -> None:
         known = self._process
         take(self)
         if known < 0 <= self._process and next(children) % 5 == 0:
-            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
 
     monkeypatch.setattr(Supervisor, "_take_message", killed)
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)
     (again / "scores.json").unlink()
-    (outcome,) = again.glob("episodes/*mends*/outcome.json")
-    outcome.unlink()
+    (episode,) = again.glob("episodes/*mends*")
+    shutil.rmtree(episode)
     resume(again, workers=1)
     assert next(children) > 10
     assert same(run.folder) == same(again), story(record(run, "mends"))
