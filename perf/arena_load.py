@@ -2,17 +2,20 @@
 
     python perf/arena_load.py                 # 60 s; the season with 100,000 decisions is built once (perf/.work)
     python perf/arena_load.py --readers 20 --agents 10 --seconds 10
+    python perf/arena_load.py --profile server.txt    # where the server's time went (needs py-spy on the path)
 
 The server is ``tradeassay arena serve`` as anybody would start it: it shows a season of 100,000 decisions and
 plays another whose entries all decide outside. Readers open a page about once a second, one in three of the season
-that is being played. Agents ask for packets and post choices as fast as rounds come. Server and clients share the
-cores. A "cold" page is the first after a start: with standings kept in the database, and without.
+that is being played, and have nothing in a cache. Agents ask for packets and post choices as fast as rounds come.
+Server and clients share the cores, so the clients are plain sockets, and the CPU that both took is told. A "cold"
+page is the first after a start: with standings kept in the database, and without.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import random
@@ -80,17 +83,22 @@ class Serving:
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
     def __enter__(self) -> Serving:
-        for _ in range(400):
-            try:
-                httpx.get(f"{self.base}/static/mark.svg", timeout=5).raise_for_status()
-                return self
-            except httpx.TransportError:
-                time.sleep(0.1)
-        raise SystemExit("the server did not start")
+        arena_pages.await_server(self.base, "/static/mark.svg")
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(30)
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds the process has taken (Linux)."""
+        told = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+    def profile(self, file: str, seconds: float) -> subprocess.Popen[bytes]:
+        """Watch where the process's time goes."""
+        asked = ["py-spy", "record", "-p", str(self._process.pid), "-d", str(int(seconds)), "-f", "raw"]
+        return subprocess.Popen([*asked, "-r", "50", "--gil", "-o", file], stdout=subprocess.DEVNULL)
 
     def first_page(self) -> float:
         """Return the seconds of the first page of the large season."""
@@ -99,42 +107,67 @@ class Serving:
         return time.perf_counter() - began
 
 
-async def load(base: str, tokens: list[str], readers: int, seconds: float) -> dict[str, list[float]]:
+class Line:
+    """One kept-alive connection: plain HTTP/1.1 with as little work as can be, since clients share the cores."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, head: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Send a request and return status and body; raises SystemExit for an answer that is a failure."""
+        if self._ends is None:
+            self._ends = await asyncio.open_connection("127.0.0.1", self._port, limit=2**20)
+        came, gone = self._ends
+        gone.write(
+            f"{head}\r\nHost: arena\r\nAccept-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        )
+        gone.write(body)
+        told = (await came.readuntil(b"\r\n\r\n")).lower()
+        status = int(told[9:12])
+        if status >= 400 and status != 409:
+            raise SystemExit(f"{head.splitlines()[0]}: {told[:300]!r}")
+        _, found, rest = told.partition(b"content-length:")
+        text = await came.readexactly(int(rest.partition(b"\r\n")[0])) if found else b""
+        if b"connection: close" in told:
+            gone.close()
+            self._ends = None
+        return status, text
+
+
+async def load(port: int, tokens: list[str], readers: int, seconds: float) -> dict[str, list[float]]:
     waits: dict[str, list[float]] = {"pages": [], "packet": [], "choice": []}
     end = time.perf_counter() + seconds
 
-    async def timed(what: str, asked: object) -> httpx.Response:
+    async def timed(what: str, line: Line, head: str, body: bytes = b"") -> tuple[int, bytes]:
         began = time.perf_counter()
-        answer = await asked  # type: ignore[misc]  # a request
+        answer = await line.ask(head, body)
         waits[what].append((time.perf_counter() - began) * 1000)
-        answer.raise_for_status()
         return answer
 
     async def reader(number: int) -> None:
-        drawn = random.Random(number)
+        drawn, line = random.Random(number), Line(port)
         own = [f"/season/{SEASON}", f"/season/{SEASON}/feed", f"/season/{SEASON}/entries/agent-0"]
-        async with httpx.AsyncClient(base_url=base, timeout=60) as client:
-            await asyncio.sleep(drawn.random())
-            while time.perf_counter() < end:
-                path = drawn.choice(own) if drawn.random() < 1 / 3 else arena_pages.paths(drawn)
-                await timed("pages", client.get(path))
-                await asyncio.sleep(0.5 + drawn.random())
+        await asyncio.sleep(drawn.random())
+        while time.perf_counter() < end:
+            path = drawn.choice(own) if drawn.random() < 1 / 3 else arena_pages.paths(drawn)
+            await timed("pages", line, f"GET {path} HTTP/1.1")
+            await asyncio.sleep(0.5 + drawn.random())
 
     async def agent(token: str) -> None:
-        drawn = random.Random(token)
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx.AsyncClient(base_url=base, timeout=60, headers=headers) as client:
-            await asyncio.sleep(drawn.random())
-            while time.perf_counter() < end:
-                told = await timed("packet", client.get("/agents/me/packet"))
-                if told.status_code == 204:
-                    await asyncio.sleep(1.0)
-                    continue
-                packet = told.json()
-                answer = {"slot": packet["slot"], "packet_sha256": packet["packet_sha256"], "reasoning": "a coin"}
-                answer["recommended_action"] = drawn.choice(["BUY", "SELL", "HOLD"])
-                key = {"Idempotency-Key": uuid.uuid4().hex}
-                await timed("choice", client.post("/agents/me/choice", json=answer, headers=key))
+        drawn, line = random.Random(token), Line(port)
+        mine = f"HTTP/1.1\r\nAuthorization: Bearer {token}"
+        await asyncio.sleep(drawn.random())
+        while time.perf_counter() < end:
+            status, told = await timed("packet", line, f"GET /agents/me/packet {mine}")
+            if status == 204:
+                await asyncio.sleep(1.0)
+                continue
+            packet = json.loads(told)
+            answer = {"slot": packet["slot"], "packet_sha256": packet["packet_sha256"], "reasoning": "a coin"}
+            answer["recommended_action"] = drawn.choice(["BUY", "SELL", "HOLD"])
+            kind = f"Content-Type: application/json\r\nIdempotency-Key: {uuid.uuid4().hex}"
+            await timed("choice", line, f"POST /agents/me/choice {mine}\r\n{kind}", json.dumps(answer).encode())
 
     await asyncio.gather(*(reader(n) for n in range(readers)), *(agent(token) for token in tokens))
     return waits
@@ -148,6 +181,8 @@ def main() -> None:
     ask.add_argument("--cores", type=int, default=2)
     ask.add_argument("--port", type=int, default=8797)
     ask.add_argument("--speed", default="1d/6s", help="of the season that is played")
+    ask.add_argument("--profile", help="write the server's stacks here")
+    ask.add_argument("--warm-only", action="store_true", help="without the cold pages")
     chosen = ask.parse_args()
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[: chosen.cores]))
     arena_pages.WORK.mkdir(exist_ok=True)
@@ -161,23 +196,33 @@ def main() -> None:
     file = arena_pages.WORK / "doors.toml"
     tokens = found(db, file, chosen.agents)
     print(f"python {platform.python_version()}, {chosen.cores} cores, load {os.getloadavg()[0]:.1f}")
-    with Serving(db, chosen.port) as server:
+    if not chosen.warm_only:
+        _cold(db, chosen.port)
+    with Serving(db, chosen.port, "--season", str(file), "--speed", chosen.speed) as server:
+        print(f"the first page while a season starts in the process: {server.first_page():.2f} s")
+        arena_pages.warm(server.base)
+        watching = server.profile(chosen.profile, chosen.seconds) if chosen.profile else None
+        served, own, began = server.cpu_s(), time.process_time(), time.perf_counter()
+        waits = asyncio.run(load(chosen.port, tokens, chosen.readers, chosen.seconds))
+        took = time.perf_counter() - began
+        served, own = (server.cpu_s() - served) / took, (time.process_time() - own) / took
+        if watching is not None:
+            watching.wait(60)
+    waits["doors"] = waits["packet"] + waits["choice"]
+    print(f"{chosen.readers} readers and {chosen.agents} agents, {took:.0f} s, load {os.getloadavg()[0]:.1f}")
+    print(f"cores taken: server {served:.2f}, clients {own:.2f}")
+    for name, bar in (("pages", 300), ("doors", 100), ("packet", 100), ("choice", 100)):
+        middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))
+        told = f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
+        print(f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})")
+
+
+def _cold(db: Path, port: int) -> None:
+    with Serving(db, port) as server:
         print(f"cold first page, nothing kept: {server.first_page():.2f} s")
         time.sleep(3)  # the standings are kept beside the pages
-    with Serving(db, chosen.port) as server:
+    with Serving(db, port) as server:
         print(f"cold first page, standings kept: {server.first_page():.2f} s (bar 1)")
-    with Serving(db, chosen.port, "--season", str(file), "--speed", chosen.speed) as server:
-        print(f"the same while a season starts in the process: {server.first_page():.2f} s")
-        arena_pages.warm(server.base)
-        waits = asyncio.run(load(server.base, tokens, chosen.readers, chosen.seconds))
-    both = {"pages": waits["pages"], "doors": waits["packet"] + waits["choice"]}
-    busy = os.getloadavg()[0]
-    print(f"{chosen.readers} readers and {chosen.agents} agents, {chosen.seconds:.0f} s, load {busy:.1f}")
-    for name, bar in (("pages", 300), ("doors", 100)):
-        middle, late, last = np.percentile(both[name], (50, 95, 99))
-        told = f"{len(both[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
-        print(f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})")
-    print(f"choices: {len(waits['choice'])}, ms at the 95th: {np.percentile(waits['choice'] or [0], 95):.0f}")
 
 
 if __name__ == "__main__":

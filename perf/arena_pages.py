@@ -263,13 +263,13 @@ def main() -> None:
         server.wait(10)
 
 
-def await_server(base: str) -> None:
-    """Wait until a server that was just started answers."""
+def await_server(base: str, path: str = "/api/seasons") -> None:
+    """Wait until a server that was just started answers; ``path`` is what it is asked for."""
     import httpx
 
     for _ in range(200):
         try:
-            httpx.get(f"{base}/api/seasons", timeout=30).raise_for_status()
+            httpx.get(f"{base}{path}", timeout=30).raise_for_status()
             return
         except httpx.TransportError:
             time.sleep(0.2)

@@ -16,7 +16,7 @@ from sqlalchemy import select, update
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
-from tradeassay.arena.doors.outside import DoorAgent, SeatedAgent, outside_agents
+from tradeassay.arena.doors.outside import DoorAgent, OfferWatch, SeatedAgent, outside_agents
 from tradeassay.arena.doors.router import DoorLimits, Limiter, SharedCounts, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -150,7 +150,7 @@ def test_who_can_be_registered(store: Store) -> None:
 def test_two_agents_play_a_season_through_the_door(store: Store, crypto: SnapshotFeed) -> None:
     doors = founded(store)
     mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
-    deciding = {id: DoorAgent(doors, id, poll_s=0.01) for id in mine}
+    deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in mine}
     stolen: dict[str, Any] = {}
 
     async def play(client: Client, other: Client, action: str) -> None:
@@ -209,7 +209,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto:
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
         season = asyncio.create_task(
-            runner(store, crypto, {"anna": DoorAgent(doors, "anna"), "bert": Bert()}).run()
+            runner(store, crypto, {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": Bert()}).run()
         )
         for day in range(3):
             told = await anna.packet()
@@ -268,7 +268,7 @@ def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFe
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
-        player = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
+        player = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
         playing = asyncio.create_task(runner(store, crypto, player, season).run())
         told = await anna.packet()
         wrong = {**told, "packet_sha256": "0" * 64}
@@ -316,7 +316,12 @@ def test_limits_are_shared_between_processes(store: Store) -> None:
     doors = founded(store)
     now = 6000.0
     mine, theirs = (SharedCounts(Doors(store), every_s=0.0, real_time=lambda: now) for _ in range(2))
-    assert [mine.add("anna"), theirs.add("anna"), mine.add("anna"), theirs.add("bert")] == [1, 2, 3, 1]
+    found = []
+    for counts, name in ((mine, "anna"), (theirs, "anna"), (mine, "anna"), (theirs, "bert"), (theirs, "anna")):
+        assert counts.due
+        found.append(counts.add(name))
+        counts.tell()
+    assert found == [1, 1, 2, 1, 3] and mine.add("anna") == 4  # as heard when they were told last
     now = 6060.0
     assert theirs.add("anna") == 1 and doors.count({}, 101) == {}
 
@@ -362,7 +367,7 @@ def test_the_operator_registers_over_http(store: Store) -> None:
 
 def test_a_registration_counts_from_the_next_decision_on(store: Store) -> None:
     doors = founded(store)
-    seat = SeatedAgent(doors, SEASON, SEASON.entry("anna"))
+    seat = SeatedAgent(doors, SEASON, SEASON.entry("anna"), OfferWatch(doors))
     assert seat.address() == ""  # it fetches its packets itself
     doors.register("doors", "anna", now=NOW, address="https://agent.example")
     assert seat.address() == "https://agent.example"
@@ -411,7 +416,7 @@ def test_nobody_comes_and_the_slot_fails_by_time(store: Store, crypto: SnapshotF
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
     token = doors.register("late", "anna", now=NOW).token
-    deciding = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
+    deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
     asyncio.run(runner(store, crypto, deciding, season).run())
     (own,) = doors.decisions(doors.who(token))
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
@@ -422,7 +427,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
     agent = doors.who(doors.register("crash", "anna", now=NOW).token)
-    deciding = {"anna": DoorAgent(doors, "anna"), "bert": ConstantAction("HOLD")}
+    deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
 
     async def first() -> None:
         task = asyncio.create_task(runner(store, crypto, deciding, season).run())
@@ -465,7 +470,7 @@ def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: Sn
         transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://arena") as http:
             anna = Client(http, token)
-            deciding = {"anna": DoorAgent(doors, "anna"), "bert": Bert()}
+            deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": Bert()}
             season = asyncio.create_task(runner(store, crypto, deciding).run())
             await anna.packet()
             while store.memory("doors", "bert", "AHVQ") is None:  # until bert has decided

@@ -18,7 +18,7 @@ from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
-from tradeassay.arena.doors.outside import DoorAgent
+from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
 from tradeassay.arena.doors.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -49,7 +49,7 @@ def doors(tmp_path: Path):
 
 def runner(doors: Doors, *outside: str) -> Runner:
     agents = {
-        id: EntryAgent(DoorAgent(doors, id, poll_s=0.01) if id in outside else ConstantAction("HOLD"))
+        id: EntryAgent(DoorAgent(OfferWatch(doors, poll_s=0.01), id) if id in outside else ConstantAction("HOLD"))
         for id in ("anna", "bert")
     }
     agents["buy-and-hold"] = EntryAgent(ConstantAction("BUY"))

@@ -17,7 +17,7 @@ pytest.importorskip("psycopg")
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.doors.doors import Doors, Offer, TurnedAway
-from tradeassay.arena.doors.outside import DoorAgent
+from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.engine import open_engine
@@ -38,7 +38,7 @@ def play(url: str) -> dict[str, float]:
     agent = doors.who(doors.register(SEASON.id, "anna", now=NOW).token)
     assert agent is not None
     agents = {
-        "anna": EntryAgent(DoorAgent(doors, "anna", poll_s=0.01)),
+        "anna": EntryAgent(DoorAgent(OfferWatch(doors, poll_s=0.01), "anna")),
         "bert": EntryAgent(ConstantAction("SELL")),
         "buy-and-hold": EntryAgent(ConstantAction("BUY")),
     }

@@ -102,11 +102,12 @@ class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Live filings. ``edgar`` asks the SEC about every asset with a ``cik``; it wants a ``contact`` (a mail
-    address).
+    address). ``address`` is where the lists of filings are, at a mirror of yours, say.
     """
 
     edgar: bool = False
     contact: str = ""
+    address: str = "https://data.sec.gov"
 
 
 class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ import pytest
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, collect, fetch_url
+from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
 from tradeassay.arena.stream.shelf import inbox
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
@@ -70,7 +70,7 @@ def test_edgar_lists_filings_with_their_acceptance() -> None:
 
 def test_only_the_web_is_fetched() -> None:
     with pytest.raises(SourceError, match="not a web address"):
-        fetch_url("file:///etc/hosts")
+        WebReader()("file:///etc/hosts")
 
 
 def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
@@ -93,5 +93,5 @@ def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
     assert [item.id for item in inbox(store, "s", "ACME", since, NOW)] == ["g1"]
     assert len(inbox(store, "s", "ACME", since, NOW + DAY)) == 2
     with pytest.raises(UserError, match="has no asset"):
-        asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X")], clock))
+        asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X", fetch=broken)], clock))
     store.engine.dispose()

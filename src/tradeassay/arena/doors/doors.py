@@ -29,6 +29,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
     delete,
     insert,
     select,
@@ -214,6 +215,12 @@ NONCE_LENGTH = (8, 128)
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
+_OPEN_OFFERS = (
+    select(decisions.c.entry, decisions.c.asset, decisions.c.session, offers.c.body)
+    .join(decisions, decisions.c.id == offers.c.slot)
+    .join(rounds, rounds.c.id == decisions.c.round)
+    .where(rounds.c.season == bindparam("season"), rounds.c.phase == "opened", decisions.c.status == "open")
+)
 _CHOICE = msgspec.json.Decoder(AgentChoice)
 _SEASON = msgspec.json.Decoder(Season)
 
@@ -389,18 +396,14 @@ class Doors:
         except IntegrityError as error:  # the same request twice at the same moment
             raise TurnedAway(409, "this request was received before") from error
 
-    def offer(self, season: str, entry: str, asset: str, session: str) -> AgentChoice | None:
-        """Return what an entry answered for a session, for the process that plays the round."""
-        where = (
-            slots.c.season == season,
-            slots.c.entry == entry,
-            slots.c.asset == asset,
-            slots.c.session == session,
-        )
-        query = select(offers.c.body).join(slots, slots.c.id == offers.c.slot).where(*where)
+    def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
+        """Return what was answered for slots that are not closed yet, by entry, asset and session.
+
+        For the process that plays the rounds, whose slots they are.
+        """
         with self.store.read() as db:
-            body = db.execute(query).scalar()
-        return None if body is None else _CHOICE.decode(body)
+            found = db.execute(_OPEN_OFFERS, {"season": season}).all()
+        return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
 
     # -- the agent's own past ------------------------------------------------------------------------------------
 

@@ -15,19 +15,54 @@ from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError
 
+Place = tuple[str, str, str]
+"""An entry, an asset and a session."""
+
+
+class OfferWatch:
+    """Looks for answers that came in through the doors, with one question for all agents that are waited for."""
+
+    def __init__(self, doors: Doors, *, poll_s: float = 0.1) -> None:
+        self._doors, self._poll_s = doors, poll_s
+        self._waited: dict[tuple[str, Place], asyncio.Future[AgentChoice]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def wait(self, season: str, place: Place) -> AgentChoice:
+        """Return the answer for a place as soon as it is there."""
+        future: asyncio.Future[AgentChoice] = asyncio.get_running_loop().create_future()
+        self._waited[season, place] = future
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        try:
+            return await future
+        finally:
+            del self._waited[season, place]
+
+    async def _look(self) -> None:
+        while self._waited:
+            try:
+                for season in {season for season, _ in self._waited}:
+                    found = await asyncio.to_thread(self._doors.open_offers, season)
+                    for place, choice in found.items():
+                        future = self._waited.get((season, place))
+                        if future is not None and not future.done():
+                            future.set_result(choice)
+            except Exception as error:  # whoever waits learns it: the database is away, say
+                for future in self._waited.values():
+                    if not future.done():
+                        future.set_exception(error)
+            await asyncio.sleep(self._poll_s)
+
 
 class DoorAgent:
     """Waits until an agent has fetched its packet and answered; the round's time-out ends the wait."""
 
-    def __init__(self, doors: Doors, entry: str, *, poll_s: float = 0.1) -> None:
-        self._doors, self._entry, self._poll_s = doors, entry, poll_s
+    def __init__(self, watch: OfferWatch, entry: str) -> None:
+        self._watch, self._entry = watch, entry
 
     async def decide(self, packet: Packet) -> AgentChoice:
         """Return the agent's answer as soon as it is there."""
-        place = (packet.season, self._entry, packet.symbol, packet.date)
-        while (choice := await asyncio.to_thread(self._doors.offer, *place)) is None:
-            await asyncio.sleep(self._poll_s)
-        return choice
+        return await self._watch.wait(packet.season, (self._entry, packet.symbol, packet.date))
 
 
 class SeatedAgent:
@@ -37,10 +72,10 @@ class SeatedAgent:
     """
 
     def __init__(
-        self, doors: Doors, season: Season, entry: Entry, *, allow: Sequence[Network] = (), poll_s: float = 0.1
+        self, doors: Doors, season: Season, entry: Entry, watch: OfferWatch, *, allow: Sequence[Network] = ()
     ) -> None:
         self._doors, self._season, self._entry, self._allow = doors, season, entry, allow
-        self._waiting = DoorAgent(doors, entry.id, poll_s=poll_s)
+        self._waiting = DoorAgent(watch, entry.id)
         self._asked: tuple[str, OutsideAgent] | None = None
 
     def address(self) -> str:
@@ -77,6 +112,7 @@ async def outside_agents(
 
     Raises :class:`UserError` for an entry without what it needs.
     """
+    watch = OfferWatch(doors, poll_s=poll_s)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
         for entry in season.entries:
@@ -95,7 +131,7 @@ async def outside_agents(
                 address = str(entry.params.get("url", ""))
                 if address:
                     _asked(entry, address, limit, allow)  # says now what is wrong with it
-                found[entry.id] = SeatedAgent(doors, season, entry, allow=allow, poll_s=poll_s)
+                found[entry.id] = SeatedAgent(doors, season, entry, watch, allow=allow)
         yield found
 
 

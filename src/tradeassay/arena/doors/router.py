@@ -154,26 +154,29 @@ class SharedCounts:
 
     def add(self, key: str) -> int:
         """Count one knock and return how many there were in this minute, as far as is known."""
-        now = self._real_time()
         with self._lock:
-            minute = int(now // 60)
+            minute = int(self._real_time() // 60)
             if minute != self._minute:
                 self._minute = minute
                 self._pending.clear()
                 self._seen.clear()
             self._pending[key] = self._pending.get(key, 0) + 1
-            due = now - self._told >= self._every_s
-            told = dict(self._pending) if due else {}
-            if due:
-                self._told = now
-                self._pending.clear()
-        if due:
-            found = self._doors.count(told, minute)
-            with self._lock:
-                if minute == self._minute:
-                    self._seen.update(found)
+            return self._seen.get(key, 0) + self._pending[key]
+
+    @property
+    def due(self) -> bool:
+        """Whether the other processes should be told now."""
+        return self._real_time() - self._told >= self._every_s
+
+    def tell(self) -> None:
+        """Tell the others what was counted here, and hear from them."""
         with self._lock:
-            return self._seen.get(key, 0) + self._pending.get(key, 0)
+            told, minute, self._told = dict(self._pending), self._minute, self._real_time()
+            self._pending.clear()
+        found = self._doors.count(told, minute)
+        with self._lock:
+            if minute == self._minute:
+                self._seen.update(found)
 
     def left_s(self) -> float:
         """Return the seconds until a new minute begins."""
@@ -203,7 +206,7 @@ class DoorGate:
             raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
         if (wait := self.known.take(found.id)) > 0:
             raise TurnedAway(429, "too many requests", retry_s=wait)
-        knocks = await run_in_threadpool(self.counts.add, found.id)
+        knocks = await self._knock(found.id)
         if knocks > self.limits.per_minute + self.limits.burst:
             raise TurnedAway(429, "too many requests", retry_s=self.counts.left_s())
         return found
@@ -213,9 +216,14 @@ class DoorGate:
         host = request.client.host if request.client else "?"
         if (wait := self.strange.take(host)) > 0:
             raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
-        knocks = await run_in_threadpool(self.counts.add, f"stranger {host}")
+        knocks = await self._knock(f"stranger {host}")
         if knocks > 2 * self.limits.strangers:
             raise TurnedAway(429, "too many wrong tokens from this address", retry_s=self.counts.left_s())
+
+    async def _knock(self, key: str) -> int:
+        if self.counts.due:
+            await run_in_threadpool(self.counts.tell)
+        return self.counts.add(key)
 
     async def body(self, request: Request, type_: type[T]) -> T:
         """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""

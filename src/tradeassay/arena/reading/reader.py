@@ -42,39 +42,55 @@ from tradeassay.core.near import did_you_mean
 MOST_EVENTS = 500
 """How many events one question may ask for."""
 
+MOVED = "moved"
+"""Stands for every kind of event but an agent's answer: what changes how far a season has come."""
+
+_ANSWERS = frozenset(("decided", "failed"))
 _ANY = msgspec.json.Decoder()
 
 
 class Pulse:
-    """The numbers of the newest events, asked for at most every ``rest_s`` seconds by however many readers."""
+    """The numbers of the newest events, asked for at most every ``rest_s`` seconds by however many readers.
+
+    One question for all seasons and kinds looks at what is newer than the last answer. Whoever comes while another
+    thread asks is told what is known.
+    """
 
     def __init__(self, store: Store, rest_s: float = 0.05, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._rest_s = rest_s
         self._now = now
         self._lock = Lock()
-        self._found: dict[tuple[str | None, str | None], tuple[float, int]] = {}
+        self.asked_at: float | None = None
+        self._known = 0
+        self._found: dict[tuple[str | None, str | None], int] = {}
+
+    @property
+    def rested(self) -> bool:
+        """Whether what is known is old enough to be asked for again."""
+        return self.asked_at is None or self._now() - self.asked_at >= self._rest_s
 
     def newest(self, season: str | None, kind: str | None = None) -> int:
         """Return the number of the newest event of a season (None: of all) and a kind, 0 when there is none."""
-        key = (season, kind)
-        with self._lock:
-            at, seq = self._found.get(key, (float("-inf"), 0))
-            if self._now() - at < self._rest_s:
-                return seq
-            seq = self._ask(season, kind, seq)
-            self._found[key] = (self._now(), seq)
-            return seq
+        if self.rested and self._lock.acquire(blocking=self.asked_at is None):
+            try:
+                if self.rested:
+                    self._ask()
+            finally:
+                self._lock.release()
+        return self._found.get((season, kind), 0)
 
-    def _ask(self, season: str | None, kind: str | None, known: int) -> int:
-        # Only what is newer than the last answer is looked at: a kind has no index of its own.
-        query = select(func.max(events.c.seq)).where(events.c.seq > known)
-        if season is not None:
-            query = query.where(events.c.season == season)
-        if kind is not None:
-            query = query.where(events.c.kind == kind)
+    def _ask(self) -> None:
+        query = select(events.c.season, events.c.kind, func.max(events.c.seq)).where(events.c.seq > self._known)
         with self._store.read() as db:
-            return int(db.execute(query).scalar() or known)
+            newer = db.execute(query.group_by(events.c.season, events.c.kind)).all()
+        for season, kind, seq in newer:
+            for key in ((season, kind), (season, None), (None, None)):
+                self._found[key] = max(self._found.get(key, 0), seq)
+            if kind not in _ANSWERS:
+                self._found[season, MOVED] = max(self._found.get((season, MOVED), 0), seq)
+        self._known = self._found.get((None, None), 0)
+        self.asked_at = self._now()
 
     def settled(self, season: str) -> int:
         """Return the number of the newest event that changes standings: a settlement, or a correction."""
@@ -209,7 +225,7 @@ class SeasonReader:
 
     def facts(self) -> SeasonFacts:
         """Return the season as lists show it."""
-        seq, now = self.seq, time.monotonic()
+        seq, now = self._pulse.newest(self.season.id, MOVED), time.monotonic()
         if self._facts is None or self._facts[0] != seq or now - self._facts_at > STATUS_S:
             self._facts = (seq, facts_of(self.season, self.badges, progress_of(self.store, self.season)))
             self._facts_at = now

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
@@ -24,6 +26,15 @@ from tradeassay.arena.season import Entry
 from tradeassay.core.errors import UserError
 
 MOST_BYTES = 48 * 2**20
+MAKERS = 2
+"""How many answers are made at once: making one is computing, and more would only slow each other down."""
+
+BUSY = 20
+"""With so many requests within a second, answers may be a little older than the newest event."""
+
+OLD_S, TOO_OLD_S = 1.0, 3.0
+"""On a busy server an answer so old is still sent: as it is, or while another is made."""
+
 _WORTH_PACKING = 1024
 
 
@@ -37,23 +48,46 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answers:
-    """Bodies by what was asked, one version each. Concurrent requests for the same body share one computation."""
+    """Bodies by what was asked, one version each. Concurrent requests for the same body share one computation.
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    While many ask, nobody waits for a body that is only a moment behind: an older version is sent meanwhile.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES, now: Callable[[], float] = time.monotonic) -> None:
         self._most = most_bytes
+        self._now = now
         self._size = 0
-        self._kept: OrderedDict[Hashable, tuple[Hashable, Body]] = OrderedDict()
-        self._making: dict[Hashable, asyncio.Future[Body]] = {}
+        self._kept: OrderedDict[Hashable, tuple[Hashable, Body, float]] = OrderedDict()
+        self._making: dict[tuple[Hashable, Hashable], asyncio.Future[Body]] = {}
+        self._asked: deque[float] = deque(maxlen=BUSY)
+        self._beside: set[asyncio.Task[Body]] = set()
+        self._makers: CapacityLimiter | None = None
 
     async def give(
         self, request: Request, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]
     ) -> Response:
         """Answer a request with what ``make`` gives (body and media type), or with what it gave before."""
+        now = self._now()
+        busy = len(self._asked) == BUSY and now - self._asked[0] < 1.0
+        self._asked.append(now)
         found = self._kept.get(key)
-        if found is not None and found[0] == version:
-            self._kept.move_to_end(key)
-            return respond(request, found[1])
-        return respond(request, await self._make(key, version, make))
+        if found is None:
+            return respond(request, await self._make(key, version, make))
+        known, body, made_at = found
+        self._kept.move_to_end(key)
+        if known != version:
+            if not busy or now - made_at >= TOO_OLD_S:
+                return respond(request, await self._make(key, version, make))
+            if now - made_at >= OLD_S and not any(one == key for one, _ in self._making):
+                task = asyncio.ensure_future(self._make(key, version, make))
+                self._beside.add(task)
+                task.add_done_callback(self._done)
+        return respond(request, body)
+
+    def _done(self, task: asyncio.Task[Body]) -> None:
+        self._beside.discard(task)
+        if not task.cancelled():
+            task.exception()  # the next reader who must wait for it is told
 
     async def _make(self, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]) -> Body:
         waiting = self._making.get((key, version))
@@ -61,8 +95,10 @@ class Answers:
             return await asyncio.shield(waiting)
         future: asyncio.Future[Body] = asyncio.get_running_loop().create_future()
         self._making[key, version] = future
+        if self._makers is None:
+            self._makers = CapacityLimiter(MAKERS)
         try:
-            body = await run_in_threadpool(lambda: _pack(*make()))
+            body = await to_thread.run_sync(lambda: _pack(*make()), limiter=self._makers)
             self._keep(key, version, body)
             future.set_result(body)
             return body
@@ -80,10 +116,10 @@ class Answers:
         old = self._kept.pop(key, None)
         if old is not None:
             self._size -= _size(old[1])
-        self._kept[key] = (version, body)
+        self._kept[key] = (version, body, self._now())
         self._size += _size(body)
         while self._size > self._most and self._kept:
-            _, (_, dropped) = self._kept.popitem(last=False)
+            _, (_, dropped, _) = self._kept.popitem(last=False)
             self._size -= _size(dropped)
 
 
@@ -170,11 +206,22 @@ class House:
     judged: bool = False
     own: Callable[[], Health | None] = lambda: None
     stopping: Event = field(default_factory=Event)
+    versions: dict[str, tuple[float | None, SeasonReader, Hashable]] = field(default_factory=dict)
 
-    def found(self, season: str) -> tuple[SeasonReader, Hashable]:
-        """Return a season's reader and what its answers depend on now; raises :class:`NotHere`."""
+    async def found(self, season: str) -> tuple[SeasonReader, Hashable]:
+        """Return a season's reader and what its answers depend on now; raises :class:`NotHere`.
+
+        Asked by every request, so a database that was asked a moment ago is not asked again.
+        """
+        pulse, known = self.reader.pulse, self.versions.get(season)
+        if known is None or pulse.rested or known[0] != pulse.asked_at:
+            known = self.versions[season] = await run_in_threadpool(self._versioned, season)
+        return known[1:]
+
+    def _versioned(self, season: str) -> tuple[float | None, SeasonReader, Hashable]:
         reader = self.find(season)
-        return reader, reader.version
+        self.reader.pulse.newest(season)
+        return self.reader.pulse.asked_at, reader, reader.version
 
     def find(self, season: str) -> SeasonReader:
         """Return a season's reader; raises :class:`NotHere`."""
@@ -191,7 +238,7 @@ class House:
         self, request: Request, season: str, key: Hashable, make: Callable[[SeasonReader], Any]
     ) -> Response:
         """Answer with a struct as JSON, made once per event."""
-        reader, version = await run_in_threadpool(self.found, season)
+        reader, version = await self.found(season)
         return await self.answers.give(
             request,
             ("json", season, key),

@@ -74,7 +74,7 @@ def pages(house: House) -> APIRouter:
 def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]:
     async def page(request: Request, season: str) -> Response:
         """Answer with a page, made once per event and language."""
-        reader, version = await run_in_threadpool(house.found, season)
+        reader, version = await house.found(season)
         language = _language(request)
         query = urlencode(sorted((k, v) for k, v in request.query_params.multi_items() if k != "lang" and v))
         part = request.query_params.get("part")

@@ -7,12 +7,12 @@ from tradeassay.arena.stream.connectors.collecting import (
     Connector,
     Fetch,
     collect,
-    fetch_url,
     keep_collecting,
 )
 from tradeassay.arena.stream.connectors.edgar import EdgarFilings
 from tradeassay.arena.stream.connectors.named import connectors_of
 from tradeassay.arena.stream.connectors.rss import RssNews
+from tradeassay.arena.stream.connectors.web import WebReader
 
 __all__ = [
     "Collected",
@@ -20,8 +20,8 @@ __all__ = [
     "EdgarFilings",
     "Fetch",
     "RssNews",
+    "WebReader",
     "collect",
     "connectors_of",
-    "fetch_url",
     "keep_collecting",
 ]

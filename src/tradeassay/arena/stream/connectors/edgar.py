@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tradeassay.arena.stream.connectors.collecting import Fetch, fetch_url
-from tradeassay.arena.stream.items import RawItem, parse_stamp
+from tradeassay.arena.stream.connectors.collecting import Fetch
+from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
 from tradeassay.core.errors import DataError, SourceError
 from tradeassay.core.time import Instant, iso
 
@@ -17,12 +17,12 @@ NEWEST = 40
 
 
 class _Recent(msgspec.Struct, frozen=True, rename="camel"):
-    accession_number: tuple[str, ...] = ()
-    acceptance_date_time: tuple[str, ...] = ()
-    report_date: tuple[str, ...] = ()
-    form: tuple[str, ...] = ()
-    primary_document: tuple[str, ...] = ()
-    primary_doc_description: tuple[str, ...] = ()
+    accession_number: tuple[str | None, ...] = ()
+    acceptance_date_time: tuple[str | None, ...] = ()
+    report_date: tuple[str | None, ...] = ()
+    form: tuple[str | None, ...] = ()
+    primary_document: tuple[str | None, ...] = ()
+    primary_doc_description: tuple[str | None, ...] = ()
 
 
 class _Filings(msgspec.Struct, frozen=True):
@@ -39,7 +39,8 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
 
     asset: str
     cik: int
-    fetch: Fetch = fetch_url
+    fetch: Fetch
+    address: str = "https://data.sec.gov"
 
     @property
     def source(self) -> str:
@@ -48,7 +49,7 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the newest filings; raises :class:`SourceError` when the list cannot be fetched or read."""
-        body = self.fetch(f"https://data.sec.gov/submissions/CIK{self.cik:010d}.json")
+        body = self.fetch(f"{self.address}/submissions/CIK{self.cik:010d}.json")
         try:
             found = msgspec.json.decode(body, type=_Submissions)
         except msgspec.DecodeError as error:
@@ -67,22 +68,22 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
             strict=False,
         )
         for number, accepted, period, form, document, about in list(rows)[:NEWEST]:
-            if form not in FORMS:
+            if form not in FORMS or not number or not accepted:
                 continue
             try:
                 published = parse_stamp(accepted)
             except DataError:
                 continue
             folder = f"{self.cik}/{number.replace('-', '')}"
-            told = f"{found.name} filed form {form}" + (f" for the period to {period}" if period else "")
+            told = f"{clean(found.name)} filed form {form}" + (f" for the period to {period}" if period else "")
             yield RawItem(
-                id=number,
+                id=number[:100],
                 kind="filing",
                 asset=self.asset,
                 source=self.source,
-                url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{document}",
+                url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{clean(document or '')}",
                 published_at=iso(published),
                 fetched_at=iso(now),
                 title=f"Form {form}",
-                text=f"{told}. {about}".strip(),
+                text=f"{told}. {clean(about or '')}".strip(),
             )

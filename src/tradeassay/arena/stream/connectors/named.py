@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from urllib.parse import urlsplit
 
 from tradeassay.arena.season import Asset, Season
-from tradeassay.arena.stream.connectors.collecting import Connector, Fetch, fetch_url
+from tradeassay.arena.stream.connectors.collecting import Connector, Fetch
 from tradeassay.arena.stream.connectors.edgar import EdgarFilings
 from tradeassay.arena.stream.connectors.rss import RssNews
+from tradeassay.arena.stream.connectors.web import WebReader
 from tradeassay.core.errors import UserError
 
 
@@ -18,6 +18,7 @@ def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector
     Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
     """
     found: list[Connector] = []
+    reader = fetch or WebReader()
     for url in season.news.rss:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -30,15 +31,20 @@ def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector
                     source=parts.hostname,
                     words=_words(asset),
                     zone=season.news.zone,
-                    fetch=fetch or fetch_url,
+                    fetch=reader,
                 )
             )
     if season.filings.edgar:
         named = [asset for asset in season.assets if asset.cik is not None]
         if not named:
             raise UserError("[filings] edgar: no asset has a cik", mend="add cik = 1318605 to TSLA, say")
-        reader = fetch or partial(fetch_url, agent=f"tradeassay {season.filings.contact}")
-        found += [EdgarFilings(asset=a.symbol, cik=a.cik, fetch=reader) for a in named if a.cik is not None]
+        reader = fetch or WebReader(f"tradeassay {season.filings.contact}")
+        address = season.filings.address.rstrip("/")
+        found += [
+            EdgarFilings(asset=a.symbol, cik=a.cik, fetch=reader, address=address)
+            for a in named
+            if a.cik is not None
+        ]
     return tuple(found)
 
 

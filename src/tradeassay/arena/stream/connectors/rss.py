@@ -1,20 +1,31 @@
-"""News from RSS 2.0 and Atom feeds."""
+"""News from RSS (0.9x, 1.0, 2.0) and Atom feeds as they are found: wrong dates, stray signs, old encodings."""
 
 from __future__ import annotations
 
+import html.entities
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import msgspec
 
-from tradeassay.arena.stream.connectors.collecting import Fetch, fetch_url
+from tradeassay.arena.stream.connectors.collecting import Fetch
 from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
 from tradeassay.core.errors import DataError, SourceError
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.time import Instant, iso
 
-_ATOM = "{http://www.w3.org/2005/Atom}"
+MOST = 500
+"""How many items of a feed are looked at; the newest stand first."""
+
+_SPACES = ("", "{http://www.w3.org/2005/Atom}", "{http://purl.org/rss/1.0/}", "{http://purl.org/dc/elements/1.1/}")
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
+_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"'][^>]*\?>")
+_DECLARED = re.compile(r"^\s*<\?xml[^>]*\?>")
+_AMPERSAND = re.compile(r"&(#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{0,31};)?")
+_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
+_LONGEST_ID = 200
 
 
 class RssNews(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +37,9 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     asset: str
     url: str
     source: str
+    fetch: Fetch
     words: tuple[str, ...] = ()
     zone: str | None = None
-    fetch: Fetch = fetch_url
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
@@ -37,34 +48,62 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
         if _DOCTYPE.search(body):
             raise SourceError(f"the feed {self.source} declares a document type")
         try:
-            root = ElementTree.fromstring(body)  # entities are refused above
-        except ElementTree.ParseError as error:
+            root = _tree(body)
+        except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise SourceError(f"the feed {self.source} is not XML: {error}") from error
+        if root.tag.rpartition("}")[2] not in ("rss", "feed", "RDF"):
+            raise SourceError(f"the feed {self.source} is no feed: it is a <{root.tag[:40]}>")
         return tuple(self._items(root, now))
 
     def _items(self, root: ElementTree.Element, now: Instant) -> Iterator[RawItem]:
-        for entry in (*root.iter("item"), *root.iter(f"{_ATOM}entry")):
+        found = [one for space in _SPACES[:3] for name in ("item", "entry") for one in root.iter(space + name)]
+        for entry in found[:MOST]:
             title = clean(_text(entry, "title"))
-            text = clean(_text(entry, "description") or _text(entry, "summary") or _text(entry, "content"))
-            stamp = _text(entry, "pubDate") or _text(entry, "published") or _text(entry, "updated")
+            text = clean(_text(entry, "description", "summary", "content"))
             if not title or (self.words and not any(_holds(f"{title} {text}", word) for word in self.words)):
                 continue
             try:
-                published = parse_stamp(stamp, self.zone)
-            except DataError:
+                published = iso(parse_stamp(_text(entry, "pubDate", "published", "updated", "date"), self.zone))
+            except (DataError, ValueError, OverflowError):
                 continue  # nobody knows when it came out, so nobody may read it
             link = _link(entry)
             yield RawItem(
-                id=_text(entry, "guid") or _text(entry, "id") or link or title,
+                id=_id(_text(entry, "guid", "id") or link or title),
                 kind="news",
                 asset=self.asset,
                 source=self.source,
                 url=link,
-                published_at=iso(published),
+                published_at=published,
                 fetched_at=iso(now),
                 title=title,
                 text=text,
             )
+
+
+def _tree(body: bytes) -> ElementTree.Element:
+    """Return a document's tree; one that is not well-formed gets its stray signs mended, and one more chance."""
+    try:
+        return ElementTree.fromstring(body)  # entities are refused by the caller
+    except (ElementTree.ParseError, ValueError):
+        told = _ENCODING.search(body[:400])
+        text = body.decode("utf-8-sig" if told is None else told[1].decode(), errors="replace")
+        text = _FORBIDDEN.sub("", _DECLARED.sub("", text))
+        return ElementTree.fromstring(_AMPERSAND.sub(_mended, text))
+
+
+def _mended(found: re.Match[str]) -> str:
+    """Return what an ampersand in a feed must have meant: a character, or itself."""
+    named = found[1]
+    if named is None:
+        return "&amp;"
+    if named in _XML or named.startswith("#"):
+        return found[0]
+    character = html.entities.html5.get(named)
+    return f"&amp;{named}" if character is None else "".join(f"&#{ord(one)};" for one in character)
+
+
+def _id(text: str) -> str:
+    return text if len(text) <= _LONGEST_ID else sha256_bytes(text.encode())
 
 
 def _holds(text: str, word: str) -> bool:
@@ -74,14 +113,17 @@ def _holds(text: str, word: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", text, re.I) is not None
 
 
-def _text(entry: ElementTree.Element, name: str) -> str:
-    found = entry.find(name)
-    if found is None:
-        found = entry.find(_ATOM + name)
-    return "" if found is None else "".join(found.itertext()).strip()
+def _text(entry: ElementTree.Element, *names: str) -> str:
+    """Return the first of some elements that says something."""
+    for name in names:
+        for space in _SPACES:
+            found = entry.find(space + name)
+            if found is not None and (text := "".join(found.itertext()).strip()):
+                return text
+    return ""
 
 
 def _link(entry: ElementTree.Element) -> str:
-    found = entry.find(f"{_ATOM}link")
-    link = found.get("href", "") if found is not None else _text(entry, "link")
-    return link if link.startswith(("https://", "http://")) else ""
+    given = [one for one in entry.iter(f"{_SPACES[1]}link") if one.get("rel", "alternate") == "alternate"]
+    link = given[0].get("href", "") if given else _text(entry, "link")
+    return link[:2000] if link.startswith(("https://", "http://")) else ""
