@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.time import Instant, iso, parse_iso
+
+PER_SOURCE = 100
+"""How many items of one source a round looks at."""
 
 _NEWS = msgspec.json.Decoder(tuple[NewsShown, ...])
 _CHECKS = msgspec.json.Decoder(tuple[ItemCheck, ...])
@@ -146,12 +150,22 @@ def put_in_inbox(store: Store, season: str, items: Sequence[RawItem]) -> int:
 
 
 def inbox(store: Store, season: str, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
-    """Return what was published from ``since`` on and both published and fetched by ``at``."""
+    """Return what was published from ``since`` on and both published and fetched by ``at``.
+
+    Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never ends
+    would hold up the round.
+    """
     where = (stream_inbox.c.season == season, stream_inbox.c.asset == asset, stream_inbox.c.known_at <= at)
     query = select(stream_inbox.c.body).where(*where).order_by(stream_inbox.c.known_at, stream_inbox.c.key)
     with store.read() as db:
         found = tuple(_RAW.decode(row.body) for row in db.execute(query.where(stream_inbox.c.known_at >= since)))
-    return tuple(item for item in found if parse_iso(item.published_at) >= since)
+    count: Counter[str] = Counter()
+    newest = []
+    for item in reversed(found):
+        if parse_iso(item.published_at) >= since and count[item.source] < PER_SOURCE:
+            count[item.source] += 1
+            newest.append(item)
+    return tuple(reversed(newest))
 
 
 def read_item(row: Any) -> StreamItem:

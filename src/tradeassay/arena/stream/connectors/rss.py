@@ -15,7 +15,7 @@ from tradeassay.core.errors import DataError, SourceError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.time import Instant, iso
 
-MOST = 500
+MOST = 100
 """How many items of a feed are looked at; the newest stand first."""
 
 _SPACES = ("", "{http://www.w3.org/2005/Atom}", "{http://purl.org/rss/1.0/}", "{http://purl.org/dc/elements/1.1/}")

@@ -1,0 +1,163 @@
+"""Feeds, filings and summaries from a season's file to a packet, against servers that behave like real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.arena.stream.stand_ins import sources
+from tests.arena.virtual import VirtualTime
+
+from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.rounds.feed import LiveFeed
+from tradeassay.arena.rounds.running import Runner
+from tradeassay.arena.season import Season, load_season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream import stream_publisher
+from tradeassay.arena.stream.connectors import WebReader, collect, connectors_of
+from tradeassay.arena.stream.shelf import inbox
+from tradeassay.core.errors import SourceError
+from tradeassay.core.time import DAY, FixedClock, parse_iso
+from tradeassay.data import load_dataset
+from tradeassay.data.home import snapshot_folder
+from tradeassay.llm import ModelParams, open_model
+
+SIGHT = "2022-06-01T20:00:00Z"
+FILE = """id = "sources"
+benchmark = "ama-v2"
+first = "2022-06-01"
+last = "2022-06-01"
+
+[[assets]]
+symbol = "AHVQ"
+kind = "crypto"
+dataset = "live/ccxt"
+names = ["Ahava"]
+cik = 9
+
+[[entries]]
+id = "calm"
+architecture = "rule"
+
+[news]
+rss = [{feeds}]
+
+[filings]
+edgar = true
+contact = "reader@example.org"
+address = "{base}"
+
+[summary]
+model = "scripted/sensible"
+"""
+FEEDS = (
+    "good", "moved", "dates", "stray", "chinese", "rdf", "many", "laughs", "html", "empty", "page", "huge",
+    "bomb", "round", "out", "cut", "missing", "busy",
+)  # fmt: skip
+REFUSED = {
+    "laughs": "document type", "html": "document type", "empty": "not XML", "page": "no feed", "huge": "larger",
+    "bomb": "larger", "busy": "429", "round": "redirect", "out": "cannot be read", "cut": "cannot be read",
+    "missing": "404",
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    made = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
+    yield made
+    made.engine.dispose()
+
+
+def season_of(folder: Path, base: str, feeds=FEEDS) -> Season:
+    file = folder / "sources.toml"
+    listed = ", ".join(f'"{base}/{name}.xml"' for name in feeds)
+    file.write_text(FILE.format(feeds=listed, base=base))
+    return load_season(file)
+
+
+def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(tmp_path: Path, store) -> None:
+    wall = VirtualTime(parse_iso(SIGHT))
+
+    def vendor(source: str, name: str, options: dict) -> None:
+        folder = snapshot_folder(name, tmp_path / "home")
+        shutil.copytree(load_dataset("synthetic/crypto:7").folder, folder, dirs_exist_ok=True)
+
+    with sources() as (base, _):
+        season = season_of(tmp_path, base, [name for name in FEEDS if name != "many"])
+        store.found_season(season, SIGHT)
+        asyncio.run(collect(store, season, connectors_of(season), FixedClock(wall.now())))
+
+    async def play() -> None:
+        async with open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800)) as model:
+            names = {asset.symbol: asset.names for asset in season.assets}
+            feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor)
+            agents = {id: EntryAgent(ConstantAction("HOLD")) for id in ("calm", "buy-and-hold")}
+            runner = Runner(
+                season=season, store=store, feed=feed, clock=wall.clock(), agents=agents, beat_s=6 * 3600.0,
+                publish=stream_publisher(store, season, model, names=names),
+            )  # fmt: skip
+            await runner.run()
+
+    wall.run(play())
+    round = store.round("sources", "AHVQ", "2022-06-01")
+    assert round is not None
+    news = store.packet(round.id).news
+    told = "\n".join(f"{one.title} {one.text}" for one in news)
+    assert len([one for one in news if "4 percent" in one.text]) == 1  # in two feeds, twice in each
+    for words in ("Lena Ott", "20 million", "Oslo", "百分之四", "form 10-Q", "form 8-K"):
+        assert words in told, words
+    for words in (
+        "Weather",
+        "tomorrow",
+        "long ago",
+        "no zone",
+        "year one",
+        "no day",
+        "without a date",
+        "10-K",
+        "&",
+    ):
+        assert words not in told.replace("Ahava & Sons", "").replace("R&D", ""), words
+    assert all(one.published_at <= "2022-06-02T00:15:00Z" for one in news)
+
+
+def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path, store) -> None:
+    with sources() as (base, asked):
+        season = season_of(tmp_path, base)
+        found = asyncio.run(collect(store, season, connectors_of(season), FixedClock(parse_iso(SIGHT))))
+        assert asked["/submissions/CIK0000000009.json"] == 1
+    said = [why for _, why in found.failed]
+    assert len(said) == len(REFUSED)
+    for name, words in REFUSED.items():
+        assert any(words in why for why in said), (name, said)
+    at = parse_iso(SIGHT)
+    kept = inbox(store, "sources", "AHVQ", at - 3 * DAY, at)
+    assert Counter(one.source for one in kept) == {"127.0.0.1": 100, "SEC EDGAR": 2}  # one feed had 3,000
+
+
+def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed() -> None:
+    now = 0.0
+    with sources() as (base, asked):
+        reader = WebReader(now=lambda: now)
+        first = reader(f"{base}/good.xml")
+        assert reader(f"{base}/good.xml") == first and asked["/good.xml"] == 1
+        now = 300.0
+        assert reader(f"{base}/good.xml") == first
+        assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
+
+
+def test_a_host_that_had_enough_is_left_alone_until_its_time() -> None:
+    now = 0.0
+    with sources() as (base, asked):
+        reader = WebReader(now=lambda: now)
+        for later, visits in ((0.0, 1), (60.0, 1), (119.0, 1), (121.0, 2)):
+            now = later
+            with pytest.raises(SourceError):
+                reader(f"{base}/busy.xml")
+            assert asked["/busy.xml"] == visits
+    assert reader._wait_s("Fri, 01 Jan 2100 00:00:00 GMT") == 86_400.0
+    assert reader._wait_s("-5") == 600.0 and reader._wait_s("0") == 60.0
