@@ -11,6 +11,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 from tradeassay.factors import (
     FACTOR_NAMES,
+    RECENT,
     FactorBars,
     FactorStream,
     compute,
@@ -48,7 +49,8 @@ def fed(data: FactorBars) -> Floats:
 
 def primed(data: FactorBars) -> Floats:
     stream = FactorStream(data.close.shape[1])
-    stream.prime(fields(data.last(255)))
+    rows = fields(data.last(255))
+    stream.prime(rows[:, 1], rows[:, 2], rows[-RECENT:])
     return stream.values()
 
 
@@ -120,7 +122,7 @@ def test_a_primed_stream_goes_on_as_a_fed_one(seed: int, first: int, more: int, 
     fed, primed = FactorStream(3), FactorStream(3)
     for row in rows[:first]:
         fed.feed(row)
-    primed.prime(rows[:first])
+    primed.prime(rows[:first, 1], rows[:first, 2], rows[:first][-RECENT:])
     for row in rows[first:]:
         assert fed.push(row).tobytes() == primed.push(row).tobytes()
 
@@ -128,10 +130,10 @@ def test_a_primed_stream_goes_on_as_a_fed_one(seed: int, first: int, more: int, 
 def test_only_a_fresh_stream_can_be_primed() -> None:
     stream = FactorStream(1)
     with pytest.raises(UserError, match="256 sessions"):
-        stream.prime(np.ones((256, 5, 1)))
+        stream.prime(np.ones((256, 1)), np.ones((256, 1)), np.ones((RECENT, 5, 1)))
     stream.feed(np.ones((5, 1)))
     with pytest.raises(UserError, match="has taken 1"):
-        stream.prime(np.ones((3, 5, 1)))
+        stream.prime(np.ones((3, 1)), np.ones((3, 1)), np.ones((3, 5, 1)))
 
 
 def test_a_split_changes_no_value() -> None:

@@ -3,11 +3,12 @@
 from tradeassay.factors.compute import compute, compute_all, last_row, last_row_of, latest, latest_all
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition
 from tradeassay.factors.standardise import standardise, winsorise, zscore
-from tradeassay.factors.stream import FactorStream
+from tradeassay.factors.stream import RECENT, FactorStream
 
 __all__ = [
     "FACTORS",
     "FACTOR_NAMES",
+    "RECENT",
     "FactorBars",
     "FactorDef",
     "FactorStream",

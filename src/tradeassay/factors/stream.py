@@ -5,6 +5,8 @@ For simulators and live use. After the same bars, the values equal those of :fun
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,76 +18,67 @@ from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, SKIPPED
 
 _YEAR = 252
 _RING = 256
-_REACH_SHORT, _REACH_LONG = 64, 128
-"""Sessions back to which the sums over 20 and 60 sessions, and the blocks they are made of, can reach."""
+_SHORT, _LONG = 20, 60
+RECENT = _LONG + 1
+"""Sessions of which all fields are needed: the longest window of sums, and the close before it."""
+_SHORT_SERIES, _LONG_SERIES = 15, 4
 _ENOUGH = {factor.name: factor.enough for factor in FACTORS}
 _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
 
-class _Sums:
-    """Window sums of stacked series, kept as blocks of 1, 2, 4 ... rows (see ``windows``)."""
+class _Blocks:
+    """Windows of stacked series, kept as blocks of 1, 2, 4 ... sessions joined two by two (see ``windows``).
 
-    def __init__(self, window: int, series: int, names: int) -> None:
-        self._depth = window.bit_length()
-        self._ring = 1 << self._depth
-        self._levels = np.zeros((self._depth, self._ring, series, names))
-        self._parts: list[tuple[int, int]] = []
-        offset = 0
-        for level in reversed(range(self._depth)):
-            if window & (1 << level):
-                self._parts.append((level, offset))
-                offset += 1 << level
+    ``parts`` are the blocks that make up the window: how many times they were doubled, and how many sessions ago
+    they end. Of every size only the sessions that are looked back to are kept.
+    """
+
+    def __init__(self, join: np.ufunc, nothing: float, parts: Sequence[tuple[int, int]], shape: tuple[int, ...]):
+        self._join, self._nothing, self._parts = join, nothing, parts
+        depth = max(level for level, _ in parts)
+        back = [max([0, *(ago for level, ago in parts if level == at)]) for at in range(depth + 1)]
+        back = [max(far, 1 << level) if level < depth else far for level, far in enumerate(back)]
+        self._levels = [np.full((1 << far.bit_length(), *shape), nothing) for far in back]
 
     def slot(self, row: int) -> Floats:
         """Return where to write the series of session ``row``."""
-        slot: Floats = self._levels[0, row % self._ring]
+        level = self._levels[0]
+        slot: Floats = level[row % len(level)]
         return slot
 
     def grow(self, row: int) -> None:
-        """Sum the blocks that end with session ``row``, whose slot has been filled."""
-        at, ring, levels = row % self._ring, self._ring, self._levels
-        for level in range(self._depth - 1):
-            np.add(levels[level, at], levels[level, (row - (1 << level)) % ring], out=levels[level + 1, at])
+        """Join the blocks that end with session ``row``, whose slot has been filled."""
+        below = self._levels[0]
+        for level, above in enumerate(self._levels[1:]):
+            ring = len(below)
+            self._join(below[row % ring], below[(row - (1 << level)) % ring], out=above[row % len(above)])
+            below = above
 
-    def sums(self, row: int) -> Floats:
-        """Return the sums over the window that ends with session ``row``."""
-        at, ring, levels = row % self._ring, self._ring, self._levels
-        result: Floats = levels[self._parts[0][0], at]
-        for level, offset in self._parts[1:]:
-            result = result + levels[level, (row - offset) % ring]
-        return result
-
-
-class _Tops:
-    """Highest value of the last 252 rows."""
-
-    def __init__(self, names: int) -> None:
-        self._levels = np.full((8, _RING, names), -np.inf)
-
-    def grow(self, row: int, values: Floats) -> None:
-        at, levels = row % _RING, self._levels
-        levels[0, at] = values
-        for level in range(7):
-            np.maximum(levels[level, at], levels[level, (row - (1 << level)) % _RING], out=levels[level + 1, at])
-
-    def prime(self, values: Floats) -> None:
-        rows, levels = values.shape[0], self._levels
-        levels[0, :rows] = values
-        for level in range(7):
+    def prime(self, rows: int, series: Floats) -> None:
+        """Take the last of the first ``rows`` sessions at once, shape (sessions, ...); the same as growing."""
+        for level, kept in enumerate(self._levels):
+            taken = min(len(kept), series.shape[0])
+            kept[np.arange(rows - taken, rows) % len(kept)] = series[series.shape[0] - taken :]
             back = 1 << level
-            levels[level + 1, :rows] = levels[level, :rows]
-            if rows > back:
-                np.maximum(
-                    levels[level, back:rows], levels[level, : rows - back], out=levels[level + 1, back:rows]
-                )
+            # What lies before the first session counts too: adding its 0 turns a minus zero into a plain one.
+            joined = self._join(series, self._nothing)
+            self._join(series[back:], series[:-back], out=joined[back:])
+            series = joined
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
-        self._levels[:, :, columns] *= ratio
+        """Multiply what was taken for some names."""
+        for level in self._levels:
+            level[..., columns] *= ratio
 
-    def top(self, row: int) -> Floats:
-        at, levels = row % _RING, self._levels
-        top: Floats = np.maximum(levels[7, at], levels[7, (row - (_YEAR - 128)) % _RING])
-        return top
+    def window(self, row: int) -> Floats:
+        """Return the window that ends with session ``row``."""
+        result: Floats | None = None
+        for level, ago in self._parts:
+            blocks = self._levels[level]
+            block: Floats = blocks[(row - ago) % len(blocks)]
+            result = block if result is None else self._join(result, block)
+        assert result is not None
+        return result
 
 
 class FactorStream:
@@ -102,9 +95,12 @@ class FactorStream:
         self._volume = np.full(names, np.nan)
         self._present = np.zeros((_RING, 2, names), dtype=np.bool_)
         self._counts = np.zeros((2, names), dtype=np.int64)
-        self._short = _Sums(20, 15, names)
-        self._long = _Sums(60, 4, names)
-        self._tops = _Tops(names)
+        self._short = _Blocks(np.add, 0.0, ((4, 0), (2, 16)), (_SHORT_SERIES, names))
+        self._long = _Blocks(np.add, 0.0, ((5, 0), (4, 32), (3, 48), (2, 56)), (_LONG_SERIES, names))
+        # Blocks may overlap where only the greatest counts.
+        self._tops = _Blocks(np.maximum, -np.inf, ((7, 0), (7, _YEAR - 128)), (names,))
+        self._values: Floats | None = None
+        self._valued: set[Callable[[FactorStream, Floats], None]] = set()
 
     def push(self, bars: Floats) -> Floats:
         """Take one session (see :meth:`feed`) and return :meth:`values`."""
@@ -114,39 +110,47 @@ class FactorStream:
     def feed(self, bars: Floats) -> None:
         """Take one session, shape (5, names): open, high, close, volume, amount."""
         self._row += 1
+        self._values = None
         with np.errstate(all="ignore"):
             known = windows.keep(bars.copy(), bars > 0)
             before = self._close[(self._row - 1) % _RING]
             returns = known[2] / before - 1.0
-            self._fill_short(known, before, returns)
-            self._fill_long(returns)
+            _write_short(self._short.slot(self._row), known, before, returns, self._volume)
+            self._volume = known[3]
+            self._short.grow(self._row)
+            _write_long(self._long.slot(self._row), returns)
+            self._long.grow(self._row)
             self._fill_year(known[2], known[1])
 
-    def prime(self, history: Floats) -> None:
-        """Take the first sessions at once, shape (sessions, 5, names), at most 255; the same as feeding them.
+    def prime(self, high: Floats, close: Floats, recent: Floats) -> None:
+        """Take the first sessions at once, at most 255; the same as feeding them.
 
-        What lies too far back for any sum to reach is not added up. Raises :class:`UserError` when
-        something has been taken already, or for more sessions.
+        ``high`` and ``close`` have the shape (sessions, names), ``recent`` has all five fields of the last
+        :data:`RECENT` of them, shape (sessions, 5, names): no sum reaches further back. Raises
+        :class:`UserError` when something has been taken already, or for more sessions.
         """
-        rows = history.shape[0]
+        rows, names = close.shape
         if self._row >= 0 or rows >= _RING:
             raise UserError(
                 f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", mend="feed them"
             )
+        self._row, self._values = rows - 1, None
+        if not rows:
+            return
         with np.errstate(all="ignore"):
-            known = windows.keep(history.copy(), history > 0)
-            self._prime_year(known[:, 2], known[:, 1])
-            first_short = max(0, rows - _REACH_SHORT)
-            for row in range(max(0, rows - _REACH_LONG), rows):
-                self._row = row
-                before = self._close[(row - 1) % _RING]
-                returns = known[row, 2] / before - 1.0
-                if row >= first_short:
-                    if row == first_short and row:
-                        self._volume = known[row - 1, 3]
-                    self._fill_short(known[row], before, returns)
-                self._fill_long(returns)
-        self._row = rows - 1
+            self._prime_year(*(windows.keep(values.copy(), values > 0) for values in (close, high)))
+            if rows < RECENT:
+                recent = np.concatenate([np.full((1, 5, names), np.nan), recent])
+            known = windows.keep(recent.copy(), recent > 0)
+            returns = known[1:, 2] / known[:-1, 2] - 1.0
+            long = np.empty((returns.shape[0], _LONG_SERIES, names))
+            _write_long(long, returns)
+            self._long.prime(rows, long)
+            short = np.empty((min(rows, _SHORT), _SHORT_SERIES, names))
+            now, before = known[-short.shape[0] :], known[-short.shape[0] - 1 : -1]
+            _write_short(short, now, before[:, 2], returns[-short.shape[0] :], before[:, 3])
+            self._short.prime(rows, short)
+            self._volume = known[-1, 3]
 
     def _prime_year(self, close: Floats, high: Floats) -> None:
         rows = close.shape[0]
@@ -159,7 +163,7 @@ class FactorStream:
         np.logical_not(np.isnan(close), out=self._present[:rows, 0])
         np.logical_not(np.isnan(high), out=self._present[:rows, 1])
         self._counts += self._present[max(0, rows - _YEAR) : rows].sum(axis=0)
-        self._tops.prime(np.where(np.isnan(high), -np.inf, high))
+        self._tops.prime(rows, np.where(np.isnan(high), -np.inf, high))
 
     @property
     def last_close(self) -> Floats:
@@ -183,49 +187,23 @@ class FactorStream:
         self._tops.rescale(columns, ratio)
         self._volume = self._volume.copy()
         self._volume[columns] /= ratio
+        self._values = None
 
-    def values(self) -> Floats:
-        """Return the factors at the close of the last session taken, in the order of ``FACTOR_NAMES``."""
-        values = np.empty((len(FACTOR_NAMES), self._close.shape[1]))
-        with np.errstate(all="ignore"):
-            self._from_short(values)
-            self._from_long(values)
-            self._from_year(values)
-        return values
+    def values(self, names: Sequence[str] = FACTOR_NAMES) -> Floats:
+        """Return factors at the close of the last session taken, one row for each name.
 
-    def _fill_short(self, bars: Floats, before: Floats, returns: Floats) -> None:
-        """Write the series of the 20-day windows: four masks, four values, and those of the correlation."""
-        opened, _, closed, volume, amount = bars
-        slot = self._short.slot(self._row)
-        values, pair = slot[4:8], slot[9:11]
-        np.divide(np.abs(returns), amount, out=values[0])
-        np.subtract(opened / before, 1.0, out=values[1])
-        np.subtract(closed / opened, 1.0, out=values[2])
-        values[3] = amount
-        present = np.isfinite(values)
-        slot[:4] = present
-        np.copyto(values, 0.0, where=~present)
-        pair[0] = returns
-        pair[1] = exact.log(volume / self._volume)
-        self._volume = volume
-        both = np.isfinite(pair).all(axis=0)
-        slot[8] = both
-        np.copyto(pair, 0.0, where=~both)
-        np.multiply(pair, pair, out=slot[11:13])
-        np.multiply(pair[0], pair[1], out=slot[13])
-        np.multiply(values[3], values[3], out=slot[14])
-        self._short.grow(self._row)
-
-    def _fill_long(self, returns: Floats) -> None:
-        """Write the series of the 60-day windows: a mask and three powers."""
-        slot = self._long.slot(self._row)
-        present = np.isfinite(returns)
-        slot[0] = present
-        slot[1] = returns
-        np.copyto(slot[1], 0.0, where=~present)
-        np.multiply(slot[1], slot[1], out=slot[2])
-        np.multiply(slot[2], slot[1], out=slot[3])
-        self._long.grow(self._row)
+        Factors over the same window are computed together, when one of them is first asked for.
+        """
+        if self._values is None:
+            self._values = np.empty((len(FACTOR_NAMES), self._close.shape[1]))
+            self._valued.clear()
+        missing = {_MADE_BY[name] for name in names} - self._valued
+        if missing:
+            with np.errstate(all="ignore"):
+                for make in missing:
+                    make(self, self._values)
+            self._valued |= missing
+        return self._values if names is FACTOR_NAMES else self._values[[_AT[name] for name in names]]
 
     def _fill_year(self, close: Floats, high: Floats) -> None:
         """Remember closes, where the last one was, and the highest high."""
@@ -235,10 +213,11 @@ class FactorStream:
         self._filled[at] = np.where(absent, self._filled[before], close)
         self._filled_row[at] = np.where(absent, self._filled_row[before], row)
         self._count(absent, hidden)
-        self._tops.grow(row, np.where(hidden, -np.inf, high))
+        self._tops.slot(row)[...] = np.where(hidden, -np.inf, high)
+        self._tops.grow(row)
 
     def _from_short(self, values: Floats) -> None:
-        sums = self._short.sums(self._row)
+        sums = self._short.window(self._row)
         means = windows.average(sums[:3], sums[4:7], _ENOUGH["ILLIQ"])
         values[_AT["ILLIQ"]] = exact.log(means[0])
         values[_AT["REV_ON"]] = means[1]
@@ -250,7 +229,7 @@ class FactorStream:
         values[_AT["CV_VOL"]] = windows.relative_spread(sums[3], sums[7], sums[14], _ENOUGH["CV_VOL"])
 
     def _from_long(self, values: Floats) -> None:
-        n, s, ss, sss = self._long.sums(self._row)
+        n, s, ss, sss = self._long.window(self._row)
         deviations = windows.centred(n, s, ss)
         values[_AT["RV_60"]] = windows.spread(n, deviations, _ENOUGH["RV_60"]) * windows.YEAR
         values[_AT["SKEW"]] = -windows.skewness(n, s, ss, sss, deviations, _ENOUGH["SKEW"])
@@ -258,7 +237,7 @@ class FactorStream:
     def _from_year(self, values: Floats) -> None:
         row, at = self._row, self._row % _RING
         start = row - (_YEAR - 1)
-        last = self._filled[at] / self._tops.top(row)
+        last = self._filled[at] / self._tops.window(row)
         full = (self._counts[1] >= _ENOUGH["HIGH_52W"]) & (self._filled_row[at] >= start)
         values[_AT["HIGH_52W"]] = windows.keep(last, full)
         known = self._counts[0] >= _ENOUGH["MOM_12_1"]
@@ -289,3 +268,46 @@ class FactorStream:
             first = np.where(missing, self._close[row % _RING], first)
             missing = np.isnan(first) & known
         return first
+
+
+_MADE_BY: dict[str, Callable[[FactorStream, Floats], None]] = {
+    **dict.fromkeys(("ILLIQ", "REV_ON", "MOM_ID", "CORR_PV", "CV_VOL"), FactorStream._from_short),
+    **dict.fromkeys(("RV_60", "SKEW"), FactorStream._from_long),
+    **dict.fromkeys(("MOM_12_1", "HIGH_52W"), FactorStream._from_year),
+}
+
+
+def _write_short(slot: Floats, bars: Floats, before: Floats, returns: Floats, volume_before: Floats) -> None:
+    """Write the series of the 20-day windows: four masks, four values, and those of the correlation.
+
+    Sessions may stand before the last two axes of ``slot`` and ``bars``, and before the last of the others.
+    """
+    opened, closed, volume, amount = (bars[..., at, :] for at in (0, 2, 3, 4))
+    values, pair = slot[..., 4:8, :], slot[..., 9:11, :]
+    np.divide(np.abs(returns), amount, out=values[..., 0, :])
+    np.subtract(opened / before, 1.0, out=values[..., 1, :])
+    np.subtract(closed / opened, 1.0, out=values[..., 2, :])
+    values[..., 3, :] = amount
+    present = np.isfinite(values)
+    slot[..., :4, :] = present
+    np.copyto(values, 0.0, where=~present)
+    pair[..., 0, :] = returns
+    pair[..., 1, :] = exact.log(volume / volume_before)
+    finite = np.isfinite(pair)
+    both = finite[..., 0, :] & finite[..., 1, :]
+    slot[..., 8, :] = both
+    np.copyto(pair, 0.0, where=~both[..., None, :])
+    np.multiply(pair, pair, out=slot[..., 11:13, :])
+    np.multiply(pair[..., 0, :], pair[..., 1, :], out=slot[..., 13, :])
+    np.multiply(values[..., 3, :], values[..., 3, :], out=slot[..., 14, :])
+
+
+def _write_long(slot: Floats, returns: Floats) -> None:
+    """Write the series of the 60-day windows: a mask and three powers."""
+    present = np.isfinite(returns)
+    slot[..., 0, :] = present
+    kept = slot[..., 1, :]
+    kept[...] = returns
+    np.copyto(kept, 0.0, where=~present)
+    np.multiply(kept, kept, out=slot[..., 2, :])
+    np.multiply(slot[..., 2, :], kept, out=slot[..., 3, :])

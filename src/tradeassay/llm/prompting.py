@@ -30,14 +30,21 @@ class PromptFolder:
 
     def fill(self, name: str, **values: object) -> str:
         """Return a prompt with its blanks filled in; a blank without a value raises :class:`KeyError`."""
-        return _template(self.package, f"{name}.{self.version}.txt").substitute(
-            {key: str(value) for key, value in values.items()}
-        )
+        pieces = _pieces(self.package, f"{name}.{self.version}.txt")
+        return "".join([str(values[piece]) if blank else piece for piece, blank in pieces])
 
 
 @cache
-def _template(package: str, file: str) -> Template:
-    return Template((files(package) / file).read_text(encoding="utf-8"))
+def _pieces(package: str, file: str) -> tuple[tuple[str, bool], ...]:
+    """Return a prompt in pieces, texts and names of blanks (``$name``, ``${name}``; ``$$`` is a dollar)."""
+    text, pieces, at = (files(package) / file).read_text(encoding="utf-8"), [], 0
+    for found in Template.pattern.finditer(text):
+        if found["invalid"] is not None:
+            raise ValueError(f"{file}: a lone dollar at character {found.start()}; write $$")
+        name = found["named"] or found["braced"]
+        pieces += [(text[at : found.start()], False), (name or "$", name is not None)]
+        at = found.end()
+    return (*pieces, (text[at:], False))
 
 
 def answer_object(text: str, key: str) -> dict[str, object] | None:

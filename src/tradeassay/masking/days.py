@@ -43,16 +43,13 @@ class DayMap:
     """
 
     def __init__(self, sessions: Days, first: int) -> None:
-        self._days: list[int] = sessions.astype("datetime64[D]").astype(np.int64).tolist()
+        self._array = sessions.astype("datetime64[D]", copy=False).astype(np.int64)
+        self._days: list[int] = self._array.tolist()
         self._first = first
         self._last = len(self._days) - 1
-        first_year, last_year = (
-            int(np.datetime64(day, "D").astype("datetime64[Y]").astype(np.int64)) + 1970
-            for day in (self._days[0], self._days[-1])
-        )
+        first_year, last_year = (date.fromordinal(_EPOCH + day).year for day in (self._days[0], self._days[-1]))
         self.years = range(first_year - 1, last_year + 3)
         """Years that, standing alone in a text, would give the present away."""
-        self._array = np.asarray(self._days, dtype=np.int64)
 
     def covers(self, day: int) -> bool:
         """Tell whether a day is near enough to the episode or its history to be counted from there.

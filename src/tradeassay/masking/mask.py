@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tradeassay.core.agent import Observation
+from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import Ints, MarketView
 from tradeassay.masking.aliases import AliasMap
 from tradeassay.masking.config import MaskConfig
@@ -81,6 +83,12 @@ class Mask:
             return None
         count = len(view.symbols)
         if count not in self._lexicons:
-            instruments = [view.instrument(symbol) for symbol in view.symbols]
-            self._lexicons[count] = Lexicon(instruments, all_spellings=self.config.all_spellings)
+            instruments = tuple(view.instrument(symbol) for symbol in view.symbols)
+            self._lexicons[count] = _lexicon_of(instruments, self.config.all_spellings)
         return self._lexicons[count]
+
+
+@lru_cache(maxsize=8)
+def _lexicon_of(instruments: tuple[Instrument, ...], all_spellings: bool) -> Lexicon:
+    """Return the spellings of names; the episodes of a grid share them."""
+    return Lexicon(instruments, all_spellings=all_spellings)

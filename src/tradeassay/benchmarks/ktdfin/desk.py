@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
 from tradeassay.core.agent import Observation
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
-from tradeassay.factors import FACTOR_NAMES, FactorStream
+from tradeassay.factors import FACTOR_NAMES, RECENT, FactorStream
 from tradeassay.masking import Ticks
 
 
@@ -70,32 +72,37 @@ class FactorFeed:
         self._symbols: tuple[str, ...] = ()
         self._last: np.datetime64 | None = None
         self._stream = FactorStream(0)
-        self._values: Floats = np.empty((9, 0))
 
-    def values(self, view: MarketView) -> Floats:
-        """Return the factors known now, shape (9, columns of the view)."""
+    def values(self, view: MarketView, names: Sequence[str] = FACTOR_NAMES) -> Floats:
+        """Return the factors known now, one row for each name, shape (names, columns of the view)."""
+        self.follow(view)
+        if self._last is None:
+            return np.full((len(names), len(view.symbols)), np.nan)
+        return self._stream.values(names)
+
+    def follow(self, view: MarketView) -> None:
+        """Take the last completed session of a view, unless it was taken before."""
         days = view.sessions(2)
         last = days[-1] if days.size else None
         symbols = view.symbols
         if len(symbols) == len(self._symbols) and last is not None and last == self._last:
-            return self._values
+            return
         follows = self._last is not None and days.size == 2 and days[0] == self._last
         if follows and len(symbols) == len(self._symbols):
             self._advance(view)
         else:
             self._restart(view)
         self._symbols, self._last = symbols, last
-        self._values = self._stream.values() if last is not None else np.full((9, len(symbols)), np.nan)
-        return self._values
 
     def _restart(self, view: MarketView) -> None:
         self._stream = FactorStream(len(view.symbols))
-        self._stream.prime(np.stack([view.bars(field, YEAR) for field in _FIELDS], axis=1))
+        recent = np.array([view.bars(field, RECENT) for field in _FIELDS]).swapaxes(0, 1)
+        self._stream.prime(view.bars("high", YEAR), view.bars("close", YEAR), recent)
 
     def _advance(self, view: MarketView) -> None:
-        bars = np.stack([view.bars(field, 2) for field in _FIELDS], axis=1)
-        self._follow_splits(view, bars[:, 2])
-        self._stream.feed(bars[1])
+        bars = np.array([view.bars(field, 2) for field in _FIELDS])
+        self._follow_splits(view, bars[2])
+        self._stream.feed(bars[:, 1])
 
     def _follow_splits(self, view: MarketView, closes: Floats) -> None:
         """Bring the feed into today's share units.
@@ -104,9 +111,11 @@ class FactorFeed:
         fed, the name has split since. A name returning from a suspension is looked up further back.
         """
         before = self._stream.last_close
+        back = np.flatnonzero(np.isnan(before) & ~np.isnan(closes[1]))
+        if not back.size and closes[0].tobytes() == before.tobytes():
+            return
         with np.errstate(all="ignore"):
             ratio = closes[0] / before
-        back = np.flatnonzero(np.isnan(before) & ~np.isnan(closes[1]))
         if back.size:
             ratio[back] = _known(view, back) / self._stream.known_close[back]
         split = np.flatnonzero(np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-12))
@@ -257,7 +266,7 @@ class Desk:
     @cached_property
     def days(self) -> tuple[str, ...]:
         """The completed sessions within reach of a lookback, oldest first."""
-        return tuple(np.datetime_as_string(self.view.sessions(self.config.longest_lookback), unit="D").tolist())
+        return tuple(map(date.isoformat, self.view.sessions(self.config.longest_lookback).tolist()))
 
     @cached_property
     def as_of(self) -> Day | None:
@@ -273,6 +282,10 @@ class Desk:
     def factors(self) -> Floats:
         """The nine factors, shape (9, columns)."""
         return self._feed.values(self.view)
+
+    def factor_rows(self, names: Sequence[str]) -> Floats:
+        """Return some factors, shape (names, columns); the others need not be computed."""
+        return self._feed.values(self.view, names)
 
     @cached_property
     def closes(self) -> Floats:
@@ -348,10 +361,8 @@ class Desk:
             return "limit_up"
         return "limit_down" if self.at_limit_down[column] else "normal"
 
-    def factor_values(self, column: int, names: tuple[str, ...] = FACTOR_NAMES) -> dict[str, float | None]:
-        """Return a column's factors by name, as they are shown."""
-        values = self.factors[:, column].tolist()
-        return {name: rounded(values[_AT[name]], self.config.digits) for name in names}
-
-
-_AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
+    def factor_values(self, columns: Sequence[int], names: Sequence[str]) -> list[dict[str, float | None]]:
+        """Return the factors of columns by name, as they are shown."""
+        digits = self.config.digits
+        rows = self.factor_rows(names)[:, columns].T.tolist()
+        return [{name: rounded(value, digits) for name, value in zip(names, row, strict=True)} for row in rows]

@@ -23,6 +23,7 @@ from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire
 from tradeassay.core.view import FIELDS
+from tradeassay.factors import FACTOR_NAMES
 
 KIND = "ktdfin.observation"
 HIDDEN_LOT = 1e-6
@@ -143,7 +144,7 @@ def _row(desk: Desk, column: int) -> CandidateRow:
         state=desk.state(column),
         last_bar=dict(zip(FIELDS, desk.bar(column, desk.days[-1] if desk.days else "", bar), strict=True)),
         returns={f"return_{n}d": desk.shown_return(column, n) for n in (1, 5, 20)},
-        factors=desk.factor_values(column),
+        factors=desk.factor_values((column,), FACTOR_NAMES)[0],
         news=headlines(desk, stock) if desk.config.news else (),
     )
 

@@ -79,7 +79,7 @@ class Ktdfin:
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._masked(observation)
-        self._feed.values(observation.view)
+        self._feed.follow(observation.view)
         self._yesterday = observation.account.nav
         self._not_sent = tuple(failure.detail for failure in decision.failures if failure.kind == DROPPED)
 
@@ -137,4 +137,4 @@ def _calendar(observation: Observation, lookback: int) -> Days:
     today = np.datetime64(observation.session, "D")
     if days.size and days[-1] == today:
         return days
-    return np.concatenate([days, [today]])
+    return np.append(days, today)

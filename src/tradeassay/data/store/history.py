@@ -161,9 +161,8 @@ class History:
         low, high = bisect_right(rows, start), bisect_right(rows, row)
         if low >= high:
             return window
-        touched = np.unique(columns[low:high])
-        touched = touched[: np.searchsorted(touched, window.shape[1])]
-        if not touched.size or not window.shape[0]:
+        touched = sorted({column for column in columns[low:high].tolist() if column < window.shape[1]})
+        if not touched or not window.shape[0]:
             return window
         then, now = factor[start : start + window.shape[0], touched], factor[row, touched]
         result = window.copy()

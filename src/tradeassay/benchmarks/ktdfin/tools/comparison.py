@@ -84,7 +84,7 @@ def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
 def _dimension(desk: Desk, dim: str, columns: Ints) -> Floats:
     if dim in METRICS:
         return METRICS[dim](desk, columns) if desk.closes.shape[0] > 1 else np.full(columns.size, np.nan)
-    result: Floats = desk.factors[FACTOR_NAMES.index(dim), columns]
+    result: Floats = desk.factor_rows((dim,))[0, columns]
     return result
 
 

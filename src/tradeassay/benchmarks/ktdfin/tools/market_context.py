@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 
@@ -90,8 +92,8 @@ def _index_tone(levels: Floats) -> IndexTone:
     returns = [_over(levels, sessions) for sessions in HORIZONS]
     daily = levels[-21:]
     with np.errstate(all="ignore"):
-        spread = np.std(daily[1:] / daily[:-1] - 1.0, ddof=1) * np.sqrt(252.0) if daily.size > 2 else np.nan
-        fall = levels[-1] / np.max(levels) - 1.0 if levels.size else np.nan
+        spread = _spread(daily[1:] / daily[:-1] - 1.0) * np.sqrt(252.0) if daily.size > 2 else np.nan
+        fall = levels[-1] / levels.max() - 1.0 if levels.size else np.nan
     return IndexTone(
         name="benchmark_index",
         return_1d=returns[0],
@@ -101,6 +103,12 @@ def _index_tone(levels: Floats) -> IndexTone:
         volatility_20d=rounded(spread),
         drawdown_60d=rounded(fall),
     )
+
+
+def _spread(values: Floats) -> float:
+    """Return what ``np.std`` with one degree of freedom less does, to the last bit, without its detours."""
+    off = values - np.add.reduce(values) / values.size
+    return math.sqrt(np.add.reduce(off * off) / (values.size - 1))
 
 
 def _over(levels: Floats, sessions: int) -> float | None:

@@ -48,36 +48,32 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
     names = tuple(dict.fromkeys(name for name, _ in wanted))
     columns = desk.observation.columns
     open_to_buy = columns[desk.tradable[columns] & ~desk.at_limit_up[columns]]
-    values = desk.factors[[FACTOR_NAMES.index(name) for name, _ in wanted]][:, open_to_buy]
+    values = desk.factor_rows([name for name, _ in wanted])[:, open_to_buy]
     known = np.isfinite(values).all(axis=0)
     eligible, values = open_to_buy[known], values[:, known]
     signs = np.array([sign for _, sign in wanted])
     score = percentile_ranks(values * signs[:, None]).mean(axis=0)
     best = np.argsort(-score, kind="stable")[: arguments.top_k]
+    chosen, stocks, boards = eligible[best].tolist(), desk.roster.stocks, desk.roster.boards
+    shown = zip(chosen, score[best].tolist(), desk.factor_values(chosen, names), strict=True)
     return Screened(
         as_of=desk.as_of,
         candidates=tuple(
             Candidate(
-                stock_id=desk.roster.stocks[column],
-                rank=rank,
-                score=rounded(points),
-                board=desk.roster.boards[column],
-                factors=desk.factor_values(column, names),
+                stock_id=stocks[column], rank=rank, score=rounded(points), board=boards[column], factors=factors
             )
-            for rank, (column, points) in enumerate(
-                zip(eligible[best].tolist(), score[best].tolist(), strict=True), start=1
-            )
+            for rank, (column, points, factors) in enumerate(shown, start=1)
         ),
         left_out=int(columns.size - eligible.size),
     )
 
 
 def percentile_ranks(values: Floats) -> Floats:
-    """Return ranks from 0 (lowest) to 1 (highest) along the last axis; ties in the given order."""
-    count = values.shape[-1]
-    order = np.argsort(values, axis=-1, kind="stable")
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(count, dtype=np.float64), values.shape), axis=-1)
+    """Return the ranks in every row, from 0 (lowest) to 1 (highest); ties in the given order."""
+    count = values.shape[1]
+    ranks, places = np.empty(values.shape), np.arange(count, dtype=np.float64)
+    for row, order in zip(ranks, np.argsort(values, axis=1, kind="stable"), strict=True):
+        row[order] = places
     return np.asarray(ranks / max(1, count - 1))
 
 

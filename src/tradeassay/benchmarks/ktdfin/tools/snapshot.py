@@ -13,6 +13,7 @@ from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused, look_up, refuse_future
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock
 from tradeassay.core.view import FIELDS
+from tradeassay.factors import FACTOR_NAMES
 
 COLUMNS = ("day", *FIELDS)
 
@@ -67,7 +68,7 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
         as_of=desk.as_of,
         columns=COLUMNS,
         bars=_bars(desk, column, arguments),
-        factors=desk.factor_values(column),
+        factors=desk.factor_values((column,), FACTOR_NAMES)[0],
         prev_close=close,
         limit_up=up,
         limit_down=down,
