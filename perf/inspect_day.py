@@ -3,8 +3,8 @@
 A server in another process answers at once: five tool calls, then the action. The two documented doors play the
 same days against it, each in a process of its own: ``tradeassay run`` and ``inspect eval tradeassay/ktdfin``.
 A short episode is played as well, and a day costs what the longer one took more; memory is the peak of the
-process, interpreter and libraries included. The bars: 45 ms of CPU a day, 200 MB for 548 days. Run it with ``python
-perf/inspect_day.py`` (``--days 60`` for a quick look, ``--json`` for a machine).
+process, interpreter and libraries included. The bars: 45 ms of CPU a day, 200 MB for 548 days. Run it with
+``python perf/inspect_day.py`` (``--days 60`` for a quick look, ``--json`` for a machine).
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def door(name: str, days: int, folder: Path, first: str, last: str) -> list[str]
             str(folder / "prices.toml"), "--json",
         ]  # fmt: skip
     return [
-        sys.executable, "-m", "inspect_ai", "eval", "tradeassay/ktdfin", "--model", MODEL, "-T", f"days={days}", "-T",
-        "window=long", "-T", "dataset=synthetic/csi300:7", "--log-dir", str(folder / f"logs{days}"), "--display",
-        "none",
+        sys.executable, "-m", "inspect_ai", "eval", "tradeassay/ktdfin", "--model", MODEL, "-T", f"days={days}",
+        "-T", "window=long", "-T", "dataset=synthetic/csi300:7", "--log-dir", str(folder / f"logs{days}"),
+        "--display", "none",
     ]  # fmt: skip
 
 
