@@ -99,6 +99,15 @@ def test_shuffling_deals_outcomes_out_within_a_day() -> None:
     assert [(rows.start, rows.stop) for rows in samples.by_day()] == [(0, 40), (40, 70)]
 
 
+def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> None:
+    forced = {"d_feat", "fea_dim", "pt_model_kwargs", "allow_writing_files", "deterministic", "force_row_wise",
+              "verbosity"}  # fmt: skip
+    for model in FACTOR_MODELS.values():
+        assert set(model.settings("qlib")) <= forced and set(model.fit_settings("qlib")) <= {"verbose_eval"}
+        assert model.window("qlib") == (60 if model.sequence else 1)
+        assert model.settings("full") != model.settings("qlib")
+
+
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
     """A baseline with a model file that nobody can read."""

@@ -95,6 +95,23 @@ def test_each_beats_its_own_training_on_shuffled_outcomes(compared: dict[str, Sh
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(FACTOR_MODELS))
+def test_all_eighteen_train_with_qlibs_defaults(
+    planted: Planted, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")
+    model = FACTOR_MODELS[name]
+    if model.sequence or name == "tabnet":
+        # Two hundred epochs are Qlib's default; one shows that the rest of it works.
+        short = {"n_epochs": 1, "pre_epoch": 1} if name == "adarnn" else {"n_epochs": 1}
+        short |= {"pretrain_n_epochs": 1} if name == "tabnet" else {}
+        monkeypatch.setitem(FACTOR_MODELS, name, msgspec.structs.replace(model, forced=model.forced | short))
+    (trained,) = train_baselines(msgspec.structs.replace(planted.spec, models=(name,), size="qlib"))
+    assert trained.recipe.size == "qlib" and trained.recipe.window == model.window("qlib")
+    assert trained.test_ic is not None and np.isfinite(trained.test_ic.mean)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(FACTOR_MODELS) - set(QUICK)))
 def test_all_eighteen_do(planted: Planted, name: str) -> None:
     pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")

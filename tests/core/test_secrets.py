@@ -6,6 +6,8 @@ import io
 import json
 import logging
 import sys
+import zlib
+from collections.abc import Callable
 from urllib.parse import quote
 
 import msgspec
@@ -112,8 +114,23 @@ def test_torn_in_any_order(known: Secrets, size: int, order: int) -> None:
         assert len(json.loads(cleaned)["error"]) == len(pieces) and longest_left(cleaned.decode(), KEY) < 6
 
 
+@pytest.mark.parametrize("encode", [base64.b85encode, base64.a85encode])
+@pytest.mark.parametrize("before", ["", "u", "u:", "key", "Bearer "])
+def test_base85_goes_wherever_the_key_begins(
+    known: Secrets, encode: Callable[[bytes], bytes], before: str
+) -> None:
+    spelled = encode(f"{before}{KEY}!!".encode()).decode()
+    cleaned = json.loads(known.clean(json.dumps({"seen": spelled, "rest": 1}).encode()))
+    assert REMOVED in cleaned["seen"] and cleaned["rest"] == 1
+    assert longest_left(cleaned["seen"], spelled) < 20, (
+        "a quarter of it may be left: the prefix, and broken groups"
+    )
+    honest = encode(b"the quick brown fox jumps over the lazy dog, twice a day")
+    assert known.clean(honest) == honest
+
+
 def test_what_is_not_found_is_known(known: Secrets) -> None:
-    for hidden in (base64.b85encode(KEY.encode()).decode(), "x".join(KEY)):
+    for hidden in (base64.b64encode(zlib.compress(KEY.encode())).decode(), "x".join(KEY)):
         assert known.clean(hidden.encode(), shreds=True) == hidden.encode()
 
 

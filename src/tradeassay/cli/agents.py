@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.assay.baselines import RankIC, ShuffleContrast, TrainedBaseline
@@ -117,6 +118,10 @@ def list_command(as_json: bool) -> None:
 @click.option("--horizon", default=5, show_default=True, help="Sessions over which an outcome is measured.")
 @click.option("--purge", default=5, show_default=True, help="Sessions kept free between two windows.")
 @click.option("--small", is_flag=True, help="Small models that train in seconds.")
+@click.option(
+    "--settings", default="ours", show_default=True, metavar="WHOSE[,WHOSE]",
+    help="ours, qlib (the defaults of Qlib's classes), or both side by side.",
+)  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
 @click.option("--threads", default=2, show_default=True, help="Threads to train with.")
 @click.option(
@@ -132,39 +137,54 @@ def train(as_json: bool, check: bool, **described: Any) -> None:
     """Train factor models and keep them; one that is there already is not trained again."""
     from tradeassay.assay.baselines import contrast, train_baselines
 
-    spec = _baseline_spec(**described)
+    specs = _baseline_specs(**described)
     if check:
-        compared = contrast(spec, listen=say)
+        compared = [one for spec in specs for one in contrast(spec, listen=say)]
         if as_json:
             print_json(compared)
         else:
             print_table("against chance", _AGAINST, [_against(one) for one in compared])
         return
-    trained = train_baselines(spec, listen=say)
+    trained = [one for spec in specs for one in train_baselines(spec, listen=say)]
     if as_json:
         print_json(trained)
     else:
         print_table("trained", _TRAINED, [_trained_row(one) for one in trained])
 
 
-def _baseline_spec(models: str, train: str, valid: str, test: str | None, small: bool, **rest: Any) -> Any:
+def _baseline_specs(
+    models: str, train: str, valid: str, test: str | None, small: bool, settings: str, **rest: Any
+) -> list[Any]:
     from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
     from tradeassay.assay.baselines import BaselineSpec, parse_span
 
     named = tuple(FACTOR_MODELS) if models == "all" else tuple(part.strip() for part in models.split(",") if part)
-    return BaselineSpec(
-        models=named,
-        train=parse_span(train),
-        valid=parse_span(valid),
-        test=None if test is None else parse_span(test),
-        size="small" if small else "full",
-        **rest,
-    )
+    sizes = {"ours": "small" if small else "full", "qlib": "qlib"}
+    whose = list(dict.fromkeys(part.strip() for part in settings.split(",")))
+    for one in whose:
+        if one not in sizes:
+            raise UserError(f"no settings '{one}'", mend="ours, qlib, or ours,qlib")
+    return [
+        BaselineSpec(
+            models=named,
+            train=parse_span(train),
+            valid=parse_span(valid),
+            test=None if test is None else parse_span(test),
+            size=sizes[one],
+            **rest,
+        )
+        for one in whose
+    ]
+
+
+def _model_of(one: TrainedBaseline) -> str:
+    recipe = one.recipe
+    return recipe.model if recipe.size == "full" else f"{recipe.model} {recipe.size}"
 
 
 def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
     recipe = one.recipe
-    name = f"{recipe.model}{' small' if recipe.size == 'small' else ''}{' shuffled' if recipe.shuffled else ''}"
+    name = f"{_model_of(one)}{' shuffled' if recipe.shuffled else ''}"
     tested = "" if one.test is None else "..".join(one.test)
     return (
         one.key, name, recipe.dataset, "..".join(recipe.train), "..".join(recipe.valid), _ic(one.valid_ic), tested,
@@ -177,7 +197,7 @@ _AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats
 
 def _against(one: ShuffleContrast) -> tuple[str, ...]:
     return (
-        one.trained.key, one.trained.recipe.model, _ic(one.trained.test_ic), _ic(one.shuffled.test_ic),
+        one.trained.key, _model_of(one.trained), _ic(one.trained.test_ic), _ic(one.shuffled.test_ic),
         _ic(one.gain), "yes" if one.beats else "no",
     )  # fmt: skip
 

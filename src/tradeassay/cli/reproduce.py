@@ -150,10 +150,24 @@ def _spec(
     if grid and dataset is None:
         names = [f"stockbench{part}-v2" for part in ("-5", "-10", "", "-30", "-down", "-up")]
     elif grid:
-        fields["windows"] = ["main", "down", "up"]
+        fields["windows"] = _regimes(dataset)
     if grid and models:
         fields["protocol"] = {"inputs": ["all", "no-news", "no-fundamentals", "neither"]}
     return make_spec(*names, **_known(fields, models))
+
+
+def _regimes(dataset: str) -> list[str]:
+    """Return the paper's windows, or where the data does not cover one the stretch found with hindsight."""
+    from tradeassay.benchmarks.stockbench.specs import windows
+    from tradeassay.data import load_dataset
+
+    known = {window.code for window in windows(load_dataset(dataset), "paper")}
+    wanted = (("main",), ("down-2025", "down"), ("up-2025", "up"))
+    found = [next((code for code in codes if code in known), None) for codes in wanted]
+    for codes, code in zip(wanted, found, strict=True):
+        if code != codes[0]:
+            say(f"the data does not cover {codes[0]}; " + (f"{code} is played instead" if code else "left out"))
+    return [code for code in found if code is not None]
 
 
 PRUNED_GRID: dict[str, list[str]] = {

@@ -5,10 +5,10 @@ password in the address of a server or a database, and whatever a caller hands t
 echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
 (:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
 (:func:`clean_bytes`). A secret is found as itself and as encoded in base64 (twice, or of hexadecimal), base32,
-hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places; reversed, in
-either case, with anything but letters and digits between its signs, whole or as any considerable piece; in what
+base85, hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places; reversed,
+in either case, with anything but letters and digits between its signs, whole or as any considerable piece; in what
 came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number, takes its place.
-Compressed, in base85, or with letters mixed into it, it is not found.
+Compressed, or with letters mixed into it, it is not found.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
@@ -372,7 +372,22 @@ def _spellings(value: str, least: int) -> tuple[list[_Form], list[_Form]]:
         enough = min(max(enough - (len(spelled) - len(left)), SHORTEST), len(left) - skipped)
         if enough >= _SHORT:
             forms.append(_Form(left, skipped, enough))
+    for encode in (base64.b85encode, base64.a85encode):
+        forms += _in_base85(raw, public, encode)
     return exact, forms
+
+
+def _in_base85(raw: bytes, public: int, encode: Callable[[bytes], bytes]) -> Iterator[_Form]:
+    """Yield how bytes look in base85, for every place at which they may begin in a group of four.
+
+    A group that is shared with other bytes looks different every time; only whole ones count.
+    """
+    for skip in range(4):
+        whole = raw[skip : skip + (len(raw) - skip) // 4 * 4]
+        left = encode(whole).translate(None, _OTHER).lower()
+        known = encode(whole[: max(public - skip, 0) // 4 * 4]).translate(None, _OTHER)
+        if len(left) - len(known) >= SHORTEST:
+            yield _Form(left, len(known), SHORTEST)
 
 
 def _coded(

@@ -2,6 +2,7 @@
 
 The classes and their training loops are Qlib's. The settings are ours, because the paper gives none: the sizes of
 Qlib's own examples, cut down to nine factors. ``small`` ones train in seconds and are meant for trying things out.
+``qlib`` ones have the defaults of Qlib's classes, but for what the data, the seed and the machine force.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.factors import FACTOR_NAMES
 
-Size = Literal["full", "small"]
+Size = Literal["full", "small", "qlib"]
 Settings = dict[str, Any]
 
-WINDOW: dict[Size, int] = {"full": 20, "small": 5}
-"""Sessions of factors that a sequence model sees; the others see the last one."""
+WINDOW: dict[Size, int] = {"full": 20, "small": 5, "qlib": 60}
+"""Sessions of factors that a sequence model sees; the others see the last one. Qlib's own data has sixty."""
 _FACTORS = len(FACTOR_NAMES)
 
 
@@ -26,7 +27,8 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
     """One of the eighteen.
 
     ``module`` and ``cls`` say where Qlib has it, ``packages`` what it is computed with. ``sequence`` models see a
-    window of sessions. ``full`` and ``small`` are the arguments of the class, ``fit`` those of its ``fit``.
+    window of sessions. ``full`` and ``small`` are the arguments of the class, ``fit`` those of its ``fit``;
+    ``forced`` are the only ones beside Qlib's defaults: nine features, no files, no chatter, the same bits again.
     ``torch`` models can train on a GPU and take ``batch_size`` and ``seed`` from the training.
     """
 
@@ -39,6 +41,7 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
     torch: bool = False
     full: Settings = {}
     small: Settings = {}
+    forced: Settings = {}
     fit: dict[Size, Settings] = {}
 
     def window(self, size: Size) -> int:
@@ -46,7 +49,9 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
         return WINDOW[size] if self.sequence else 1
 
     def settings(self, size: Size) -> Settings:
-        """Return the arguments of the class: the full ones, overridden by the small ones on request."""
+        """Return the arguments of the class: the full ones, overridden by the small ones, or Qlib's defaults."""
+        if size == "qlib":
+            return dict(self.forced)
         return dict(self.full) if size == "full" else {**self.full, **self.small}
 
     def fit_settings(self, size: Size) -> Settings:
@@ -57,10 +62,12 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
 _ROUNDS: dict[Size, Settings] = {
     "full": {"num_boost_round": 1000, "early_stopping_rounds": 50, "verbose_eval": False},
     "small": {"num_boost_round": 60, "early_stopping_rounds": 20, "verbose_eval": False},
+    "qlib": {"verbose_eval": False},
 }
+_SAME_BITS: Settings = {"deterministic": True, "force_row_wise": True, "verbosity": -1}
 _LEAVES: Settings = {
     "num_leaves": 31, "max_depth": 6, "min_data_in_leaf": 200, "feature_fraction": 0.9, "bagging_fraction": 0.9,
-    "bagging_freq": 1, "lambda_l2": 10.0, "deterministic": True, "force_row_wise": True, "verbosity": -1,
+    "bagging_freq": 1, "lambda_l2": 10.0, **_SAME_BITS,
 }  # fmt: skip
 _FEW_LEAVES: Settings = {"num_leaves": 15, "max_depth": 4, "min_data_in_leaf": 50}
 _EPOCHS: Settings = {"n_epochs": 100, "early_stop": 10, "lr": 1e-3}
@@ -75,7 +82,7 @@ def _net(name: str, title: str, module: str, cls: str, full: Settings, small: Se
     """Return a neural network over a window of sessions."""
     return FactorModel(
         name=name, title=title, module=module, cls=cls, packages=("torch",), sequence=True, torch=True,
-        full=full, small=small,
+        full=full, small=small, forced={name: full[name] for name in ("d_feat", "fea_dim") if name in full},
     )  # fmt: skip
 
 
@@ -84,7 +91,7 @@ _ALL = (
         name="lightgbm", title="LightGBM", module="gbdt", cls="LGBModel", packages=("lightgbm",),
         full={**_LEAVES, "learning_rate": 0.02, "num_boost_round": 1000, "early_stopping_rounds": 50},
         small={**_FEW_LEAVES, "learning_rate": 0.1, "num_boost_round": 60, "early_stopping_rounds": 20},
-        fit={"full": {"verbose_eval": 0}, "small": {"verbose_eval": 0}},
+        forced=_SAME_BITS, fit={size: {"verbose_eval": 0} for size in WINDOW},
     ),
     FactorModel(
         name="xgboost", title="XGBoost", module="xgboost", cls="XGBModel", packages=("xgboost",),
@@ -95,7 +102,7 @@ _ALL = (
     FactorModel(
         name="catboost", title="CatBoost", module="catboost_model", cls="CatBoostModel", packages=("catboost",),
         full={"learning_rate": 0.02, "depth": 6, "l2_leaf_reg": 10.0, "allow_writing_files": False},
-        small={"learning_rate": 0.1, "depth": 4}, fit=_ROUNDS,
+        small={"learning_rate": 0.1, "depth": 4}, forced={"allow_writing_files": False}, fit=_ROUNDS,
     ),
     FactorModel(
         name="doubleensemble", title="DoubleEnsemble", module="double_ensemble", cls="DEnsembleModel",
@@ -103,6 +110,7 @@ _ALL = (
         full={**_LEAVES, "learning_rate": 0.05, "num_models": 6, "epochs": 200, "decay": 0.5,
               "early_stopping_rounds": 20},
         small={**_FEW_LEAVES, "learning_rate": 0.1, "num_models": 3, "epochs": 30, "early_stopping_rounds": 10},
+        forced=_SAME_BITS,
     ),
     FactorModel(
         name="linear", title="Linear", module="linear", cls="LinearModel", packages=("scikit-learn",),
@@ -114,6 +122,7 @@ _ALL = (
               "weight_decay": 1e-4, "pt_model_kwargs": {"input_dim": _FACTORS, "layers": [64, 32]}},
         small={"lr": 3e-3, "max_steps": 200, "eval_steps": 20,
                "pt_model_kwargs": {"input_dim": _FACTORS, "layers": [16]}},
+        forced={"pt_model_kwargs": {"input_dim": _FACTORS, "layers": [256]}},
     ),
     FactorModel(
         name="tabnet", title="TabNet", module="pytorch_tabnet", cls="TabnetModel", packages=("torch",), torch=True,
@@ -121,6 +130,7 @@ _ALL = (
               "early_stop": 10, "lr": 5e-3, "vbs": 512},
         small={"out_dim": 16, "n_steps": 3, "n_epochs": 8, "pretrain_n_epochs": 2, "early_stop": 4, "lr": 1e-2,
                "vbs": 128},
+        forced={"d_feat": _FACTORS},
     ),
     _net("lstm", "LSTM", "pytorch_lstm", "LSTM", _RNN, _SMALL_RNN),
     _net("gru", "GRU", "pytorch_gru", "GRU", _RNN, _SMALL_RNN),

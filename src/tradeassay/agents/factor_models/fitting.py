@@ -18,6 +18,9 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Floats
 
 BATCH: dict[Size, int] = {"full": 2000, "small": 512}
+"""Under Qlib's defaults a batch is as large as the class has it."""
+_TABNET_VBS = 2048
+"""Rows that TabNet's default normalises together; more than a batch has are none at all."""
 LEAST_SAMPLES = 256
 """Fewer samples than this, in training or validation, are refused."""
 
@@ -106,7 +109,8 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
     dataset = QlibDataset(train, valid, window)
     with tempfile.TemporaryDirectory() as folder, repeatable(config.seed, config.threads, gpu=config.gpu):
         with mended(module, model, window=window, gpu=config.gpu) as cls, quiet():
-            settings = _settings(model, config, min(len(train) // 4, len(valid)), window, Path(folder))
+            batch = min(BATCH.get(config.size) or _default_batch(cls), len(train) // 4, len(valid))
+            settings = _settings(model, config, batch, window, Path(folder))
             fitted = cls(**settings)
             _on_one_device(fitted)
             fitted.fit(dataset, **_fit_settings(model, config.size, fitted, Path(folder)))
@@ -114,19 +118,21 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
     return FittedModel(model, window, _plain(fitted, module, model))
 
 
-def _settings(model: FactorModel, config: FitConfig, most: int, window: int, folder: Path) -> Settings:
+def _default_batch(cls: type[Any]) -> int:
+    given = inspect.signature(cls).parameters.get("batch_size")
+    return 2**31 if given is None else int(given.default)
+
+
+def _settings(model: FactorModel, config: FitConfig, batch: int, window: int, folder: Path) -> Settings:
     settings = model.settings(config.size)
     if model.torch:
         # Qlib drops incomplete batches, so a batch may not be larger than the training or validation samples.
-        settings |= {
-            "batch_size": min(BATCH[config.size], most),
-            "seed": config.seed,
-            "GPU": 0 if config.gpu else -1,
-        }
+        settings |= {"batch_size": batch, "seed": config.seed, "GPU": 0 if config.gpu else -1}
     if model.name == "mlp":
         settings["scheduler"] = _slower_when_stuck
     if model.name == "tabnet":
         settings["pretrain_file"] = str(folder / "pretrained")
+        settings["vbs"] = min(settings.get("vbs", _TABNET_VBS), batch)
     if model.name == "adarnn":
         settings["len_seq"] = window
     if model.name in ("lightgbm", "doubleensemble"):
