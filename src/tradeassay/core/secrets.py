@@ -5,10 +5,10 @@ password in the address of a server or a database, and whatever a caller hands t
 echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
 (:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
 (:func:`clean_bytes`). A secret is found as itself and as encoded in base64 (twice, or of hexadecimal), base32,
-base85, hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places; reversed,
-in either case, with anything but letters and digits between its signs, whole or as any considerable piece; in what
-came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number, takes its place.
-Compressed, or with letters mixed into it, it is not found.
+base85, hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places;
+reversed, in either case, with anything but letters and digits between its signs, whole or as any considerable
+piece; in what came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number,
+takes its place. Compressed, or with letters mixed into it, it is not found.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.

@@ -240,9 +240,7 @@ SAME = 5e-4
 
 
 def already_so(move: Move, desk: Desk) -> bool:
-    """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing and is no mistake.
-    Tell whether a target is met as nearly as whole lots allow: such an order changes nothing and is no mistake.
-    """
+    """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing, and is sound."""
     if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
         return False
     off = abs(move.order.amount - desk.account.weight(move.order.symbol))
