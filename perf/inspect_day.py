@@ -22,7 +22,7 @@ from typing import Any
 
 BAR_MS, BAR_MB = 45.0, 200.0
 SHORT, LONG = 20, 548
-CALLS = (
+CALLS: tuple[tuple[str, dict[str, object]], ...] = (
     ("get_market_context", {}),
     ("screen_candidates", {"factors": ["MOM_12_1", "-RV_60"], "top_k": 20}),
     ("screen_candidates", {"factors": ["HIGH_52W"], "top_k": 20}),
@@ -74,7 +74,7 @@ def serve(pipe: Any) -> None:
     server.serve_forever()
 
 
-def spent(command: Sequence[str], folder: Path, env: dict[str, str]) -> tuple[float, float]:
+def spent(command: list[str], folder: Path, env: dict[str, str]) -> tuple[float, float]:
     """Run a command; return its CPU seconds and its peak memory in MB."""
     child = os.posix_spawn(
         command[0], command, env,

@@ -10,6 +10,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
+    from tradeassay.agents.factor_models.catalogue import Size
     from tradeassay.assay.baselines import RankIC, ShuffleContrast, TrainedBaseline
 
 
@@ -159,7 +160,7 @@ def _baseline_specs(
     from tradeassay.assay.baselines import BaselineSpec, parse_span
 
     named = tuple(FACTOR_MODELS) if models == "all" else tuple(part.strip() for part in models.split(",") if part)
-    sizes = {"ours": "small" if small else "full", "qlib": "qlib"}
+    sizes: dict[str, Size] = {"ours": "small" if small else "full", "qlib": "qlib"}
     whose = list(dict.fromkeys(part.strip() for part in settings.split(",")))
     for one in whose:
         if one not in sizes:

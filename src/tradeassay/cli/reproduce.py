@@ -147,9 +147,9 @@ def _spec(
         fields["protocol"] = PRUNED_GRID if grid else {"mask": "blinded", "mode": "open-research"}
         return make_spec(main, **_known(fields, models))
     names = [main]
-    if grid and dataset is None:
+    if dataset is None and grid:
         names = [f"stockbench{part}-v2" for part in ("-5", "-10", "", "-30", "-down", "-up")]
-    elif grid:
+    elif dataset is not None and grid:
         fields["windows"] = _regimes(dataset)
     if grid and models:
         fields["protocol"] = {"inputs": ["all", "no-news", "no-fundamentals", "neither"]}
