@@ -16,7 +16,7 @@ from tradeassay.arena.season import OptionalRules
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, slots
-from tradeassay.core.errors import DataError
+from tradeassay.core.errors import DataError, TradeassayWarning
 
 BACK = """
 DROP VIEW slots;
@@ -66,7 +66,12 @@ def test_the_journal_comes_back(tmp_path: Path, shared: bool) -> None:
         shown = db.execute(select(slots).order_by(slots.c.id)).all()
     store.engine.dispose()
     as_format_1(path)
-    again = Store(open_engine(str(path)))
+    with closing(sqlite3.connect(path)) as was:
+        old = list(was.iterdump())
+    with pytest.warns(TradeassayWarning, match=r"kept in a\.db\.format-1"):
+        again = Store(open_engine(str(path)))
+    with closing(sqlite3.connect(f"{path}.format-1")) as kept:
+        assert list(kept.iterdump()) == old
     after = journal(again)
     nav = [column.name for column in bookings.c].index("nav")
     assert [(row[:nav], row[nav + 1 :]) for row in after] == [(row[:nav], row[nav + 1 :]) for row in before]
@@ -86,7 +91,10 @@ def test_an_account_that_does_not_add_up_is_refused_and_left_as_it_was(tmp_path:
     as_format_1(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE slots SET fee = fee + 0.1 WHERE entry = 'anna'")
-    with pytest.raises(DataError, match="'anna': the old account does not add up"):
+    with (
+        pytest.warns(TradeassayWarning),
+        pytest.raises(DataError, match="'anna': the old account does not add up"),
+    ):
         open_engine(str(path))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT version FROM arena_schema").fetchone() == (1,)

@@ -121,7 +121,8 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The most dollars and tokens for the season, for one entry, and for one session day; None is no limit.
 
     What is spent is read from the database, so a restart changes nothing. An entry that is over a limit fails with
-    the kind ``over_budget`` and holds; a decision under way is not cut off.
+    the kind ``over_budget`` and holds; a decision under way is not cut off. Where a model's price is not known a
+    limit in dollars ends after its first decision: nobody could keep it. Summaries of the news are not counted.
     """
 
     usd: float | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
@@ -237,9 +237,11 @@ def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
     if not budget.any:
         return None
     own = decisions.c
-    sums = (
-        func.coalesce(func.sum(own.usd), 0.0),
-        func.coalesce(func.sum(own.input_tokens + own.output_tokens), 0),
+    used = own.input_tokens + own.output_tokens
+    sums = (  # nothing that was told as negative gives anything back
+        func.coalesce(func.sum(case((own.usd > 0, own.usd), else_=0.0)), 0.0),
+        func.coalesce(func.sum(case((used > 0, used), else_=0)), 0),
+        func.coalesce(func.sum(case((own.usd.is_(None) & (used > 0), 1), else_=0)), 0),
     )
     mine = own.season == season.id
     parts = (
@@ -252,7 +254,9 @@ def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
             usd, tokens = getattr(budget, f"usd{name}"), getattr(budget, f"tokens{name}")
             if usd is None and tokens is None:
                 continue
-            spent_usd, spent_tokens = db.execute(select(*sums).where(*where)).one()
+            spent_usd, spent_tokens, priceless = db.execute(select(*sums).where(*where)).one()
+            if usd is not None and priceless:
+                return f"{what} has {priceless} decisions of an unknown price, so {usd:g} dollars cannot be kept"
             if usd is not None and spent_usd >= usd:
                 return f"{what} has spent {spent_usd:.2f} of {usd:g} dollars"
             if tokens is not None and spent_tokens >= tokens:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +16,15 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import format_1, format_2, tables
-from tradeassay.core.errors import DataError, UserError, require
+from tradeassay.core.errors import DataError, TradeassayWarning, UserError, require
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
 
 def open_engine(url: str, *, durable: bool = True) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
-    A database of an older format becomes one of this format. Any number of processes may open an empty one at
-    once.
+    A database of an older format becomes one of this format; of an SQLite file a copy is kept beside it first.
+    Any number of processes may open an empty one at once.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
@@ -30,6 +33,7 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
+        _keep_copy(engine)
         with schema_lock(engine) as connection:
             _upgrade_old(connection)
             tables.metadata.create_all(connection)
@@ -116,13 +120,41 @@ def schema_lock(engine: Engine) -> Iterator[Connection]:
 
 
 def _upgrade_old(connection: Connection) -> None:
-    if not inspect(connection).has_table(tables.schema.name):
-        return
-    version = connection.execute(select(tables.schema.c.version)).scalar()
+    version = _version(connection)
     if version == 1:
         format_1.upgrade(connection)
     elif version == 2:
         format_2.upgrade(connection)
+
+
+def _version(connection: Connection) -> int | None:
+    if not inspect(connection).has_table(tables.schema.name):
+        return None
+    return connection.execute(select(tables.schema.c.version)).scalar()
+
+
+def _keep_copy(engine: Engine) -> None:
+    """Copy an SQLite file of an older format to ``NAME.format-N``, once, and say so."""
+    file = engine.url.database
+    if engine.dialect.name != "sqlite" or not file or not Path(file).is_file():
+        return
+    with engine.connect().execution_options(read_only=True) as connection:
+        version = _version(connection)
+        kept = Path(f"{file}.format-{version}")
+        if version not in (1, 2) or kept.exists():
+            return
+        part = kept.with_name(f"{kept.name}.{os.getpid()}")
+        with closing(sqlite3.connect(part)) as copy:
+            source = connection.connection.driver_connection
+            assert source is not None
+            source.backup(copy)
+        os.replace(part, kept)
+    warnings.warn(
+        f"{Path(file).name} has format {version} and becomes one of format {tables.SCHEMA}; "
+        f"as it was it is kept in {kept.name}",
+        TradeassayWarning,
+        stacklevel=3,
+    )
 
 
 def _check_version(connection: Connection) -> None:
