@@ -215,6 +215,22 @@ NONCE_LENGTH = (8, 128)
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
+# Made once, because building a statement takes longer than running it.
+_WHO = select(agents).where(agents.c.id == bindparam("agent"), agents.c.revoked_at.is_(None))
+_WAITING = (
+    select(decisions.c.id, decisions.c.asset, decisions.c.session)
+    .join(rounds, rounds.c.id == decisions.c.round)
+    .outerjoin(offers, offers.c.slot == decisions.c.id)
+    .where(
+        decisions.c.season == bindparam("season"),
+        decisions.c.entry == bindparam("entry"),
+        decisions.c.status == "open",
+        rounds.c.phase == "opened",
+        offers.c.slot.is_(None),
+    )
+    .order_by(rounds.c.decision_time, decisions.c.id)
+    .limit(1)
+)
 _OPEN_OFFERS = (
     select(decisions.c.entry, decisions.c.asset, decisions.c.session, offers.c.body)
     .join(decisions, decisions.c.id == offers.c.slot)
@@ -295,9 +311,8 @@ class Doors:
         if parts is None:
             return None
         id, secret = parts
-        query = select(agents).where(agents.c.id == id, agents.c.revoked_at.is_(None))
         with self.store.read() as db:
-            row = db.execute(query).first()
+            row = db.execute(_WHO, {"agent": id}).first()
         if row is None or not matches(secret, row.salt, row.digest):
             return None
         return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
@@ -356,17 +371,8 @@ class Doors:
 
     def waiting(self, agent: RegisteredAgent) -> Told | None:
         """Return the oldest decision still waiting for an agent's answer, or None."""
-        query = (
-            select(slots.c.id, slots.c.asset, slots.c.session)
-            .join(rounds, rounds.c.id == slots.c.round)
-            .outerjoin(offers, offers.c.slot == slots.c.id)
-            .where(slots.c.season == agent.season, slots.c.entry == agent.entry, slots.c.status == "open")
-            .where(rounds.c.phase == "opened", offers.c.slot.is_(None))
-            .order_by(rounds.c.decision_time, slots.c.id)
-            .limit(1)
-        )
         with self.store.read() as db:
-            row = db.execute(query).first()
+            row = db.execute(_WAITING, {"season": agent.season, "entry": agent.entry}).first()
         if row is None:
             return None
         packet = self._packet(agent, row.asset, row.session)
