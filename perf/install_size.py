@@ -3,7 +3,7 @@
     python perf/install_size.py [--fresh] [--runs runs/]
 
 Without --fresh the sizes are those of the packages of requirements/runtime.txt in this environment. With --fresh
-the runtime is installed into an empty environment first (needs the package index): bars 750 MB and 45 s.
+the runtime is installed into empty environments first (needs the package index): bars 750 MB and 45 s.
 """
 
 from __future__ import annotations
@@ -46,15 +46,17 @@ def timed(words: list[str]) -> float:
 
 
 def fresh() -> None:
-    """Install the runtime into an empty environment and say what that takes."""
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run([sys.executable, "-m", "venv", place], check=True)
-        python = f"{place}/bin/python"
-        site = Path(place) / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-        before, began = weight(site), time.perf_counter()
-        subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT)], check=True)
-        took, size = time.perf_counter() - began, weight(site) - before
-        print(f"pip install .: {took:.0f} s, {size:.0f} MB (bars 45 s, 750 MB)")
+    """Install the runtime into empty environments, by the Makefile's script and by pip; say what each takes."""
+    pinned_only = [str(ROOT / "scripts" / "install"), "PYTHON", "requirements/runtime.txt"]
+    plain = ["PYTHON", "-m", "pip", "install", "-q", str(ROOT)]
+    for name, words in (("make (scripts/install)", pinned_only), ("pip install .", plain)):
+        with tempfile.TemporaryDirectory() as place:
+            subprocess.run([sys.executable, "-m", "venv", place], check=True)
+            site = Path(place) / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+            before, began = weight(site), time.perf_counter()
+            subprocess.run([word.replace("PYTHON", f"{place}/bin/python") for word in words], check=True)
+            took, size = time.perf_counter() - began, weight(site) - before
+            print(f"{name}: {took:.0f} s, {size:.0f} MB (bars 45 s, 750 MB)")
 
 
 def weight(folder: Path) -> float:

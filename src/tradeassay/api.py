@@ -28,10 +28,10 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
+from tradeassay.core.executors import ExecutorName
 from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
-from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.frames import Kind as FrameKind
 from tradeassay.runs.frames import make_frame
 from tradeassay.runs.known_models import ModelInfo, known_models

@@ -28,7 +28,7 @@ from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.draws import draw_secret, refuse_bad_secret
 from tradeassay.core.errors import UserError
-from tradeassay.runs.executors import ExecutorName, Lost, Stopping, Task, Tick, cores, make_executor
+from tradeassay.core.executors import ExecutorName, Lost, Stopping, Task, Tick, cores, make_executor
 from tradeassay.sandbox import JobExecutor
 
 __all__ = ["Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
@@ -124,11 +124,13 @@ def batch(
 
 def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[str, str] | ScoredAnswer:
     """Return an answer's program and how it was found, or what an answer without one is worth."""
-    if not isinstance(answer, str):
+    # By type(), and as a plain text: an object may lie about its class, and a kind of text about its methods.
+    if not issubclass(type(answer), str):
         return ScoredAnswer(value=0.0, outcome="no_code", reason=f"the answer is {_kind(answer)}, not text")
-    if not answer.strip():
+    text = str.__str__(answer)
+    if not text.strip():
         return ScoredAnswer(value=0.0, outcome="no_code", reason="the answer is empty")
-    read = extract_v2(answer, framework)
+    read = extract_v2(text, framework)
     if read.code is None or not read.code.strip():
         reason = read.missing.replace("_", " ") or "there is no program in it"
         return ScoredAnswer(value=0.0, outcome="no_code", reason=reason, note=read.note)

@@ -308,8 +308,8 @@ def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("http", {}, "is no web address"),
-        ("http", {"url": "ftp://127.0.0.1"}, "is no web address"),
+        ("http", {}, "is not a web address"),
+        ("http", {"url": "ftp://127.0.0.1"}, "is not a web address"),
         ("pipe", {}, "needs a command"),
         ("pipe", {"command": "python 'agent.py"}, "close its quotes"),
         ("python", {"class": "foreign_mind"}, "package.module:Class"),

@@ -23,7 +23,7 @@ import runs_agents  # noqa: F401  # registers the agents
 import runs_world as world
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
-from tradeassay.assay.leaks import LeakFinding, LeakTestReport
+from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import (
@@ -38,6 +38,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
+from tradeassay.core.executors.spread import Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import AgentSpec, Run, run
 
@@ -302,6 +303,15 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
     assert (peeker.verdict.kind, peeker.verdict.firm) == ("leak", True)
     assert "saw the future (bars)" in peeker.verdict.sentence
     assert peeker.ranks.by_return == 1
+
+
+def test_processes_give_the_same_verdicts(played: Run, judged: Assay) -> None:
+    two = Spread(executor="local", workers=2)
+    assert assay(played, SMALL, spread=two) == judged
+    agents = ("reversal", "peeker", "silent")
+    reports = leak_tests(played, agents=agents, config=LeakTestConfig(sessions=6), spread=two)
+    assert reports == leak_tests(played, agents=agents, config=LeakTestConfig(sessions=6))
+    assert list(reports) == ["reversal", "peeker"]
 
 
 def test_own_tables(tmp_path: Path, played: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_the_image_copies_what_there_is() -> None:
         if line.startswith("COPY "):
             for name in line.split()[1:-1]:
                 assert (ROOT / name).exists(), line
+
+
+def test_the_image_installs_extras_that_exist_and_what_the_arena_needs() -> None:
+    (extras,) = re.findall(r'"\.\[([\w,]+)\]"', (ROOT / "Dockerfile").read_text())
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras.split(",")) <= set(known)
+    assert "postgres" in extras.split(","), "compose.yaml plays on PostgreSQL"
 
 
 def test_the_composed_arena_calls_options_that_exist() -> None:

@@ -68,7 +68,7 @@ def test_where_orders_fill_and_accounts_are_marked(
         ({"first": "yesterday"}, "'yesterday' is not a date"),
         ({"cash": 0.0}, "positive amount"),
         ({"cash": float("nan")}, "positive amount"),
-        ({"max_weight": 1.5}, "no share of NAV"),
+        ({"max_weight": 1.5}, "not a share of NAV"),
         ({"max_positions": 0}, "allows no position"),
     ],
 )

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
-from tradeassay.runs.executors import InProcess, Lost, Task, TaskExecutor, TaskResult, cores, make_executor
-from tradeassay.runs.executors.local import LocalProcesses
-from tradeassay.runs.executors.one_thread import one_thread
+from tradeassay.core.executors import InProcess, Lost, Task, TaskExecutor, TaskResult, cores, make_executor
+from tradeassay.core.executors.local import LocalProcesses
+from tradeassay.core.executors.one_thread import one_thread
 
 ENTRY = "runs_entry:perform"
 
@@ -118,8 +118,8 @@ def test_leaving_stops_a_task_between_two_steps(tmp_path: Path) -> None:
 
 PARENT = """
 import sys
-from tradeassay.runs.executors import Task
-from tradeassay.runs.executors.local import LocalProcesses
+from tradeassay.core.executors import Task
+from tradeassay.core.executors.local import LocalProcesses
 with LocalProcesses("runs_entry:perform", 2) as executor:
     list(executor.perform([Task("a", f"{sys.argv[1]}:{sys.argv[2]}".encode())], lambda key, n: None))
 """
@@ -145,8 +145,8 @@ def test_workers_end_when_their_parent_is_killed(word: str, tmp_path: Path) -> N
 def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from tradeassay.runs.executors import Task\n"
-        "from tradeassay.runs.executors.local import LocalProcesses\n"
+        "from tradeassay.core.executors import Task\n"
+        "from tradeassay.core.executors.local import LocalProcesses\n"
         "with LocalProcesses('runs_entry:perform', 2) as executor:\n"
         "    results = executor.perform([Task('a', b'print:'), Task('b', b'echo:')], lambda key, n: None)\n"
         "    print(len(list(results)))\n"

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import runs_code_toy as toy
+import runs_talk as talk
 import runs_world as world
 
-from tradeassay.core.errors import DataError
-from tradeassay.runs import AgentSpec, Run, run
-from tradeassay.runs.executors import Lost, Task, TaskExecutor, make_executor
+from tradeassay.assay import VerdictConfig, assay
+from tradeassay.assay.leaks import LeakTestConfig
+from tradeassay.assay.luck import luck_of_run
+from tradeassay.assay.verdict.evidence import leak_tests
+from tradeassay.core.errors import DataError, RunError
+from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
+from tradeassay.core.executors.spread import Spread
+from tradeassay.runs import AgentSpec, Asking, Run, run, trading
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
@@ -47,3 +54,39 @@ def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: TaskExecutor
     (lost,) = cluster.perform([Task("a", b"die")], lambda key, n: None)
     assert isinstance(lost, Lost)
     assert "lost" in lost.reason
+
+
+def test_models_play_on_the_cluster_each_with_its_cassette(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their conversation is a test's own, which workers have to import as they would a plugin."""
+    monkeypatch.setattr(trading, "modules_of", lambda episodes: ((talk.__name__, "runs_agents"), False))
+    spec = talk.talk_spec("tiny-good", "tiny-mute")
+    here = run(spec, tmp_path / "here", executor="inline", home=home)
+    there = run(spec, tmp_path / "there", executor="ray", workers=2, home=home)
+    assert world.same_bytes(there.folder) == world.same_bytes(here.folder)
+    again = Asking(replay=True, cassettes=there.folder)
+    replayed = run(spec, tmp_path / "again", executor="ray", home=home, asking=again)
+    for episode in replayed.episodes:
+        name = f"episodes/{episode.key}/events.jsonl"
+        assert (replayed.folder / name).read_bytes() == (here.folder / name).read_bytes()
+
+
+def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
+    here = run(toy.ToySpec(), tmp_path / "here", workers=1)
+    there = run(toy.ToySpec(), tmp_path / "there", executor="ray")
+    for name in ("scores.json", *(f"episodes/{one.key}/events.jsonl" for one in here.episodes)):
+        assert (there.folder / name).read_bytes() == (here.folder / name).read_bytes()
+
+
+def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
+    ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=50, least=20)
+    assert luck_of_run(finished, portfolios=100, spread=ray_) == luck_of_run(finished, portfolios=100)
+    assert assay(finished, config, spread=ray_) == assay(finished, config)
+    short = LeakTestConfig(sessions=4)
+    assert leak_tests(finished, config=short, spread=ray_) == leak_tests(finished, config=short)
+
+
+def test_a_piece_that_kills_every_worker_is_said() -> None:
+    with pytest.raises(RunError, match="1 of 2 pieces were lost"):
+        Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])

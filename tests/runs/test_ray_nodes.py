@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import runs_world as world
 
+from tradeassay.core.executors import Task, TaskResult
 from tradeassay.runs import Run, run
-from tradeassay.runs.executors import Task, TaskResult
 from tradeassay.runs.progress import Finished
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -36,7 +36,7 @@ def nodes() -> Iterator[tuple[Any, Any]]:
 
 
 def test_what_a_killed_node_was_doing_is_done_again(nodes: tuple[Any, Any]) -> None:
-    from tradeassay.runs.executors.ray import RayExecutor
+    from tradeassay.core.executors.ray import RayExecutor
 
     cluster, second = nodes
     with RayExecutor("runs_entry:perform") as executor:

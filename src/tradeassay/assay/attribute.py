@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +20,7 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
@@ -167,8 +169,9 @@ def attribute_run(
     convention: Convention | None = None,
     config: AttributionConfig | None = None,
     bootstrap: BootstrapConfig | None = None,
+    spread: Spread = HERE,
 ) -> RunAttribution:
-    """Take every episode of a run apart and sum up its agents.
+    """Take every episode of a run apart, wherever ``spread`` says, and sum up its agents.
 
     ``baselines`` are the labels that models' exposure preferences are compared with, by default every agent that
     is not a language model. Raises :class:`UserError` for a label that is not in the run.
@@ -180,8 +183,9 @@ def attribute_run(
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
     members: dict[tuple[str, str], list[EpisodeSpec]] = {}
-    for episode in run.episodes:
-        found[episode.key], daily = _episode(run, episode, convention, config, bootstrap)
+    take = partial(_episode, run, convention=convention, config=config, bootstrap=bootstrap)
+    for episode, (taken, daily) in zip(run.episodes, spread.map(take, run.episodes), strict=True):
+        found[episode.key] = taken
         row = (episode.cell, episode.label)
         members.setdefault(row, []).append(episode)
         if found[episode.key].linked is not None:

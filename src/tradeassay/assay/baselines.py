@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +37,7 @@ from tradeassay.agents.factor_models.trained import (
     store_trained,
 )
 from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats, Ints
@@ -226,17 +228,27 @@ _DISTRIBUTIONS = {"xgboost": ("xgboost", "xgboost-cpu")}
 
 
 def train_baselines(
-    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
+    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None, spread: Spread = HERE
 ) -> tuple[TrainedBaseline, ...]:
     """Train what is missing, measure it on the test window, and return all of it in the order asked for.
 
-    Raises :class:`UserError` for data that is too short or a missing GPU, and :class:`MissingExtra`
-    without Qlib.
+    ``spread`` says where models are trained. Raises :class:`UserError` for data that is too short or a missing
+    GPU, and :class:`MissingExtra` without Qlib.
     """
     for name in spec.models:
         check_installed(factor_model(name))
     work = Workshop(spec, home=home, listen=listen)
-    return tuple(work.baseline(name) for name in spec.models)
+    if spread.executor == "inline":  # models that see the same window share its samples
+        return tuple(work.baseline(name) for name in spec.models)
+    return tuple(spread.map(partial(_trained, spec, home), spec.models, done=_tell(spec, listen)))
+
+
+def _trained(spec: BaselineSpec, home: Path | None, name: str) -> TrainedBaseline:
+    return Workshop(spec, home=home).baseline(name)
+
+
+def _tell(spec: BaselineSpec, listen: Listener | None) -> Callable[[int, object], None]:
+    return lambda place, _: None if listen is None else listen(f"{factor_model(spec.models[place]).title} is done")
 
 
 class Workshop:
@@ -400,15 +412,19 @@ class ShuffleContrast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contrast(
-    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None
+    spec: BaselineSpec, *, home: Path | None = None, listen: Listener | None = None, spread: Spread = HERE
 ) -> tuple[ShuffleContrast, ...]:
     """Train every model of ``spec`` twice and compare them day by day on the test window.
 
-    Raises :class:`UserError` when nothing is left to test on.
+    ``spread`` says where models are trained. Raises :class:`UserError` when nothing is left to test on.
     """
-    true = Workshop(msgspec.structs.replace(spec, shuffled=False), home=home, listen=listen)
-    null = Workshop(msgspec.structs.replace(spec, shuffled=True), home=home, listen=listen)
-    return tuple(_compare(true, null, name) for name in spec.models)
+    true = msgspec.structs.replace(spec, shuffled=False)
+    null = msgspec.structs.replace(spec, shuffled=True)
+    if spread.executor != "inline":  # what they leave in the store is only compared here
+        for each in (true, null):
+            train_baselines(each, home=home, listen=listen, spread=spread)
+    pair = Workshop(true, home=home, listen=listen), Workshop(null, home=home, listen=listen)
+    return tuple(_compare(*pair, name) for name in spec.models)
 
 
 def _compare(true: Workshop, null: Workshop, name: str) -> ShuffleContrast:

@@ -266,10 +266,10 @@ def _days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[str]
         return [_iso(name, row, text) for row, text in enumerate(texts)]
     parts = [_OTHER_DAY.match(text) for text in texts]
     if not first or parts[0] is None:
-        raise UserError(f"{name}: '{first}' is no day", mend="write days as 2024-01-31")
+        raise UserError(f"{name}: '{first}' is not a day", mend="write days as 2024-01-31")
     for row, part in enumerate(parts):
         if part is None:
-            raise UserError(f"{name}: row {row + 1}: '{texts[row]}' is no day", mend="write days as 2024-01-31")
+            raise UserError(f"{name}: row {row + 1}: '{texts[row]}' is not a day", mend="write days as 2024-01-31")
     found = [part for part in parts if part is not None]
     order = asked or _order(name, found)
     days = []
@@ -314,7 +314,7 @@ def _day_text(value: Any) -> str:
 def _iso(name: str, row: int, text: str) -> str:
     part = _DAY.match(text)
     if part is None:
-        raise UserError(f"{name}: row {row + 1}: '{text}' is no day", mend="write all days as 2024-01-31")
+        raise UserError(f"{name}: row {row + 1}: '{text}' is not a day", mend="write all days as 2024-01-31")
     numbers = [int(one) for one in part.groups() if one is not None]
     return _checked(name, row, *numbers)
 
@@ -324,7 +324,8 @@ def _checked(name: str, row: int, year: int, month: int, day: int) -> str:
         return date(year, month, day).isoformat()
     except ValueError:
         raise UserError(
-            f"{name}: row {row + 1}: there is no day {year}-{month:02}-{day:02}", mend="write days as 2024-01-31"
+            f"{name}: row {row + 1}: there is not a day {year}-{month:02}-{day:02}",
+            mend="write days as 2024-01-31",
         ) from None
 
 
@@ -412,7 +413,7 @@ def _text(path: Path) -> dict[str, list[Any]]:
         except UnicodeDecodeError:
             continue
     else:
-        raise UserError(f"{path} is no text", mend="write it as CSV in UTF-8")
+        raise UserError(f"{path} is not text", mend="write it as CSV in UTF-8")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         return {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,7 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 from tradeassay.assay.verdict.trials import NO_TRIES, Tried
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
@@ -462,9 +464,22 @@ def confusion(
     return Confusion(worlds=seen, counts=counts, right=_right(counts))
 
 
-def planted_trial(worlds: int = 5, *, seed: int = 88_000, config: VerdictConfig | None = None) -> Confusion:
-    """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts."""
-    return confusion((planted_world(seed + number) for number in range(worlds)), config=config)
+def planted_trial(
+    worlds: int = 5, *, seed: int = 88_000, config: VerdictConfig | None = None, spread: Spread = HERE
+) -> Confusion:
+    """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts.
+
+    ``spread`` says where worlds are worked on.
+    """
+    each = spread.map(partial(_one_world, config=config), [seed + number for number in range(worlds)])
+    counts: dict[str, dict[str, int]] = {
+        plant: {kind: sum(one.counts[plant][kind] for one in each) for kind in KINDS} for plant in PLANTS
+    }
+    return Confusion(worlds=len(each), counts=counts, right=_right(counts))
+
+
+def _one_world(seed: int, config: VerdictConfig | None) -> Confusion:
+    return confusion([planted_world(seed)], config=config)
 
 
 class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):

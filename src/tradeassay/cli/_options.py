@@ -14,6 +14,8 @@ from tradeassay.core.near import did_you_mean
 if TYPE_CHECKING:
     from tradeassay.runs import AgentSpec, Asking, RunSpec
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
     help="Folder that holds the runs.",
@@ -21,11 +23,24 @@ out_option = click.option(
 workers_option = click.option("--workers", type=click.IntRange(1), help="Processes to use. Default: the cores.")
 
 
+def executor_option(
+    default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")
+) -> Callable[[F], F]:
+    """Return the option that says where many independent pieces are worked on."""
+    words = {"local": "processes here", "inline": "this process", "ray": "a Ray cluster"}
+    return click.option(
+        "--executor", type=click.Choice(choices), default=default, show_default=True,
+        help=f"Where: {', '.join(words[one] for one in choices)}. The result is the same.",
+    )  # fmt: skip
+
+
 def find_run(name: str, out: Path) -> Path:
     """Return the run's folder; raises :class:`UserError` with near names when there is none."""
     for folder in (Path(name), out / name):
         if (folder / "manifest.json").is_file():
             return folder
+    if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
+        raise UserError(f"no file {name}", mend="check the path")
     known = sorted(path.parent.name for path in out.glob("*/manifest.json"))
     if known:
         mend = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")
@@ -33,8 +48,6 @@ def find_run(name: str, out: Path) -> Path:
         mend = f"there are no runs in {out}; start one with: tradeassay demo"
     raise UserError(f"no recorded run '{name}'", mend=mend)
 
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _CONCURRENCY = click.option(
     "--concurrency", type=click.IntRange(1), default=8, show_default=True,
@@ -145,7 +158,9 @@ def parse_agent(text: str) -> AgentSpec:
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
-            raise UserError(f"'{part}' in --agent {text} is no parameter", mend="write name:key=value,key=value")
+            raise UserError(
+                f"'{part}' in --agent {text} is not a parameter", mend="write name:key=value,key=value"
+            )
         params[key.strip()] = _value(value.strip())
     label = params.pop("label", None)
     if label is None and name.strip() == "factor-model":
@@ -176,7 +191,7 @@ def parse_settings(
     for text in settings:
         key, equals, values = text.partition("=")
         if not equals or not key.strip() or not values.strip():
-            raise UserError(f"'{text}' is no setting", mend="write KEY=VALUE or KEY=VALUE,VALUE")
+            raise UserError(f"'{text}' is not a setting", mend="write KEY=VALUE or KEY=VALUE,VALUE")
         given.append((key.strip(), values))
     for key, text in given:
         found[key] = (*found.get(key, ()), *(_value(value) for value in split_list([text])))

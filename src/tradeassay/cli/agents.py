@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli._options import executor_option, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -82,7 +83,7 @@ def baselines() -> None:
 
     \b
     tradeassay baselines list
-    tradeassay run ktdfin-v1 --agent factor-model:key=KEY --first DAY
+    tradeassay run ktdfin-v2 --agent factor-model:key=KEY --first DAY
     """
 
 
@@ -132,21 +133,25 @@ def list_command(as_json: bool) -> None:
 @click.option(
     "--shuffled", is_flag=True, help="Learn from outcomes dealt out anew: a baseline that knows nothing."
 )
+@workers_option
+@executor_option()
 @click.option("--check", is_flag=True, help="Train each also on shuffled outcomes, and say whether it beats that.")
 @json_option
-def train(as_json: bool, check: bool, **described: Any) -> None:
+def train(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
     """Train factor models and keep them; one that is there already is not trained again."""
     from tradeassay.assay.baselines import contrast, train_baselines
+    from tradeassay.core.executors.spread import Spread
 
     specs = _baseline_specs(**described)
+    spread = Spread(executor=executor, workers=workers)
     if check:
-        compared = [one for spec in specs for one in contrast(spec, listen=say)]
+        compared = [one for spec in specs for one in contrast(spec, listen=say, spread=spread)]
         if as_json:
             print_json(compared)
         else:
             print_table("against chance", _AGAINST, [_against(one) for one in compared])
         return
-    trained = [one for spec in specs for one in train_baselines(spec, listen=say)]
+    trained = [one for spec in specs for one in train_baselines(spec, listen=say, spread=spread)]
     if as_json:
         print_json(trained)
     else:

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tradeassay.cli._options import find_run, out_option
+from tradeassay.cli._options import executor_option, find_run, out_option, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.assay import Studies
+    from tradeassay.assay.leaks import LeakTestConfig, LeakTestReport
     from tradeassay.assay.luck import Luck
     from tradeassay.assay.probe import ProbeReport, ProbeRow
     from tradeassay.assay.studies import Study
     from tradeassay.assay.verdict import Assay, VerdictConfig
+    from tradeassay.core.executors.spread import Spread
     from tradeassay.core.measure import Measure
 
 
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
 @click.option("--benchmark", help="For a table of returns: the benchmark whose rules the luck baseline follows.")
 @click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
 @click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
+@workers_option
+@executor_option()
 @json_option
 def assay(
     run: str | None,
@@ -81,6 +85,8 @@ def assay(
     benchmark: str | None,
     names: int | None,
     turnover: float | None,
+    workers: int | None,
+    executor: Any,
     as_json: bool,
 ) -> None:
     """Say what a result is made of: skill, luck, style, leaked future, or memory.
@@ -90,13 +96,16 @@ def assay(
     verdict is one sentence, never stronger than the evidence. --planted tests the instrument itself, on agents of
     which the truth is known.
     """
+    from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.own_tables import TableReading
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.assay.verdict import assay as assay_of
+    from tradeassay.core.executors.spread import Spread
 
     config = VerdictConfig(trials=trials, portfolios=portfolios)
+    spread = Spread(executor=executor, workers=workers)
     if run is None:
-        _planted(planted, config, as_json)
+        _planted(planted, config, spread, as_json)
         return
     path = Path(run)
     if path.is_file():
@@ -117,26 +126,22 @@ def assay(
     folder = find_run(run, out)
     wanted: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
     studies = _studies(folder, [name for name, asked in wanted.items() if asked])
-    _show_verdicts(
-        _recorded_assay(folder, config, agents, leak_test or leak_sessions is not None, leak_sessions),
-        html,
-        as_json,
-        studies,
-    )
+    leaks = LeakTestConfig(sessions=leak_sessions) if leak_test or leak_sessions is not None else None
+    _show_verdicts(_recorded_assay(folder, config, agents, leaks, spread), html, as_json, studies)
 
 
 def _recorded_assay(
-    folder: Path, config: VerdictConfig, agents: tuple[str, ...], leak_test: bool, sessions: int | None
+    folder: Path, config: VerdictConfig, agents: tuple[str, ...], wanted: LeakTestConfig | None, spread: Spread
 ) -> Assay:
-    from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.assay.verdict.evidence import leak_tests
     from tradeassay.runs import Run
 
     recorded = Run.load(folder)
-    wanted = LeakTestConfig(sessions=sessions)
-    leaks = leak_tests(recorded, agents=agents, config=wanted, say=say) if leak_test else None
-    return assay_of(recorded, config, agents=agents, leaks=leaks, say=say)
+    leaks = None
+    if wanted is not None:
+        leaks = leak_tests(recorded, agents=agents, config=wanted, say=say, spread=spread)
+    return assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
 
 
 def _studies(folder: Path, wanted: list[Study]) -> Studies | None:
@@ -206,12 +211,12 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
     return f"{measure.value:+.2f}" if ratio else f"{measure.value:+.1%}"
 
 
-def _planted(worlds: int | None, config: VerdictConfig, as_json: bool) -> None:
+def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json: bool) -> None:
     if worlds is None:
         raise UserError("nothing to assay is named", mend="give a run, a table, or --planted WORLDS")
     from tradeassay.assay import planted_trial
 
-    found = planted_trial(worlds, config=config)
+    found = planted_trial(worlds, config=config, spread=spread)
     if as_json:
         print_json(found)
         return
@@ -234,6 +239,8 @@ def _planted(worlds: int | None, config: VerdictConfig, as_json: bool) -> None:
 @click.option("--dataset", help="For a table of returns: another data set than the benchmark's own.")
 @click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
 @click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
+@workers_option
+@executor_option()
 @json_option
 def luck(
     run: str,
@@ -246,6 +253,8 @@ def luck(
     dataset: str | None,
     names: int | None,
     turnover: float | None,
+    workers: int | None,
+    executor: Any,
     as_json: bool,
 ) -> None:
     """Say where a result lies among random portfolios under the same rules, turnover and costs.
@@ -262,10 +271,11 @@ def luck(
         found: tuple[Luck, ...] = (luck_of_file(own, portfolios=portfolios, seed=seed, by=by),)
     else:
         from tradeassay.assay.luck import luck_of_run
+        from tradeassay.core.executors.spread import Spread
         from tradeassay.runs import Run
 
-        recorded = Run.load(find_run(run, out))
-        found = luck_of_run(recorded, agents=agents, portfolios=portfolios, seed=seed, by=by)
+        recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
+        found = luck_of_run(recorded, agents=agents, portfolios=portfolios, seed=seed, by=by, spread=spread)
     if as_json:
         print_json(found)
         return
@@ -486,52 +496,66 @@ def _share(measure: Measure) -> str:
 
 
 @click.command("leak-test")
-@click.argument("agent")
-@click.option("--benchmark", default="daily-us-v1", show_default=True, help="What is played.")
+@click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
+@click.option("--benchmark", default="daily-us-v2", show_default=True, help="What is played.")
 @click.option("--dataset", help="Another data set than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
 @click.option("--sessions", type=click.IntRange(2),
               help="Decisions that are tested. Default: all, 40 of a model.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
+@workers_option
+@executor_option()
 @json_option
 @click.pass_context
 def leak_test(
     ctx: click.Context,
-    agent: str,
+    agents: tuple[str, ...],
     benchmark: str,
     dataset: str | None,
     first: str | None,
     sessions: int | None,
     seed: int,
+    workers: int | None,
+    executor: Any,
     as_json: bool,
 ) -> None:
-    """Test whether AGENT's decisions depend on what lies after its clock, and say through which channel.
+    """Test whether an agent's decisions depend on what lies after its clock, and say through which channel.
 
     In every session everything after the clock is replaced by another future, twice. AGENT is a registered agent
-    or a model (scripted/sensible). A model is asked for the sessions once. Exits with 1 when something leaks.
+    or a model (scripted/sensible); several are tested one by one, or side by side with --executor. A model is
+    asked for the sessions once. Exits with 1 when something leaks.
     """
+    from functools import partial
+
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks import leak_test as examine
     from tradeassay.benchmarks import benchmarks
+    from tradeassay.core.executors.spread import Spread
     from tradeassay.runs import Window
 
     window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))
     config = LeakTestConfig(sessions=sessions, seed=seed)
-    report = examine(agent, benchmark, dataset, window=window, config=config)
+    one = partial(examine, benchmark=benchmark, dataset=dataset, window=window, config=config)
+    reports = Spread(executor=executor, workers=workers).map(one, agents)
     if as_json:
-        print_json(report)
+        print_json(reports[0] if len(reports) == 1 else reports)
     else:
-        rows = [
-            (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
-            for name, share in report.moved.items()
-        ]
-        rows += [(name, "not tested", why) for name, why in report.untested.items()]
-        print_table(f"{report.agent}: sessions that moved", ("channel", "moved", "could be at most"), rows)
-        for finding in report.findings:
-            where = finding.channel or "a time stamp"
-            say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")
-        for note in report.notes:
-            say(note)
-        say(report.sentence)
-    if report.leaks:
+        for report in reports:
+            _show_leak_test(report)
+    if any(report.leaks for report in reports):
         ctx.exit(1)
+
+
+def _show_leak_test(report: LeakTestReport) -> None:
+    rows = [
+        (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
+        for name, share in report.moved.items()
+    ]
+    rows += [(name, "not tested", why) for name, why in report.untested.items()]
+    print_table(f"{report.agent}: sessions that moved", ("channel", "moved", "could be at most"), rows)
+    for finding in report.findings:
+        where = finding.channel or "a time stamp"
+        say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")
+    for note in report.notes:
+        say(note)
+    say(report.sentence)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tradeassay.cli._code_options import filter_options, parts_of, run_options, take_spec, take_tasks
-from tradeassay.cli._options import asking_options, find_run, out_option, take_asking, workers_option
+from tradeassay.cli._options import (
+    asking_options,
+    executor_option,
+    find_run,
+    out_option,
+    take_asking,
+    workers_option,
+)
 from tradeassay.cli._output import (
     finish,
     json_option,
@@ -59,6 +66,7 @@ def code() -> None:
 @out_option
 @click.option("--slug", help="The run's name. Default: the benchmark and a hash of what is asked for.")
 @workers_option
+@executor_option("local", ("local", "ray"))
 @click.option("--retry-failed", is_flag=True, help="Play failed episodes again, with recorded answers.")
 @asking_options
 @json_option
@@ -67,6 +75,7 @@ def run(
     out: Path,
     slug: str | None,
     workers: int | None,
+    executor: Any,
     retry_failed: bool,
     as_json: bool,
     **described: Any,
@@ -86,9 +95,10 @@ def run(
     asking = take_asking(described, out)
     spec = take_spec(benchmark, described)
     folder = out / (slug or default_slug(benchmark, spec))
-    done: Run | CodeRun = run_spec(spec, folder, asking=asking, workers=workers, progress="auto")
+    how = {"asking": asking, "executor": executor, "workers": workers, "progress": "auto"}
+    done: Run | CodeRun = run_spec(spec, folder, **how)
     if retry_failed and done.failed:
-        done = resume(folder, asking=asking, workers=workers, progress="auto", retry_failed=True)
+        done = resume(folder, retry_failed=True, **how)
     return finish(done, as_json=as_json)
 
 
@@ -221,6 +231,7 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
 @click.option("--thorough", is_flag=True, help="Full look-ahead check and all markets for every program.")
 @click.option("--secret", metavar="HEX", help="Draw the judged markets from this. Default: drawn.")
 @workers_option
+@executor_option("local", ("local", "ray"))
 @json_option
 def validate(
     ids: tuple[str, ...],
@@ -228,6 +239,7 @@ def validate(
     thorough: bool,
     secret: str | None,
     workers: int | None,
+    executor: Any,
     as_json: bool,
     **filters: Any,
 ) -> int:
@@ -239,8 +251,9 @@ def validate(
 
     chosen = take_tasks({**filters, "task": ids})
     done = validate_tasks(
-        chosen, judge=judge, thorough=thorough, workers=workers or 2, secret=secret, tell=program_teller()
-    )
+        chosen, judge=judge, thorough=thorough, workers=workers, secret=secret, tell=program_teller(),
+        executor=executor,
+    )  # fmt: skip
     if as_json:
         print_json(done)
     else:
@@ -382,15 +395,22 @@ def reward_command(
 @click.option("--tapes", type=click.IntRange(1), default=3, show_default=True, help="Synthetic years of days.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other settings.")
 @workers_option
+@executor_option("local")
 @json_option
 def sweep(
-    names: tuple[str, ...], variants: int, tapes: int, seed: int, workers: int | None, as_json: bool
+    names: tuple[str, ...],
+    variants: int,
+    tapes: int,
+    seed: int,
+    workers: int | None,
+    executor: Any,
+    as_json: bool,
 ) -> None:
     """Backtest many settings of the strategies on synthetic days, each at five levels of costs."""
     from tradeassay.code.sweep import sweep as run_sweep
 
     batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
-    rows = run_sweep(batches, workers=workers or 2)
+    rows = run_sweep(batches, workers=workers, executor=executor)
     if as_json:
         print_json(rows)
         return

@@ -198,7 +198,7 @@ def doctor(what: str, columns: str | None, options: tuple[str, ...], everything:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError(f"'{text}' is no option", mend="write KEY=VALUE")
+        raise UserError(f"'{text}' is not an option", mend="write KEY=VALUE")
     return key.strip(), value.strip()
 
 

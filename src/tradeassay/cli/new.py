@@ -26,7 +26,9 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     from tradeassay.core.errors import UserError
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,39}", name):
-        raise UserError(f"'{name}' cannot be a name", mend="use small letters, digits and underscores")
+        raise UserError(
+            f"'{name}' cannot be a name", mend="2 to 40 small letters, digits and underscores, a letter first"
+        )
     folder = parent / name
     if folder.exists():
         raise UserError(f"{folder} is already there", mend="choose another name")
@@ -46,4 +48,8 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
         say(f"wrote {path}")
     if as_json:
         print_json({"folder": str(folder), "files": written})
-    say(f"try it: python -m pytest {folder}")
+    if kind == "agent":
+        file = folder / f"{name}.py"
+        where = file if file.is_absolute() else f"./{file}"
+        say(f"try it: tradeassay run daily-us-v2 -a {where}:{title} --slug {slug}")
+    say(f"more: {folder / 'README.md'}")

@@ -10,6 +10,7 @@ import click
 from tradeassay.cli._options import (
     asking_options,
     build_spec,
+    executor_option,
     find_run,
     only_benchmark,
     out_option,
@@ -26,22 +27,16 @@ from tradeassay.core.errors import UserError
 @spec_options
 @out_option
 @workers_option
-@click.option(
-    "--executor",
-    type=click.Choice(["local", "inline", "ray"]),
-    default="local",
-    show_default=True,
-    help="Processes here, this process, or Ray; the bytes are the same.",
-)
+@executor_option("local")
 @asking_options
 @json_option
 def run(out: Path, workers: int | None, executor: Any, as_json: bool, **described: Any) -> int:
     """Run agents over benchmarks, score them, write the page.
 
     \b
-    tradeassay run daily-us-v1 daily-ashare-v1 -a momentum-12-1:k=10 -a random --seeds 3
+    tradeassay run daily-us-v2 daily-ashare-v2 -a momentum-12-1:k=10 -a random --seeds 3
     tradeassay run my-grid.toml
-    tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
+    tradeassay run ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
     tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
 
     Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
@@ -92,12 +87,15 @@ def plan(out: Path, as_json: bool, **described: Any) -> None:
 @click.argument("run")
 @out_option
 @workers_option
+@executor_option("local")
 @asking_options
 @click.option(
     "--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are not asked again."
 )
 @json_option
-def resume(run: str, out: Path, workers: int | None, retry_failed: bool, as_json: bool, **asked: Any) -> int:
+def resume(
+    run: str, out: Path, workers: int | None, executor: Any, retry_failed: bool, as_json: bool, **asked: Any
+) -> int:
     """Continue a stopped run. It ends with the same bytes as if it had never stopped.
 
     Refuses when data, rules, prompts or versions are no longer what the manifest says.
@@ -106,7 +104,9 @@ def resume(run: str, out: Path, workers: int | None, retry_failed: bool, as_json
 
     asking = take_asking(asked, out)
     folder = find_run(run, out)
-    done = resume_run(folder, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking)
+    done = resume_run(
+        folder, executor=executor, workers=workers, progress="auto", retry_failed=retry_failed, asking=asking
+    )
     return finish(done, as_json=as_json)
 
 

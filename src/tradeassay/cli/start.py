@@ -1,4 +1,4 @@
-"""The command ``start``: the four ways in, each with commands that can be pasted as they stand."""
+"""The command ``start``: the four ways in, each with commands to paste; only YOUR.csv and YOUR.py are yours."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from tradeassay.cli._output import json_option, print_json
 
 _WAYS = (
     (
-        "Is a result skill? A file of daily returns is enough.",
-        ("tradeassay assay returns.csv", "tradeassay power --help"),
+        "Is a result skill? A file of daily returns of yours is enough.",
+        ("tradeassay assay YOUR.csv", "tradeassay power --ir 1 --sessions 252"),
     ),
     (
         "Compare models that trade (no key: scripted models and rules).",
         (
-            "tradeassay run daily-us-v1 -m scripted/sensible -a momentum-12-1 --slug first",
-            "tradeassay assay runs/first",
-            "tradeassay report first --format md",
+            "tradeassay run daily-us-v2 -m scripted/sensible -a momentum-12-1 --slug models",
+            "tradeassay assay models",
+            "tradeassay report models --format md",
         ),
     ),
     (
         "Bring an agent of your own.",
-        ("tradeassay new agent mine", "tradeassay run daily-us-v1 -a ./mine/mine.py:Mine --slug mine"),
+        ("tradeassay new agent mine", "tradeassay run daily-us-v2 -a ./mine/mine.py:Mine --slug mine"),
     ),
     (
         "May generated code come near money?",
-        ("tradeassay code tasks", "tradeassay code eval strategy.py --task d-sma-cross-long"),
+        ("tradeassay code tasks d-sma-cross-long", "tradeassay code eval YOUR.py --task d-sma-cross-long"),
     ),
 )
 
@@ -33,7 +33,7 @@ _WAYS = (
 @click.command()
 @json_option
 def start(as_json: bool) -> None:
-    """Show the four ways in, with commands that work as they stand."""
+    """Show the four ways in, each with the commands to paste."""
     if as_json:
         print_json([{"way": what, "commands": lines} for what, lines in _WAYS])
         return

@@ -6,10 +6,10 @@ Python's lock, so threads share the tapes; on Ray the same batches run on other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -17,7 +17,8 @@ import numpy as np
 from tradeassay.account.shares import COSTS_BP, price_decisions
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.model import Semantics
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.executors import ExecutorName, cores
+from tradeassay.core.executors.spread import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +70,21 @@ def sweep(
     batches: Iterable[Batch],
     costs_bp: Sequence[float] = COSTS_BP,
     *,
-    workers: int = 2,
-    executor: Literal["threads", "ray"] = "threads",
+    workers: int | None = None,
+    executor: ExecutorName = "local",
 ) -> tuple[Backtested, ...]:
-    """Return all backtests in the order of the batches, whatever the number of workers.
+    """Return all backtests in the order of the batches, whatever the number of workers (default: the cores).
 
-    Raises :class:`UserError` for an unknown executor.
+    ``local`` are threads, since compiled code releases Python's lock. Raises :class:`UserError` for an unknown
+    executor.
     """
     listed = tuple(batches)
-    if executor == "threads":
-        with ThreadPoolExecutor(workers) as pool:
-            parts = list(pool.map(lambda batch: run_batch(batch, costs_bp), listed))
-    elif executor == "ray":
-        parts = _on_ray(listed, tuple(costs_bp), workers)
+    one = partial(run_batch, costs_bp=tuple(costs_bp))
+    if executor == "local":
+        with ThreadPoolExecutor(workers or cores()) as pool:
+            parts = list(pool.map(one, listed))
     else:
-        raise UserError(f"no executor '{executor}'", mend="threads or ray")
+        parts = Spread(executor=executor, workers=workers).map(one, listed)
     return tuple(row for part in parts for row in part)
 
 
@@ -101,20 +102,3 @@ def spread_parameters(semantics: Semantics, count: int, seed: int = 0) -> tuple[
             changed[name] = float(max(2, round(value))) if parameter.kind == "int" else value
         found.append(changed)
     return tuple(found)
-
-
-def _on_ray(batches: tuple[Batch, ...], costs: tuple[float, ...], workers: int) -> list[tuple[Backtested, ...]]:
-    require("ray", "ray")
-    import ray
-
-    started = not ray.is_initialized()
-    if started:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
-    try:
-        remote: Callable[..., object] = ray.remote(run_batch).remote
-        waiting = [remote(batch, costs) for batch in batches]
-        done: list[tuple[Backtested, ...]] = ray.get(waiting)
-        return done
-    finally:
-        if started:
-            ray.shutdown()

@@ -216,7 +216,16 @@ def validate(
     with ThreadPoolExecutor(max(1, config.threads), thread_name_prefix="validate") as threads:
         lines = tuple(threads.map(one, programs))
         twins = tuple(found for found in threads.map(twin, chosen) if found is not None)
-    return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, twins, judge), twins=twins)
+    name = None if judge is None else judge.name
+    return ValidationReport(tasks=len(chosen), lines=lines, judges=_judges(lines, twins, name), twins=twins)
+
+
+def gathered(parts: Sequence[ValidationReport], judge: str | None) -> ValidationReport:
+    """Return one report of several, in their order; ``judge`` names the model that was measured, if one was."""
+    lines = tuple(line for part in parts for line in part.lines)
+    twins = tuple(twin for part in parts for twin in part.twins)
+    tasks = sum(part.tasks for part in parts)
+    return ValidationReport(tasks=tasks, lines=lines, judges=_judges(lines, twins, judge), twins=twins)
 
 
 def _drawn_twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
@@ -286,16 +295,14 @@ def _line(program: _Program, found: Evaluation) -> ProgramLine:
     )
 
 
-def _judges(
-    lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: JudgeClient | None
-) -> tuple[JudgeErrors, ...]:
+def _judges(lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: str | None) -> tuple[JudgeErrors, ...]:
     """Measure both judges on gold and on the decoys that only a judge can find."""
     found = [error_rates("behaviour", _cases(lines, "behaviour"), note=_SELF)]
     if twins:
         right = [Judged(program=t.task, right=True, verdict="passed" if t.accepted else "failed") for t in twins]
         found.append(error_rates("behaviour, on references of two frameworks", right, note=_TWINS))
     if judge is not None:
-        found.append(error_rates(judge.name, _cases(lines, "language")))
+        found.append(error_rates(judge, _cases(lines, "language")))
     return tuple(found)
 
 

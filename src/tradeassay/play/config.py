@@ -52,7 +52,7 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.fill == "close" and self.mark == "open":
             raise UserError("a fill at the close cannot be marked at the open before it", mend="mark: close")
         if self.max_weight is not None and not 0 < self.max_weight <= 1:
-            raise UserError(f"max_weight {self.max_weight} is no share of NAV", mend="give 0 < max_weight <= 1")
+            raise UserError(f"max_weight {self.max_weight} is not a share of NAV", mend="give 0 < max_weight <= 1")
         if self.max_positions is not None and self.max_positions < 1:
             raise UserError(
                 f"max_positions {self.max_positions} allows no position", mend="give 1 or more, or none"

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.executors.one_thread import one_thread
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import MEASURES, AgainstBaseline, compare_to_baseline, nothing_to_compare, significant
-from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.recorded import CodeRun, Run, load_run
 from tradeassay.runs.scores import AgentScores
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from tradeassay.agents import ModelAgent, Opening, make_conversing
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.executors.one_thread import one_thread
 from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
 from tradeassay.runs.conversation import protocol_config
-from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.models import Asking, model_config, params_for
 from tradeassay.runs.play import Answers, play_with_model
 from tradeassay.runs.progress import Listener
@@ -38,6 +38,13 @@ def play_models(
     take_over([task.episode.key for task in tasks], place, asking)
     with one_thread():
         run_async(_play_all(tasks, place, asking, listen, ended))
+
+
+def play_model_there(place: RunFolder, asking: Asking, task: PlayTask) -> Played:
+    """Play one episode with a model in a worker's process; what it was answered is in the run's folder."""
+    ended: list[Played] = []
+    play_models([task], place, asking, lambda event: None, lambda key, played: ended.append(played))
+    return ended[0]
 
 
 async def _play_all(

@@ -38,7 +38,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         remember_address(self.base_url)
         if self.concurrency < 1:
-            raise UserError(f"{self.concurrency} episodes at a time are none", mend="give 1 or more")
+            raise UserError(f"{self.concurrency} episodes cannot be played at a time", mend="give 1 or more")
         if self.max_usd is not None and not self.max_usd > 0:
             raise UserError(f"a cap of {self.max_usd:g} dollars buys nothing", mend="give a positive amount")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tradeassay.core.executors import Stopping, Tick
 from tradeassay.runs.claims import check_episode
-from tradeassay.runs.executors import Stopping, Tick
 from tradeassay.runs.play import play
 from tradeassay.runs.scoring import score_agent
 from tradeassay.runs.snapshots import describe

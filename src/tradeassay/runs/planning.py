@@ -18,13 +18,13 @@ from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.drive import fault_of
+from tradeassay.core.executors import cores
+from tradeassay.core.executors.one_thread import one_thread
 from tradeassay.data import Snapshot
 from tradeassay.llm.tables import own_file, price_line
 from tradeassay.metrics import Design, Foresight, foresight
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.episode import EpisodeSpec, expand
-from tradeassay.runs.executors import cores
-from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.manifest import played_as, windows_by_cell
 from tradeassay.runs.model_planning import SAMPLE_DAYS, measure_conversation
 from tradeassay.runs.models import Asking, model_config, refuse_bad_models

@@ -27,6 +27,7 @@ from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import LedgerError, NotFinite, RunError
 from tradeassay.core.events import StepRecord
+from tradeassay.core.executors import Stopping, Tick
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision
@@ -39,7 +40,6 @@ from tradeassay.play.episode import NOBODY, by_observation, recorded
 from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, LinesOf, encode_line
 from tradeassay.runs.conversation import open_protocol
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.executors import Stopping, Tick
 from tradeassay.runs.outcome import ModelPart, Outcome, write_outcome
 from tradeassay.runs.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
 from tradeassay.runs.snapshots import snapshot_for

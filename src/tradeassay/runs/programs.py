@@ -7,6 +7,7 @@ from its dialogue log and its journal; only what follows is asked and worked out
 from __future__ import annotations
 
 import asyncio
+import atexit
 import hashlib
 import threading
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,6 +28,10 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, fault_of
 from tradeassay.core.errors import MissingExtra, RunError, SandboxError, TradeassayError, UserError
 from tradeassay.core.events import TurnRecord
+from tradeassay.core.executors import cores
+from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.core.executors.spread import ENTRY, Spread
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
@@ -44,8 +50,6 @@ from tradeassay.runs.code_protocol import (
     find_protocol,
 )
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.executors import cores
-from tradeassay.runs.executors.one_thread import one_thread
 from tradeassay.runs.manifest import CodeManifest, read_manifest
 from tradeassay.runs.model_pool import OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.models import refuse_bad_names
@@ -115,10 +119,21 @@ class Programs:
         Raises what stops a run; the other episodes then stop too, and everything written stays.
         """
         take_over([episode.key for episode in waiting], place, self._options.asking)
-        workers = self._options.workers or cores()
+        workers = self._options.workers
         with one_thread(), ExitStack() as stack:
-            table = _Table(self._protocol, place, _Sandbox(self._protocol, workers, stack).work, watch)
-            run_async(self._play_all(table, waiting, workers))
+            if self._options.executor == "ray":
+                cluster = stack.enter_context(RayExecutor(ENTRY, workers))
+                workers, work = cluster.most(), self._examined_there
+            else:
+                workers = workers or cores()
+                work = _Sandbox(self._protocol, workers, stack).work
+            run_async(self._play_all(_Table(self._protocol, place, work, watch), waiting, workers))
+
+    def _examined_there(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+        """Examine on a node of the cluster, which is open."""
+        one = partial(examine_there, self._spec.benchmark, canonical_json(self._spec))
+        module = type(self._protocol).__module__
+        return Spread(executor="ray", modules=(module,)).map(one, [(episode, request)])[0]
 
     def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
         """Sum up the run and return the content of ``scores.json``."""
@@ -153,6 +168,23 @@ class Programs:
                     await _play(episode, table, models)
 
             await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
+
+
+@lru_cache(maxsize=2)
+def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, JobExecutor]:
+    """Open a benchmark and a sandbox, once for a worker's process: opening one takes a second."""
+    kind = find_protocol(benchmark)
+    protocol = kind(msgspec.json.decode(spec, type=kind.Spec))
+    executor = protocol.open_executor(1)
+    atexit.register(executor.close)
+    return protocol, executor
+
+
+def examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:
+    """Examine what an episode asks in a worker's process."""
+    protocol, executor = _opened(benchmark, spec)
+    found: msgspec.Struct = protocol.examine(*asked, executor)
+    return found
 
 
 def examine_again(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
@@ -115,6 +115,12 @@ class Run(RecordedRun[RunManifest]):
         super().__init__(folder, manifest)
         self._home = home
         self._series = lru_cache(maxsize=64)(self._read_series)
+
+    def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
+        """Travel to another process as a path: it is opened there once, and again when its scores are others."""
+        scores = self._place.scores
+        written = scores.stat().st_mtime_ns if scores.is_file() else 0
+        return _opened_again, (str(self.folder.absolute()), self._home, written)
 
     @property
     def home(self) -> str | None:
@@ -239,6 +245,11 @@ class CodeRun(RecordedRun[CodeManifest]):
     def scores_file(self) -> CodeScoresFile:
         """Return ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
         return read_scores(self._place.scores, CodeScoresFile)
+
+
+@lru_cache(maxsize=4)
+def _opened_again(folder: str, home: str | None, _written: int) -> Run:
+    return Run.load(folder, home=home)
 
 
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:

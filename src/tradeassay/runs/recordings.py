@@ -261,7 +261,7 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
             for entry in archive:
                 parts = Path(entry.name).parts
                 if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
-                    raise RunError(f"{file} holds '{entry.name}', which is no plain file", mend="do not use it")
+                    raise RunError(f"{file} holds '{entry.name}', which is not a plain file", mend="do not use it")
                 source = archive.extractfile(entry)
                 assert source is not None
                 yield entry.name, source.read()

@@ -15,10 +15,10 @@ import msgspec
 
 from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import RunError
+from tradeassay.core.executors import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
 from tradeassay.runs.code_protocol import CodeSpec
-from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.format1 import ITEMS
 from tradeassay.runs.manifest import (
     Manifest,
@@ -59,6 +59,7 @@ def run(
     spec: CodeSpec,
     folder: Path | str,
     *,
+    executor: ExecutorName = "local",
     workers: int | None = None,
     progress: ProgressChoice = "none",
     asking: Asking | None = None,

@@ -13,8 +13,8 @@ from typing import Protocol, Self, TypeVar
 
 import msgspec
 
+from tradeassay.core.executors import ExecutorName
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.executors import ExecutorName
 from tradeassay.runs.manifest import Manifest
 from tradeassay.runs.models import Asking
 from tradeassay.runs.outcome import Outcome

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from tradeassay.agents import agents, check_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
+from tradeassay.core.executors import ExecutorName, Lost, Task, TaskExecutor, TaskResult, make_executor
+from tradeassay.core.executors.spread import Spread
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines
 from tradeassay.runs.episode import EpisodeSpec, expand
-from tradeassay.runs.executors import ExecutorName, Lost, Task, TaskExecutor, TaskResult, make_executor
 from tradeassay.runs.manifest import DatasetEntry, RunManifest, build_manifest, played_as
-from tradeassay.runs.model_pool import play_models
+from tradeassay.runs.model_pool import play_model_there, play_models, take_over
 from tradeassay.runs.models import refuse_bad_models
 from tradeassay.runs.outcome import Outcome, write_outcome
 from tradeassay.runs.progress import Finished
@@ -95,8 +100,9 @@ class Trading:
     ) -> None:
         """Play episodes to their end.
 
-        Agents that answer at once play first, on the executor's workers; then the models, all in this process:
-        they do not wait for a processor.
+        Agents that answer at once play first, on the executor's workers; then the models. Those play in this
+        process, since they do not wait for a processor, or on the nodes of a cluster, each episode with its own
+        cassette; a cap on dollars needs one purse, so that capped models stay in this process.
         """
         tasks = [
             Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
@@ -106,8 +112,19 @@ class Trading:
         talking = [self._play_task(manifest, place, episode) for episode in waiting if episode.by_model]
         for done in self._results(tasks, place, watch):
             watch.played(done.key, PLAYED_DECODER.decode(done.payload))
-        if talking:
-            play_models(talking, place, self._options.asking, watch.listen, watch.played)
+        asking = self._options.asking
+        if self._options.executor != "ray" or asking.max_usd is not None:
+            if talking:
+                play_models(talking, place, asking, watch.listen, watch.played)
+            return
+        take_over([task.episode.key for task in talking], place, asking)
+        there = partial(
+            play_model_there,
+            replace(place, path=place.path.absolute()),
+            msgspec.structs.replace(asking, cassettes=None),
+        )
+        spread = Spread(executor="ray", workers=self._options.workers, modules=modules_of(self._episodes)[0])
+        spread.map(there, talking, done=lambda at, played: watch.played(talking[at].episode.key, played))
 
     def scores(self, manifest: RunManifest, place: RunFolder, watch: RunWatch) -> bytes:
         """Score every agent of every cell and return the content of ``scores.json``."""

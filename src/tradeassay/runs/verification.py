@@ -20,12 +20,12 @@ import msgspec
 
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import DataError, RunError, TradeassayError
+from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_dataset, verify_snapshot
 from tradeassay.runs.again import Again, NotAgain, differences, extra_keys
 from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import EpisodeSpec, expand
-from tradeassay.runs.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.runs.format1 import ITEMS
 from tradeassay.runs.manifest import (
     CodeManifest,

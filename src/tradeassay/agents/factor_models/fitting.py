@@ -89,7 +89,7 @@ class FittedModel:
             stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
             fitted = cls(factor_model(stored["name"]), stored["window"], stored["fitted"])
         except (pickle.UnpicklingError, EOFError, KeyError, AttributeError, RuntimeError, TypeError) as error:
-            raise DataError(f"this is no trained factor model: {error}", mend="train it again") from error
+            raise DataError(f"this is not a trained factor model: {error}", mend="train it again") from error
         return fitted
 
 

@@ -151,7 +151,7 @@ def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
     root = baselines_folder(home)
     hint = "see: tradeassay baselines list"
     if len(key) < LEAST_KEY or not key.isalnum():
-        raise UserError(f"'{key}' is no key of a trained baseline", mend=hint)
+        raise UserError(f"'{key}' is not the key of a trained baseline", mend=hint)
     places = [place for place in sorted(root.glob(f"{key}*")) if (place / FACTS_FILE).exists()]
     if not places:
         raise UserError(

@@ -66,7 +66,7 @@ def parse_target(url: str, path: str = "") -> Target:
             f"'{url}' is no address: {error}", mend="write https://host or https://host:port"
         ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"'{url}' is no web address", mend="write https://host or https://host:port")
+        raise UserError(f"'{url}' is not a web address", mend="write https://host or https://host:port")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise UserError("an agent's address holds no user, password or fragment", mend="leave them out")
     if any(c <= " " or c == "\x7f" for c in url):

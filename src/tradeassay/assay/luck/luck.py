@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,7 @@ from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
 from tradeassay.core.errors import UserError, require
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
 
@@ -100,8 +102,11 @@ def luck_of_run(
     seed: int = 0,
     by: By = "return",
     bootstrap: BootstrapConfig = DEFAULT,
+    spread: Spread = HERE,
 ) -> tuple[Luck, ...]:
     """Return the luck of every episode of a run, or of those of some agents, in the run's order.
+
+    ``spread`` says where episodes are worked on.
 
     Raises :class:`UserError` for an agent that the run does not have.
     """
@@ -109,11 +114,9 @@ def luck_of_run(
     for agent in agents:
         if agent not in known:
             raise UserError(f"no agent '{agent}' in {run.folder}", mend=f"it has {', '.join(known)}")
-    return tuple(
-        luck_of_episode(run, episode.key, portfolios=portfolios, seed=seed, by=by, bootstrap=bootstrap)
-        for episode in run.episodes
-        if not agents or episode.label in agents
-    )
+    wanted = [episode.key for episode in run.episodes if not agents or episode.label in agents]
+    one = partial(luck_of_episode, run, portfolios=portfolios, seed=seed, by=by, bootstrap=bootstrap)
+    return tuple(spread.map(one, wanted))
 
 
 def luck_of_returns(

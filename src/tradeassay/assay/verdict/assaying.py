@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.luck.luck import luck_of_episode
+from tradeassay.assay.luck.luck import Luck, luck_of_episode
 from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
 from tradeassay.assay.own_tables import OwnSeries, read_series
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
@@ -54,6 +55,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.assay.verdict.trials import NO_TRIES, Tried, tried_elsewhere
 from tradeassay.core.errors import UserError
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
@@ -80,6 +82,7 @@ class _Row:
     mode: str | None
     by_model: bool
     tried: Tried = NO_TRIES
+    luck: Mapping[str, Luck] = field(default_factory=dict)
 
 
 def assay_run(
@@ -89,10 +92,11 @@ def assay_run(
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
     say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
 ) -> Assay:
     """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent.
 
-    ``say`` is told what is being done.
+    ``say`` is told what is being done; ``spread`` says where episodes are worked on.
 
     All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
     the run's convention. Raises :class:`UserError` for an agent the run does not have and
@@ -106,14 +110,15 @@ def assay_run(
     say = say or _silent
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
-    taken = attribute_run(run, convention="sound", bootstrap=bootstrap)
+    taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread)
     rows = _counted_tries(run, [_row(run, one, taken) for one in scores], config)
     ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
+    luck = _luck(run, [row for row in rows if not agents or row.scores.agent in agents], config, spread)
     found: list[AgentAssay] = []
     for row in rows:
         if not agents or row.scores.agent in agents:
             say(f"judging {row.scores.agent} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
-            made = _findings(run, row, rows, taken, ranks, config, leaks or {})
+            made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
             found.append(judge(with_contrast(made, contrast, row.mode), config))
     return Assay(
         title=run.spec.slug,
@@ -224,7 +229,7 @@ def _findings(
     return msgspec.structs.replace(
         measured,
         exposures=exposures,
-        luck=_luck(run, scores, config),
+        luck=_luck_of(row, config),
         memory=_memory(row, rows, config, measured.edge.comparisons),
         biases=_biases(run, scores),
     )
@@ -352,11 +357,19 @@ def _leaks(report: LeakTestReport | None) -> LeakEvidence:
     )
 
 
-def _luck(run: Run, scores: AgentScores, config: VerdictConfig) -> LuckEvidence:
+def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread) -> dict[str, Luck]:
+    """Return the luck of every episode with a result, by key."""
+    if config.portfolios == 0:
+        return {}
+    keys = [key for row in rows if row.daily is not None for key in row.scores.episodes]
+    one = partial(luck_of_episode, run, portfolios=config.portfolios, seed=config.seed)
+    return dict(zip(keys, spread.map(one, keys), strict=True))
+
+
+def _luck_of(row: _Row, config: VerdictConfig) -> LuckEvidence:
     if config.portfolios == 0:
         return LuckEvidence(percentile=not_scored("not asked for"), p=None)
-    each = [luck_of_episode(run, key, portfolios=config.portfolios, seed=config.seed) for key in scores.episodes]
-    return luck_evidence(each)
+    return luck_evidence([row.luck[key] for key in row.scores.episodes])
 
 
 def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
@@ -636,14 +649,16 @@ def assay(
     leaks: Mapping[str, LeakTestReport] | None = None,
     home: Path | str | None = None,
     say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
 ) -> Assay:
     """Say what a result is made of: skill, luck, style, leaked future or memory.
 
     ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars table; what it
     is compared with is named by an :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents
     of a run, ``leaks`` are the leak tests that were made of them, ``home`` is where data sets are kept, ``say`` is
-    told what is being done. Raises :class:`~tradeassay.core.errors.UserError` or
-    :class:`~tradeassay.core.errors.RunError` with one line for whatever cannot be read.
+    told what is being done, ``spread`` says where a run's episodes are worked on. Raises
+    :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
+    whatever cannot be read.
     """
     config = config or VerdictConfig()
     if isinstance(what, OwnAccount):
@@ -651,12 +666,13 @@ def assay(
     from tradeassay.runs import Run
 
     if isinstance(what, Run):
-        return assay_run(what, config, agents=agents, leaks=leaks, say=say)
+        return assay_run(what, config, agents=agents, leaks=leaks, say=say, spread=spread)
     if not isinstance(what, Path | str):
         return assay_tables(OwnAccount(returns=what, home=None if home is None else str(home)), config)
     path = Path(what)
     if path.is_dir():
-        return assay_run(Run.load(path, home=home), config, agents=agents, leaks=leaks, say=say)
+        opened = Run.load(path, home=home)
+        return assay_run(opened, config, agents=agents, leaks=leaks, say=say, spread=spread)
     if path.is_file():
         return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
     raise UserError(f"no run and no table at {path}", mend="give a run's folder, or a Parquet or CSV file")

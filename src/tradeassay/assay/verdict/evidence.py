@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +24,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
@@ -31,6 +33,7 @@ from tradeassay.metrics import (
 )
 from tradeassay.metrics.attribution import MAIN, Totals, compounded, total_parts
 from tradeassay.metrics.attribution.totals import slope
+from tradeassay.runs.trading import modules_of
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory.records import MemoryContrast
@@ -247,26 +250,46 @@ def leak_tests(
     agents: Sequence[str] = (),
     config: LeakTestConfig | None = None,
     say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
 ) -> dict[str, LeakTestReport]:
     """Return a leak test of every agent of a run (or of some), in the first cell that it played.
 
     Rules are played again; models are not asked, their recorded answers are given again. What plays behind a wire,
     or cannot be played again, is left out.
     """
+    say = say or (lambda _: None)
+    labels = dict.fromkeys(one.label for one in run.episodes if not agents or one.label in agents)
+    waiting = {label: _testable(run, label) for label in labels}
+    modules, here = modules_of(run.episodes)
+    # Agents of the caller's own script are known in this process only.
+    spread = HERE if here else msgspec.structs.replace(spread, modules=modules)
+    test = partial(_tested, run, config=config)
     found: dict[str, LeakTestReport] = {}
+    while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
+        say(f"leak test of {', '.join(keys)} ...")
+        for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
+            if isinstance(report, LeakTestReport):
+                found[label] = report
+            else:
+                say(f"no leak test of {label}: {report}")
+        # What cannot be played again in one cell may be in another.
+        waiting = {label: left for label, left in waiting.items() if label in keys and label not in found}
+    return {label: found[label] for label in labels if label in found}
+
+
+def _tested(run: Run, key: str, config: LeakTestConfig | None) -> LeakTestReport | str:
+    """Return a leak test, or why there is none."""
+    try:
+        return leak_test_of_episode(run, key, config=config)
+    except RunError as error:
+        return str(error)
+
+
+def _testable(run: Run, label: str) -> Iterator[str]:
+    """Yield an agent's episodes that can be played again for nothing."""
     for episode in run.episodes:
-        if episode.label in found or (agents and episode.label not in agents):
-            continue
-        if run.series(episode.key).failure is not None or _costly(episode):
-            continue
-        if say is not None:
-            say(f"leak test of {episode.label} ...")
-        try:
-            found[episode.label] = leak_test_of_episode(run, episode.key, config=config)
-        except RunError as error:
-            if say is not None:
-                say(f"no leak test of {episode.label}: {error}")
-    return found
+        if episode.label == label and run.series(episode.key).failure is None and not _costly(episode):
+            yield episode.key
 
 
 def _costly(episode: EpisodeSpec) -> bool:

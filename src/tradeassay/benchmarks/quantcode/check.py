@@ -7,6 +7,7 @@ import threading
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,9 +22,11 @@ from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
-from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, validate
+from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import MissingExtra, SandboxError, UserError
+from tradeassay.core.executors import ExecutorName, cores
+from tradeassay.core.executors.spread import Spread
 from tradeassay.core.near import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier
@@ -107,17 +110,43 @@ def validate_tasks(
     *,
     judge: str | None = None,
     thorough: bool = False,
-    workers: int = 2,
+    workers: int | None = None,
     secret: str | None = None,
     tell: Callable[[ProgramLine], None] | None = None,
+    executor: ExecutorName = "local",
 ) -> ValidationReport:
     """Run all references and decoys of tasks: a reference must pass, a decoy must fail where it says.
 
     ``judge`` names a model whose errors are measured too, ``secret`` is what the judged markets are drawn from.
+    ``workers`` defaults to the cores. With ``executor="ray"`` each task is a piece of work for the cluster.
     Raises MissingExtra and SandboxRefused where programs cannot be run.
     """
     require_code_extra()
-    config = ValidateConfig(thorough=thorough, threads=workers + 1, rules=rules_of(secret))
+    rules = rules_of(secret)
+    if executor == "ray":
+        one = partial(_validate_one, judge=judge, config=ValidateConfig(thorough=thorough, threads=1, rules=rules))
+
+        def told(_: int, part: ValidationReport) -> None:
+            for line in part.lines if tell is not None else ():
+                assert tell is not None
+                tell(line)
+
+        return gathered(Spread(executor=executor, workers=workers).map(one, tasks, done=told), judge)
+    many = workers or cores()
+    return _validate(tasks, many, judge, ValidateConfig(thorough=thorough, threads=many + 1, rules=rules), tell)
+
+
+def _validate_one(task: CodeTask, judge: str | None, config: ValidateConfig) -> ValidationReport:
+    return _validate([task], 1, judge, config, None)
+
+
+def _validate(
+    tasks: Sequence[CodeTask],
+    workers: int,
+    judge: str | None,
+    config: ValidateConfig,
+    tell: Callable[[ProgramLine], None] | None,
+) -> ValidationReport:
     with open_code_executor(workers) as executor:
         if judge is None:
             return validate(tasks, executor, config=config, tell=tell)

@@ -21,6 +21,7 @@ from tradeassay.code.submission import StrategySpec
 from tradeassay.code.sweep import Backtested, Batch, spread_parameters, sweep
 from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UserError
+from tradeassay.core.executors import ExecutorName
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
@@ -248,8 +249,8 @@ def sweep_strategies(
     seed: int = 1,
     minutes: int = 0,
     costs_bp: Sequence[float] = COSTS_BP,
-    workers: int = 2,
-    executor: Literal["threads", "ray"] = "threads",
+    workers: int | None = None,
+    executor: ExecutorName = "local",
 ) -> tuple[Backtested, ...]:
     """Backtest ``settings`` settings of each strategy on its synthetic test year, each at all cost levels.
 

@@ -16,10 +16,10 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs.executors import worker
-from tradeassay.runs.executors.one_thread import ENVIRONMENT
-from tradeassay.runs.executors.task import Lost, Task, TaskResult
-from tradeassay.runs.executors.worker import GRACE, Orders
+from tradeassay.core.executors import worker
+from tradeassay.core.executors.one_thread import ENVIRONMENT
+from tradeassay.core.executors.task import Lost, Task, TaskResult
+from tradeassay.core.executors.worker import GRACE, Orders
 
 _DIED = "the process playing it died (out of memory, or a crash in compiled code)"
 
@@ -143,7 +143,7 @@ class LocalProcesses:
                     sys.executable,
                     "-P",
                     "-m",
-                    "tradeassay.runs.executors.worker",
+                    "tradeassay.core.executors.worker",
                     msgspec.json.encode(orders).decode(),
                 ],
                 pass_fds=(far.fileno(),),

@@ -1,7 +1,7 @@
 """Many machines through Ray (extra ``ray``).
 
-Every node must see the run's folder and the data store under the same paths (shared storage), because the
-journals are written where the episodes are played.
+Every node must see the run's folder and the data store under the same paths (shared storage), because journals are
+written where episodes are played. :meth:`RayExecutor.perform` may be called from several threads at once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import UserError, require
-from tradeassay.runs.executors.one_thread import ENVIRONMENT
-from tradeassay.runs.executors.task import Lost, Task, TaskResult, cores
+from tradeassay.core.executors.one_thread import ENVIRONMENT
+from tradeassay.core.executors.task import Lost, Task, TaskResult, cores
 
 TRIES = 4
 """How often a task is given out before it counts as lost: a node that dies is no fault of the task."""
@@ -63,7 +63,7 @@ class RayExecutor:
         lost: Counter[str] = Counter()
         try:
             while waiting or flying:
-                while waiting and len(flying) < self._most():
+                while waiting and len(flying) < self.most():
                     task = waiting.popleft()
                     flying[remote.remote(self._entry, self._modules, task.payload)] = task
                 ready, _ = ray.wait(list(flying), num_returns=1)
@@ -79,7 +79,7 @@ class RayExecutor:
                         if lost[task.key] < TRIES:
                             waiting.append(task)
                         else:
-                            reason = f"the Ray task playing it was lost {TRIES} times ({type(error).__name__})"
+                            reason = f"the Ray task working on it was lost {TRIES} times ({type(error).__name__})"
                             yield Lost(task.key, reason)
                         continue
                     tick(task.key, sessions)
@@ -88,7 +88,7 @@ class RayExecutor:
             for reference in flying:
                 ray.cancel(reference, force=True)
 
-    def _most(self) -> int:
+    def most(self) -> int:
         """Return how many tasks may be out: what was asked for, or the cores that the cluster has now."""
         return self._workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
@@ -97,8 +97,8 @@ def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[byte
     """Run on a node: import, perform, count the sessions."""
     import importlib
 
-    from tradeassay.runs.executors.one_thread import one_thread
-    from tradeassay.runs.executors.task import load_entry
+    from tradeassay.core.executors.one_thread import one_thread
+    from tradeassay.core.executors.task import load_entry
 
     for module in modules:
         importlib.import_module(module)

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Literal, Self
 
 from tradeassay.core.errors import UserError
-from tradeassay.runs.executors.one_thread import one_thread
-from tradeassay.runs.executors.task import (
+from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors.task import (
     Entry,
     Lost,
     Stopping,
@@ -57,13 +57,13 @@ def make_executor(
     if name not in EXECUTORS:
         raise UserError(f"no executor '{name}'", mend=f"choose one of {', '.join(EXECUTORS)}")
     if name == "ray":
-        from tradeassay.runs.executors.ray import RayExecutor
+        from tradeassay.core.executors.ray import RayExecutor
 
         return RayExecutor(entry, workers, modules)
     count = cores() if workers is None else workers
     if name == "inline" or count == 1:
         return InProcess(entry)
-    from tradeassay.runs.executors.local import LocalProcesses
+    from tradeassay.core.executors.local import LocalProcesses
 
     return LocalProcesses(entry, count, modules)
 

@@ -1,4 +1,4 @@
-"""The worker side of local processes (``python -m tradeassay.runs.executors.worker``), and how it talks.
+"""The worker side of local processes (``python -m tradeassay.core.executors.worker``), and how it talks.
 
 Parent and worker send each other length-prefixed messages over a socket pair.
 
@@ -30,8 +30,8 @@ from typing import NoReturn
 import msgspec
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.executors.task import Entry, load_entry
 from tradeassay.core.screen import clean_screen
-from tradeassay.runs.executors.task import Entry, load_entry
 
 GRACE = 5.0
 """Seconds a worker may take to exit after its parent is gone."""
@@ -251,6 +251,6 @@ class _Ticker:
 
 if __name__ == "__main__":
     # Through the package's own name, so that there is one copy of this module.
-    from tradeassay.runs.executors.worker import main as start
+    from tradeassay.core.executors.worker import main as start
 
     start(sys.argv[1])

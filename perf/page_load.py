@@ -1,0 +1,88 @@
+"""How heavy report pages are and how fast they open: bytes, first paint, loaded, and how tall on a phone.
+
+    python perf/page_load.py runs/*/report.html site/*.html      # needs Chromium
+    python perf/page_load.py --long                              # also a code page of 3,456 episodes
+
+Every page is opened from the disk by headless Chromium, three times with an empty cache, wide (1280) and as a
+phone (390); the best of three counts. "sideways" says by how many pixels the page is wider than the phone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from arena_browser import browser
+
+MEASURED = """
+const paint = performance.getEntriesByName('first-contentful-paint')[0];
+const page = performance.getEntriesByType('navigation')[0];
+return {paint: paint ? paint.startTime : null, loaded: page.loadEventEnd,
+        height: document.documentElement.scrollHeight,
+        sideways: document.documentElement.scrollWidth - window.innerWidth};
+"""
+
+
+def opened(driver: Any, page: Path, width: int) -> dict[str, Any]:
+    """Return the fastest of three visits."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    found = []
+    for _ in range(3):
+        driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+        driver.get(page.resolve().as_uri())
+        WebDriverWait(driver, 60).until(
+            lambda one: one.execute_script("return performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
+        )
+        found.append(driver.execute_script(MEASURED))
+    return min(found, key=lambda one: one["loaded"])
+
+
+def long_page(folder: Path) -> Path:
+    """Write the page of 3,456 episodes: 144 tasks under 24 seeds. No program is in them, so that no sandbox is
+    needed."""
+    from tradeassay.report import write_code_html
+    from tradeassay.runs import CodeRun, QuantCodeV2Spec, run
+
+    spec = QuantCodeV2Spec(models=("scripted/coder-silent",), seeds=tuple(range(24)))
+    done = run(spec, folder / "long")
+    assert isinstance(done, CodeRun)
+    return write_code_html(done)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("pages", nargs="*", type=Path)
+    parser.add_argument("--long", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        pages = [*asked.pages, *([long_page(Path(folder))] if asked.long else [])]
+        driver = browser(f"{folder}/profile")
+        print("| page | MB | first paint | loaded | on a phone | phone's height | sideways |")
+        print("|---|---|---|---|---|---|---|")
+        for page in pages:
+            wide, narrow = opened(driver, page, 1280), opened(driver, page, 390)
+            print(
+                f"| {page.parent.name}/{page.name} | {page.stat().st_size / 1e6:.2f} | {_ms(wide['paint'])} | "
+                f"{_ms(wide['loaded'])} | {_ms(narrow['loaded'])} | {narrow['height']:,} px | "
+                f"{max(0, narrow['sideways'])} px |"
+            )
+        version = driver.capabilities["browserVersion"]
+        print(f"\nChromium {version}, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
+        driver.quit()
+
+
+def _ms(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.0f} ms"
+
+
+if __name__ == "__main__":
+    main()
