@@ -90,19 +90,11 @@ def does_not_compile() -> Iterator[object]:
     good = TASK.reference
     for broken in ("def f(:", "class S(bt.Strategy:", "import backtrader as bt\nclass S(bt.Strategy):\npass"):
         yield f"```python\n{broken}\n```"
-    yield from (good.replace(":", "", 1), good.replace("(", "", 1), good[: len(good) // 2] + "\n    (((")
+    yield from (good.replace(":", "", 1), good.replace("(", "", 1))
     yield "```python\nimport backtrader as bt\nx = 1\n```"
     yield program("pass") + program("pass").replace("class S", "class T")
-    yield from (program("return" + "(" * 5_000 + ")" * 5_000), program("x = " + "-" * 20_000 + "1"))
-    yield from (program("x = " + "9" * 10_000), program(f"x = {'[' * 300}{']' * 300}"))
-    for word in (
-        "import os",
-        "import socket",
-        "import subprocess",
-        "import ctypes",
-        "from multiprocessing import Pool",
-    ):
-        yield program("pass", before=word)
+    for end in "( [ { ' \" if lambda def 0x 1_ @ $ ? yield:= =/ class".split():
+        yield f"```python\n{program('x = 1 ' + end)}\n```"
 
 
 def breaks() -> Iterator[object]:
@@ -127,6 +119,17 @@ def breaks() -> Iterator[object]:
         yield program("pass", init=line)
     for line in ("1/0", "raise SystemExit", "exit(0)", "raise KeyboardInterrupt", "undefined", "[].pop()"):
         yield program("pass", before=line)
+    for word in (
+        "socket",
+        "subprocess",
+        "ctypes",
+        "multiprocessing",
+        "threading",
+        "asyncio",
+        "pickle",
+        "builtins",
+    ):
+        yield program("pass", before=f"import {word}\n1/0")
     yield program("f = lambda: f()\nf()")
     yield program("x = [0] * 10**10")
     yield program("x = 'a' * 10**11")
@@ -224,7 +227,7 @@ def main() -> None:
     scored = reward.batch([answer for _, answer, *_ in answers], TASK, secret=SECRET, workers=asked.workers)
     counts: dict[str, list[int]] = {}
     for (kind, answer, least, most), found in zip(answers, scored, strict=True):
-        through = found.value is None or not least <= found.value <= most
+        through = found.value is None or not least - 1e-9 <= found.value <= most + 1e-9
         row = counts.setdefault(kind, [0, 0])
         row[0] += 1
         row[1] += through

@@ -80,7 +80,7 @@ def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
 
 
 def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
-    ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=50, least=20)
+    ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
     assert luck_of_run(finished, portfolios=100, spread=ray_) == luck_of_run(finished, portfolios=100)
     assert assay(finished, config, spread=ray_) == assay(finished, config)
     short = LeakTestConfig(sessions=4)

@@ -85,7 +85,8 @@ def extract_v2(
     question marks, because nothing that is written down may hold them.
     """
     whole, answer = len(answer) <= LONGEST_ANSWER_V2, answer[:LONGEST_ANSWER_V2]
-    answer = answer if answer.isascii() else answer.encode("utf-8", "replace").decode("utf-8")
+    if not answer.isascii():
+        answer = answer.encode("utf-8", "replace").decode("utf-8-sig")  # as in files, a byte-order mark is no text
     ended = _END_OF_THOUGHT.search(answer)
     opened = _OPEN_THOUGHT.search(answer)
     if ended is not None and (opened is None or opened.start() > ended.start()):

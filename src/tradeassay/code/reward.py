@@ -118,7 +118,7 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
     unsure = [stage for name in STAGES if (stage := found.stage(name)).status == "not_scored"]
     if judged and unsure:
         return _reward(found, None, judged, parts, unsure[0].reason)
-    value = min(1.0, sum(parts.values()))
+    value = min(1.0, round(sum(parts.values()), 12))  # 0.2 + 0.4 is 0.6
     return _reward(found, value, judged, parts, "" if value == 1.0 else reason)
 
 
