@@ -175,9 +175,9 @@ def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, JobExecutor]:
     """Open a benchmark and a sandbox, once for a worker's process: opening one takes a second."""
     kind = find_protocol(benchmark)
     protocol = kind(msgspec.json.decode(spec, type=kind.Spec))
-    executor = protocol.open_executor(1)
-    atexit.register(executor.close)
-    return protocol, executor
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return protocol, stack.enter_context(protocol.open_executor(1))
 
 
 def examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:

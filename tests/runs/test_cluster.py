@@ -1,0 +1,71 @@
+"""What travels to a cluster's nodes: a stand-in performs it here, from bytes. ``test_ray`` has the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import pytest
+import runs_code_toy as toy
+import runs_talk as talk
+import runs_world as world
+
+from tradeassay.core.executors import InProcess, Lost, Task, TaskResult, ray
+from tradeassay.runs import Asking, programs, run
+
+
+class Cluster(InProcess):
+    """Performs in this process what it is given as bytes, and counts."""
+
+    performed = 0
+
+    def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
+        super().__init__(entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def most(self) -> int:
+        return 2
+
+    def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
+        for result in super().perform(tasks, tick):
+            type(self).performed += 1
+            yield result
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Cluster]]:
+    monkeypatch.setattr(Cluster, "performed", 0)
+    monkeypatch.setattr(ray, "RayExecutor", Cluster)
+    monkeypatch.setattr(programs, "RayExecutor", Cluster)
+    programs._opened.cache_clear()
+    yield Cluster
+    programs._opened.cache_clear()
+
+
+def test_programs_are_examined_there(cluster: type[Cluster], tmp_path: Path) -> None:
+    toy.fresh()
+    here = run(toy.ToySpec(), tmp_path / "here", workers=1)
+    toy.fresh()
+    there = run(toy.ToySpec(), tmp_path / "there", executor="ray")
+    assert not there.failed and cluster.performed == 9
+    for name in ("scores.json", *(f"episodes/{one.key}/events.jsonl" for one in here.episodes)):
+        assert (there.folder / name).read_bytes() == (here.folder / name).read_bytes()
+
+
+def test_models_play_there_unless_their_money_is_capped(
+    cluster: type[Cluster], home: Path, tmp_path: Path
+) -> None:
+    spec = talk.talk_spec("tiny-good")
+    here = run(spec, tmp_path / "here", executor="inline", home=home)
+    there = run(spec, tmp_path / "there", executor="ray", home=home)
+    rules = sum(not episode.by_model for episode in there.episodes)
+    models = len(there.episodes) - rules
+    pieces = cluster.performed
+    assert models and pieces > models + rules, "data, episodes of both kinds, and scores"
+    assert world.same_bytes(there.folder) == world.same_bytes(here.folder)
+    capped = run(spec, tmp_path / "capped", executor="ray", home=home, asking=Asking(max_usd=1.0))
+    assert cluster.performed == pieces + pieces - models
+    assert world.same_bytes(capped.folder) == world.same_bytes(here.folder)
