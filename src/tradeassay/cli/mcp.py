@@ -16,7 +16,7 @@ def mcp() -> None:
 
 
 @mcp.command()
-@click.argument("benchmark", default="ktdfin-v2")
+@click.argument("benchmark", default="ktdfin-v1")
 @click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
 @click.option("--mode", "modes", multiple=True, help="What KTD-Fin gives, e.g. memory-only.")
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
