@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -117,7 +118,12 @@ def test_whoever_takes_half_of_its_memory_twice_has_used_it_up(
 
 def test_a_zygote_lost_in_the_middle(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     zygote = sandbox._line.current().pid
-    in_the_middle(monkeypatch, lambda job: os.kill(zygote, signal.SIGKILL), times=1)
+
+    def lose(job: Supervisor) -> None:
+        os.kill(zygote, signal.SIGKILL)
+        select.select([job._process], [], [])  # until the child, which waits for an answer, has gone with it
+
+    in_the_middle(monkeypatch, lose, times=1)
     assert sandbox.run(HONEST).need()["a"].tolist() == [2.0, 4.0]
     assert sandbox._line.current().pid != zygote
 

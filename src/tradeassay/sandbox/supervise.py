@@ -61,6 +61,7 @@ class Supervisor:
         self._exit: Exit | None = None
         self._stopped: WallTimeout | OutputLimit | None = None
         self._waited = self._no_processor = self._stopped_at = 0.0
+        self._woke = time.monotonic()
 
     def __enter__(self) -> Supervisor:
         return self
@@ -177,13 +178,14 @@ class Supervisor:
                     self._take_output(descriptor)
 
     def _next_events(self, seconds: float) -> list[tuple[int, int]]:
-        """Wait for something to happen, and count the time. It runs while the host waits and is awake for it: what
-        the host takes itself, or the whole machine stood still for, is not the child's.
+        """Wait for something to happen, and count the child's time. What the whole machine stood still for is not
+        the child's: from one waking to the next no more counts than a healthy host would sleep.
         """
-        before = time.monotonic()
         events = self._poll.poll(min(seconds, _BEAT_S) * 1000 + 1)
+        now = time.monotonic()
         if self._process >= 0:
-            self._waited += min(time.monotonic() - before, 2 * _BEAT_S)
+            self._waited += min(now - self._woke, 2 * _BEAT_S)
+        self._woke = now
         return events
 
     def _seconds_left(self, started: float) -> float:
