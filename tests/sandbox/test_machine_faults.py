@@ -161,7 +161,7 @@ def test_a_machine_that_stood_still(sandbox: Sandbox, monkeypatch: pytest.Monkey
 def test_waiting_for_a_processor_is_not_the_codes_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     zygote, killed = sandbox._line.current(), list[Supervisor]()
     monkeypatch.setattr(supervise, "_waited_for_processor", lambda process: 3.0)
-    monkeypatch.setattr(Supervisor, "_kill", killed.append)
+    monkeypatch.setattr(Supervisor, "_kill", lambda self: killed.append(self))
     job = Job(source="", limits=JobLimits(wall_s=4.0))
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         supervisor._process, supervisor._waited = 0, 5.0
