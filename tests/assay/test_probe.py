@@ -52,7 +52,7 @@ CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain"
 
 @pytest.fixture(scope="module")
 def report() -> ProbeReport:
-    attackers = ("reader", "levels", "scripted/tiny-insider", "scripted/sensible")
+    attackers = ("reader", "levels", "grid", "scripted/tiny-insider", "scripted/sensible")
     return probe_mask(planted.benchmark(), attackers, dataset=planted.world(), config=CONFIG)
 
 
@@ -80,7 +80,14 @@ def test_who_has_the_archive_is_always_there_and_no_mask_stops_it(report: ProbeR
 
 def test_hardening_takes_levels_away(report: ProbeReport) -> None:
     assert rate(report, "levels", "blinded", "plain", "top_1") == 1.0
-    assert rate(report, "levels", "blinded", "scaled", "joint") <= 0.3
+    for attacker in ("levels", "grid"):
+        hardened = report.row(attacker, "blinded", "scaled")
+        assert hardened is not None and not any(
+            hardened.above_random[name] for name in ("top_1", "date_7", "joint")
+        )
+        low, high = hardened.of_all["joint"].low, hardened.of_all["joint"].high
+        chance = report.random["joint"].value
+        assert low is not None and high is not None and chance is not None and low <= chance <= high
 
 
 def test_a_models_answers_are_counted_beside_its_silence(report: ProbeReport) -> None:

@@ -392,8 +392,8 @@ def _listed(text: str) -> tuple[str, ...]:
               help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
 @click.option("--hardening", "hardenings", default="plain", show_default=True, metavar="NAME[,NAME]",
               help="plain, rebased, scaled, scrubbed, or all; each has what the one before has.")  # fmt: skip
-@click.option("--attackers", default="levels", show_default=True, metavar="NAME[,NAME]",
-              help="Models, and the programs match (always there), levels, reader.")  # fmt: skip
+@click.option("--attackers", default="levels,grid", show_default=True, metavar="NAME[,NAME]",
+              help="Models, and the programs match (always there), levels, grid, reader.")  # fmt: skip
 @click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
 @click.option("--mode", type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
               default="open-research", show_default=True, help="What the model is shown.")  # fmt: skip
