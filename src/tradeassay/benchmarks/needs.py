@@ -138,7 +138,7 @@ def _sectors(view: AsOfView) -> DataNeed:
 
 def _caps(view: AsOfView) -> DataNeed:
     stocks = [symbol for symbol in view.symbols if view.instrument(symbol).kind == "stock"]
-    wanted = ("free_float_cap", "free_float_shares", "market_cap", "shares_outstanding")
+    wanted = ("free_float_cap", "market_cap")
     have = sum(any(figure.field in wanted for figure in view.fundamentals(symbol)) for symbol in stocks)
     return _share(
         "free-float caps", have, len(stocks), "attribution weighs by the mean traded amount of 20 days instead"

@@ -9,7 +9,7 @@ import pytest
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import Board
-from tradeassay.core.time import parse_iso
+from tradeassay.core.time import iso, parse_iso
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
@@ -72,6 +72,18 @@ def test_bars_facts_and_listing(load):
     assert (facts.source, facts.calendar, facts.adjusted, facts.retrieved_at) == ("baostock", "XSHG", "none", NOW)
     assert "survivorship" in facts.biases[0]
     assert facts.licence
+
+
+def test_the_float_is_worth_what_turnover_says(load):
+    days = ("2024-01-30", "2024-01-31", "2024-02-01", "2024-02-02")
+    bars = share(days=days, circulating=2e8)
+    bars.bars["2024-02-01"] = None
+    service = Baostock({"sh.600000": bars, "sh.510300": share(4.0, days=days, kind="5")})
+    panel = load(service, symbols=("600000", "510300"), first=days[0], last=days[-1], now="2024-03-01T12:00:00Z")
+    (cap,) = panel.fundamentals
+    assert (cap.symbol, cap.field, cap.period_end) == ("600000.SH", "free_float_cap", "2024-01-30")
+    assert cap.value == pytest.approx(2e8 * 10.1, rel=1e-4)
+    assert iso(cap.known_at).startswith("2024-01-31T01:30"), "nobody knows it before the next open"
 
 
 def test_a_suspension_has_no_bar(load):

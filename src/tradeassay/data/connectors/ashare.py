@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import CorporateAction, Instrument
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.view import Days, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.asked import action_time
@@ -101,12 +101,13 @@ def distribution_actions(symbol: str, found: list[Distribution], sessions: Sessi
 
 @dataclass(frozen=True, slots=True)
 class FetchedStock:
-    """What was fetched for one stock; ``special_treatment`` counts its days under ST."""
+    """What was fetched for one stock; ``special_treatment`` counts its days under ST, ``caps`` value its float."""
 
     column: Column
     distributions: list[Distribution]
     unexplained: list[str]
     special_treatment: int = 0
+    caps: tuple[Fundamental, ...] = ()
 
     @property
     def symbol(self) -> str:

@@ -1,4 +1,4 @@
-"""A-shares from baostock: daily bars as traded with amounts, suspensions, dividends, dated index membership."""
+"""A-shares from baostock: daily bars as traded, amounts, suspensions, dividends, dated members, float caps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.instruments import Fundamental
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import asked
@@ -31,7 +32,9 @@ from tradeassay.data.source import SourceConfig, sources
 
 Index = Literal["hs300", "sz50", "zz500"]
 LEVELS: dict[Index, str] = {"hs300": "sh.000300", "sz50": "sh.000016", "zz500": "sh.000905"}
-BAR_FIELDS = ("date", "open", "high", "low", "close", "preclose", "volume", "amount", "tradestatus", "isST")
+BAR_FIELDS = (
+    "date", "open", "high", "low", "close", "preclose", "volume", "amount", "turn", "tradestatus", "isST",
+)  # fmt: skip
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """baostock's types that can be traded here: shares, and exchange-traded funds."""
 NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
@@ -106,6 +109,7 @@ class BaostockSource:
         return replace(
             vendor_panel(BAOSTOCK, config, grid, sessions, biases, self._runtime.clock),
             actions=stock_actions(stocks, sessions),
+            fundamentals=tuple(cap for stock in stocks for cap in stock.caps),
             memberships=memberships,
             indices={str(name): levels for name, levels in indices.items()},
         )
@@ -190,9 +194,28 @@ def _stock(
         found = _distributions(wire, share, days)
         precloses = np.array([float(row["preclose"]) for row in traded])
         unclear = unexplained(column.days, fields["close"], precloses, found)
+        caps = _float_caps(share.symbol, traded, sessions) if column.instrument.kind == "stock" else ()
     except ValueError as error:
         raise asked.changed_format(VENDOR, what, str(error), VENDOR) from error
-    return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows))
+    return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows), caps)
+
+
+def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple[Fundamental, ...]:
+    """Return what the circulating shares were worth at the first traded close of every month.
+
+    The vendor gives no capitalisation, but the share of the circulating shares that changed hands. The value is
+    known from the next open on.
+    """
+    next_open = dict(zip(map(str, sessions.days[:-1]), sessions.open_time[1:].tolist(), strict=True))
+    found: dict[str, Fundamental] = {}
+    for row in traded:
+        day, turnover = row["date"], float(row["turn"] or 0.0) / 100.0
+        if day[:7] not in found and turnover > 0.0 and day in next_open:
+            value = float(row["volume"]) / turnover * float(row["close"])
+            found[day[:7]] = Fundamental(
+                symbol=symbol, field="free_float_cap", period_end=day, known_at=next_open[day], value=value
+            )
+    return tuple(found.values())
 
 
 def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> list[Row]:

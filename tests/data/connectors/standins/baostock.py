@@ -40,6 +40,7 @@ class Share:
     delisted: str = ""
     industry: str = "J66货币金融服务"
     kind: str = "1"
+    circulating: float = 1e9
 
     def rows(self, begin: str, end: str, wanted: list[str]) -> list[list[str]]:
         found, before = [], 10.0
@@ -49,7 +50,8 @@ class Share:
             values = {
                 "date": day, "open": f"{o:.4f}", "high": f"{h:.4f}", "low": f"{low:.4f}", "close": f"{c:.4f}",
                 "preclose": f"{before:.4f}", "volume": f"{v:.0f}" if bar else "",
-                "amount": f"{a:.4f}" if bar else "", "tradestatus": "1" if bar else "0",
+                "amount": f"{a:.4f}" if bar else "",
+                "turn": f"{100 * v / self.circulating:.6f}" if bar else "", "tradestatus": "1" if bar else "0",
                 "isST": "1" if day in self.special else "0",
             }  # fmt: skip
             if begin <= day <= end:
