@@ -172,7 +172,7 @@ def _leaderboard(run: Run, cell: _Cell, parts: _Attributed) -> StudyTable:
 
 
 def _index_row(run: Run, cell: _Cell) -> StudyRow | None:
-    """Return the index itself, from its levels: from the first close under ``paper``, else from the close before."""
+    """Return the index itself, from its levels: from the first close under ``paper``, else from the one before."""
     done = [key for row in cell.rows for key in row.episodes if run.scores.episode(key).status == "done"]
     if not done or cell.benchmark.index is None:
         return None

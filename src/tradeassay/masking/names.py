@@ -14,7 +14,7 @@ def nameless(view: MarketView) -> tuple[str, ...]:
 
 
 def refuse_nameless(view: MarketView) -> None:
-    """Raise :class:`UserError` for data with texts but without company names: a headline would name the company."""
+    """Raise :class:`UserError` for data with texts but without company names: a headline would name them."""
     unknown = nameless(view)
     if unknown:
         some = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")

@@ -75,7 +75,7 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def keeps_sound_decisions(self) -> bool:
-        """Whether the sound decisions of an answer stand where others break a rule (``-v2``, not the paper's way)."""
+        """Whether the sound decisions of an answer stand where others break a rule (``-v2``, not the paper's)."""
         return self.version >= 2 and self.convention == "sound"
 
     @property
