@@ -7,12 +7,14 @@ Every number comes out of a recording's own scores, outcomes and label; nothing 
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tradeassay.core.measure import Measure
+from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.recordings import OpenRecording, list_recordings, open_recording
 
@@ -32,6 +34,10 @@ tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
 model's and not ours, how tokens are spent and what a failure profile looks like. They cannot show skill at
 trading: the windows are short, the intervals wide, and a return without a failure profile beside it means nothing
 here. A dash is a number that could not be computed.
+
+**What the prompts were to reach**, with Qwen2.5-Coder-1.5B: a program in at least 98 % of QuantCode's answers, a
+readable hand-in for at least 10 of SysTradeBench's 12 strategies, and a valid answer on at least 60 % of the days
+of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 
 **What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
 The mask probe was made before the last change of prompts, none of which it uses. Of Qwen's twelve strategies of
@@ -103,7 +109,27 @@ def quantcode(run: CodeRun) -> str:
         forms.update(str(turn.form) for turn in record.turns)
     last = ", ".join(f"{name} {count}" for name, count in ends.most_common(10))
     written = ", ".join(f"{name} {count}" for name, count in forms.most_common())
-    return f"{text}\n\nHow the last programs ended: {last}. How answers were written: {written}."
+    codes = [turn.code for record in run.records().values() for turn in record.turns]
+    held = sum(code is not None for code in codes)
+    whole = sum(code is not None and parses(code) for code in codes)
+    return (
+        f"{text}\n\nHow the last programs ended: {last}. How answers were written: {written}. Answers that hold "
+        f"a program: {_of(held, len(codes))}; one that Python can read to its end: {_of(whole, len(codes))}."
+    )
+
+
+def _of(count: int, total: int) -> str:
+    low, high = wilson_interval(count, total, 0.95)
+    return f"{count} of {total} ({low:.0%} to {high:.0%})"
+
+
+def parses(code: str) -> bool:
+    """Tell whether a text is Python from its first line to its last."""
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def systrade(run: CodeRun) -> str:
@@ -141,6 +167,8 @@ def body(opened: OpenRecording) -> str:
 
 
 _ARENA = ("CR", "MDD")
+MOST_FAILED = 0.2
+"""The share of rounds without a decision above which an entry has no place, as on every leaderboard."""
 
 
 def beside(folder: Path) -> list[str]:
@@ -154,24 +182,40 @@ def beside(folder: Path) -> list[str]:
             for row in report["rows"]
         ]
         head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
-        parts += [f"### The mask probe, attacked by this model ({report['benchmark']})", table(head, rows)]
+        parts += [
+            f"### The mask probe, attacked by this model ({report['benchmark']})",
+            "`bright` hides nothing, so that its row is the check that the question is understood; `match` is a "
+            "program that holds the real prices and looks for the same pattern.",
+            table(head, rows),
+        ]
     if (file := folder / "arena.json").is_file():
         season = json.loads(file.read_text())
+        unranked = [row for row in season["rows"] if row["failed"] > MOST_FAILED * row["sessions"]]
         rows = [
             (
                 row["entry"],
                 row["model"] or "rule",
                 str(row["sessions"]),
                 str(row["failed"]),
-                *(_plain(row["measures"][one]) for one in _ARENA),
+                *("no place" if row in unranked else _plain(row["measures"][one]) for one in _ARENA),
             )
-            for row in season["rows"]
+            for row in [*(row for row in season["rows"] if row not in unranked), *unranked]
         ]
         head = ("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss")
         parts += [f"### The arena ({season['season']}, ama-v2, one synthetic stock)", table(head, rows)]
+        if unranked:
+            parts.append(
+                f"Whoever had no decision in more than {MOST_FAILED:.0%} of the rounds kept what it held before, "
+                "and a return made that way says nothing about the model."
+            )
     if (file := folder / "judge.json").is_file():
         rows = [
-            (one["judge"], _plain(one["false_rejects"]), _plain(one["false_accepts"]), one.get("note") or "-")
+            (
+                one["judge"],
+                _plain(one["false_rejects"]),
+                _plain(one["false_accepts"]),
+                one.get("note") or one["false_rejects"]["reason"] or "-",
+            )
             for one in json.loads(file.read_text())["judges"]
         ]
         parts += [

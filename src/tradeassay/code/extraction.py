@@ -30,7 +30,7 @@ NoCode = Literal["", "empty", "prose", "loop", "cut off"]
 
 _OPEN_THOUGHT = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(r"</(think|thinking|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w.+-]*)[^\n`]*$")
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w.+-]*+)[^\n`]*+$")
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", ""})
 _CODE_LINE = re.compile(r"^(import |from \w[\w.]* import |class \w|def \w|@\w)")
 _PARSED: Final = 2 * LONGEST_SOURCE

@@ -65,8 +65,9 @@ _GIVEN = re.compile(
 """A key that is given to a command in its arguments, or as a variable before it."""
 _ALNUM = bytes(sign for sign in range(128) if chr(sign).isalnum())
 _OTHER = bytes(sign for sign in range(256) if sign not in _ALNUM)
-_BETWEEN = re.compile(rb"\\+(?:[nrtbf]|u(?!00[2-7])[0-9a-fA-F]{4})|</?[a-z]{1,10}[0-9]?>")
-"""What may stand between the letters of a text without being seen: escaped blanks and signs, and tags."""
+_BETWEEN = re.compile(rb"\\+u(?!00[2-7])[0-9a-fA-F]{4}|</?[a-z]{1,10}[0-9]?>")
+_ESCAPED_BLANKS = (rb"\n", rb"\r", rb"\t", rb"\b", rb"\f")
+"""What may stand between the letters of a text without being seen: escaped signs and blanks, and tags."""
 _WIDE = re.compile(rb"\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]", re.IGNORECASE)
 _QUOTED = re.compile(rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*')
 """Where one string of a JSON text ends and the next begins."""
@@ -145,7 +146,8 @@ class _Torn:
 
     def __init__(self, raw: bytes, least: int) -> None:
         self._raw, self._enough = raw, max(least, 2 * len(raw) // 3)
-        signs = b"".join(re.escape(bytes([sign])) for sign in sorted(set(raw)))
+        # A backslash is doubled, or stands before a break, wherever a text is escaped.
+        signs = b"".join(re.escape(bytes([sign])) for sign in sorted({*raw} - {*b"\\"}))
         self._pieces = re.compile(rb"[%s]{3,}" % signs)
         within = {raw[at:end] for at in range(len(raw)) for end in range(at + 3, len(raw) + 1)}
         # Any table is full of short numbers.
@@ -276,9 +278,12 @@ def holds_key(text: str) -> bool:
 
 def _blanked(data: bytes) -> bytes:
     """Return bytes of the same length, with blanks in place of what is not seen between letters."""
-    if b"\\" not in data and b"<" not in data:
-        return data
-    return _BETWEEN.sub(lambda found: b" " * len(found[0]), data)
+    if b"\\" in data:
+        for seen in _ESCAPED_BLANKS:  # a backslash that is left before one is no letter either
+            data = data.replace(seen, b"  ")
+    if b"<" in data or b"\\u" in data:
+        return _BETWEEN.sub(lambda found: b" " * len(found[0]), data)
+    return data
 
 
 def _parts(data: bytes, start: int, end: int, numbers: bool) -> Iterator[tuple[int, int, bytes]]:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-_FENCE = re.compile(r"^[ \t]*```[ \t]*([\w.+-]*)[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_OPEN = re.compile(r"^[ \t]*+```[ \t]*+([\w.+-]*+)[^\n`]*+\n", re.MULTILINE)
+FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _BRACES = {"{": "}", "[": "]"}
 
 
@@ -26,7 +27,24 @@ def fenced_blocks(text: str) -> tuple[Fenced, ...]:
     """Return the fenced blocks of a text in order. A fence that is never closed is not a block."""
     if "```" not in text:
         return ()
-    return tuple(Fenced(label=found[1].lower(), text=found[2].strip()) for found in _FENCE.finditer(text))
+    return tuple(
+        Fenced(label=opened[1].lower(), text=text[opened.end() : closed.start()].strip())
+        for opened, closed in pairs(text, _OPEN, FENCE_END)
+    )
+
+
+def pairs(
+    text: str, opening: re.Pattern[str], closing: re.Pattern[str]
+) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Yield each beginning with the first end behind it, left to right, in time that grows with the text.
+
+    One pattern for both would look for the end of every beginning again, up to the end of the text: minutes for an
+    answer that loops.
+    """
+    at = 0
+    while (opened := opening.search(text, at)) and (closed := closing.search(text, opened.end())):
+        yield opened, closed
+        at = closed.end()
 
 
 def parse_object(text: str) -> dict[str, object] | None:

@@ -25,8 +25,10 @@ from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
 Found = Literal["fenced", "json"]
 
-_ELEMENT = re.compile(r"<(tool_calls?|tools?|function_calls?)>\s*(.*?)\s*</\1>", re.DOTALL)
+_ELEMENT = re.compile(r"<(tool_calls?|tools?|function_calls?)>")
 _WRITTEN_CALL = re.compile(r"([A-Za-z_][\w.-]*)\s*\(\s*(\{.*\})\s*\)\s*;?", re.DOTALL)
+_QUOTED_ENDS = 4
+"""How many ends of an element are tried: a reason may quote one."""
 _CODE_LABELS = frozenset(
     {"", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "tool_code", "function"}
 )
@@ -68,7 +70,7 @@ def find_calls(
 def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
     """Yield the pieces of a text that may hold a call: fences and elements, else the whole text."""
     fenced = [block.text for block in fenced_blocks(text) if block.label in _CODE_LABELS or block.label in offered]
-    pieces = fenced or [found[2] for found in _ELEMENT.finditer(text)]
+    pieces = fenced or list(_elements(text))
     if pieces:
         yield from ((piece, "fenced") for piece in pieces)
         return
@@ -79,6 +81,34 @@ def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Foun
     spans = [span for span in outer_objects(bare) if parse_object(span) is not None]
     if len(spans) == 1:
         yield spans[0], "json"
+
+
+def _elements(text: str) -> Iterator[str]:
+    """Yield what stands in elements, each up to the first end of its own name."""
+    at = 0
+    unended: set[str] = set()
+    while (opened := _ELEMENT.search(text, at)) is not None:
+        mark = f"</{opened[1]}>"
+        end = -1 if mark in unended else text.find(mark, opened.end())
+        if end < 0:
+            unended.add(mark)  # it is not looked for again: an answer that loops has thousands of beginnings
+            at = opened.end()
+        else:
+            end = _real_end(text, opened.end(), end, mark)
+            yield text[opened.end() : end].strip()
+            at = end + len(mark)
+
+
+def _real_end(text: str, start: int, first: int, mark: str) -> int:
+    """Return where an element ends: a mark inside a JSON text's own strings is passed over."""
+    end = first
+    for _ in range(_QUOTED_ENDS):
+        if end < 0:
+            break
+        if parse_object(text[start:end]) is not None:
+            return end
+        end = text.find(mark, end + len(mark))
+    return first
 
 
 def _calls_in(block: str, offered: dict[str, ToolSpec], only: ToolSpec | None) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ for budgets: never too low, because every tokenizer in use falls back to bytes a
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 
@@ -17,8 +18,18 @@ PER_TOOL = 40
 TOOL_PREAMBLE = 800
 """Tokens a provider adds when any tool is offered (its own instructions), at most."""
 
-_PIECE = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]|\s+")
+_WORD_OR_SIGN = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
 _LETTERS_PER_TOKEN = 6.5
+_LONG_WORD = re.compile(r"[A-Za-z]{7,}")
+_BREAK = re.compile(r"\s{2,}|[^\S ]")
+_LETTERS = bytes(sign for sign in range(128) if chr(sign).isalpha())
+_DIGITS = b"0123456789"
+_BLANKS = bytes(sign for sign in range(128) if chr(sign).isspace())
+_NO_SIGN = _LETTERS + _DIGITS + _BLANKS
+_ONLY_LETTERS = bytes(sign if sign in _LETTERS else 32 for sign in range(256))
+_ONLY_DIGITS = bytes(sign if sign in _DIGITS else 32 for sign in range(256))
+_REMEMBERED, _REMEMBERED_SIZE = 512, 65_536
+"""How many texts' counts are kept, and how long such a text may be: conversations repeat their beginning."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -27,16 +38,23 @@ def estimate_tokens(text: str) -> int:
     A word counts by its letters, a number by groups of three digits, any other character as one; white space is
     mostly part of the word that follows it.
     """
-    count = 0.0
-    for piece in _PIECE.findall(text):
-        first = piece[0]
-        if first.isascii() and first.isalpha():
-            count += max(1.0, len(piece) / _LETTERS_PER_TOKEN)
-        elif first.isspace():
-            count += 0.0 if piece == " " else 0.5
-        else:
-            count += 1.0
-    return round(count)
+    return _remembered(text) if len(text) <= _REMEMBERED_SIZE else _count(text)
+
+
+def _count(text: str) -> int:
+    if text.isascii():  # the same count, without an object for every sign
+        raw = text.encode()
+        words = [len(word) for word in raw.translate(_ONLY_LETTERS).split()]
+        groups = sum([(len(number) + 2) // 3 for number in raw.translate(_ONLY_DIGITS).split()])
+        long = [letters for letters in words if letters > _LETTERS_PER_TOKEN]
+        pieces = len(words) + groups + len(raw.translate(None, _NO_SIGN))
+    else:
+        long = list(map(len, _LONG_WORD.findall(text)))
+        pieces = len(_WORD_OR_SIGN.findall(text))
+    return round(pieces - len(long) + sum(long) / _LETTERS_PER_TOKEN + 0.5 * len(_BREAK.findall(text)))
+
+
+_remembered = lru_cache(_REMEMBERED)(_count)
 
 
 def rough_tokens(text: str) -> int:

@@ -16,17 +16,17 @@ from tradeassay.benchmarks.systrade.wording import EXAMPLE, example_program
 from tradeassay.code.extraction import NoCode, extract
 from tradeassay.code.source import parses
 from tradeassay.code.submission import Submission
-from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
+from tradeassay.llm.json_text import FENCE_END, fenced_blocks, outer_objects, pairs, parse_object
 
 CLASS = "TradingStrategy"
-_JSON = re.compile(r"```(?:json)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE | re.IGNORECASE)
-_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_JSON = re.compile(r"```json[^\n]*+\n", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*+```", re.MULTILINE)
 
 
 def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
     """Return the two files of an answer, or None and what is missing. The last of several cards counts."""
     found = extract(text)
-    cards = _JSON.findall(text)
+    cards = [text[opened.end() : closed.start()] for opened, closed in pairs(text, _JSON, _FENCE)]
     if found.code is None:
         return None, f"no program was found in the answer ({found.missing or 'none'})"
     if not cards:
@@ -63,7 +63,7 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     spans = (
         labelled,
         [block.text for block in blocks if block.label not in ("json", "python", "py")],
-        list(outer_objects(_FENCED.sub("", text))),
+        list(outer_objects(_unfenced(text))),
     )
     cards = next((known for known in ([one for one in group if _card_like(one)] for group in spans) if known), [])
     card = next(reversed(cards or labelled), None)
@@ -77,6 +77,15 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     elif card is None:
         wrong = wrong or "there is no strategy card in it"
     return Halves(program=program, card=card, missing=missing, wrong=wrong)
+
+
+def _unfenced(text: str) -> str:
+    """Return a text without its fenced blocks."""
+    kept, at = "", 0
+    for opened, closed in pairs(text, _FENCE, FENCE_END):
+        kept += text[at : opened.start()]
+        at = closed.end()
+    return kept + text[at:]
 
 
 def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:

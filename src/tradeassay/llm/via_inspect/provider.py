@@ -6,6 +6,8 @@ import asyncio
 import re
 from typing import Any
 
+from inspect_ai.event import Event
+from inspect_ai.log._transcript import Transcript, init_transcript
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, get_model
 from inspect_ai.model import Model as InspectModel
 from inspect_ai.util import LimitExceededError
@@ -33,6 +35,14 @@ MOST_CONNECTIONS = 10_000
 _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
+class _Unwritten(Transcript):
+    """Inspect's account of a conversation, left out where the house keeps its own."""
+
+    def _event(self, event: Event) -> None: ...
+
+    def _event_updated(self, event: Event) -> None: ...
+
+
 class InspectProvider:
     """Asks a model that Inspect opened.
 
@@ -56,6 +66,7 @@ class InspectProvider:
         self._price = price
         self._clock = clock or WallClock()
         self._memory = ReasoningMemory()
+        self._unwritten = _Unwritten()
         self._can_force = True
         self._can_schema = True
         self.said: list[ChatMessage] = []
@@ -96,7 +107,7 @@ class InspectProvider:
             return await self._call(request, can_force, to_config(request, None, can_schema=can_schema))
         config = to_config(request, self._params, can_schema=can_schema)
         config.max_connections = MOST_CONNECTIONS
-        # In a task of its own, so that Inspect's transcripts do not pile up in the caller's context.
+        # In a task of its own, whose context ends with it.
         return await asyncio.create_task(self._call(request, can_force, config))
 
     async def _call(
@@ -107,6 +118,8 @@ class InspectProvider:
         messages = to_messages(request.messages, self._memory)
         if self._params is None:
             self.said = messages
+        else:
+            init_transcript(self._unwritten)
         output = await self._model.generate(
             input=messages,
             tools=to_tools(request.tools, request.must_call),
