@@ -4,19 +4,21 @@
 
 The server is a stand-in on loopback, in a process of its own, that works on SLOTS questions at a time and takes
 SECONDS for each: its limit is SLOTS / SECONDS answers a second, exactly. 64 episodes ask QUESTIONS each, one after
-the other, through the same path as a run's.
+the other: first through the bare client of OpenAI, then through the same path as a run's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tradeassay.core.dialogue import AskModel, Message
-from tradeassay.llm import ModelParams, QuestionPlace, open_model
+from tradeassay.llm import Access, ModelParams, QuestionPlace, open_model
 
 EPISODES = 64
 BODY = (
@@ -55,26 +57,51 @@ def serve(slots: int, seconds: float, ports: Any) -> None:
     asyncio.run(main())
 
 
-async def play(port: int, questions: int) -> tuple[float, float]:
+MESSAGES = (
+    Message(role="system", text="You trade."),
+    Message(role="user", text="What do you do today? " * 200),
+)
+
+
+async def timed(ask: Callable[[int, int], Awaitable[str]], questions: int) -> tuple[float, float]:
     """Return wall and CPU seconds of all episodes' questions, after one that warms up."""
-    text = "What do you do today? " * 200
-    messages = (Message(role="system", text="You trade."), Message(role="user", text=text))
-    request = AskModel(purpose="perf", messages=messages)
 
     async def episode(number: int) -> None:
         for step in range(questions):
-            place = QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0)
-            reply = await model.ask(request, place)
-            assert reply.text == "hold", reply
+            said = await ask(number, step)
+            assert said == "hold", said
 
-    from tradeassay.llm import Access
+    await ask(EPISODES, 0)
+    wall, cpu = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(episode(number) for number in range(EPISODES)))
+    return time.perf_counter() - wall, time.process_time() - cpu
 
-    access = Access(base_url=f"http://127.0.0.1:{port}/v1")
+
+async def bare(url: str, questions: int) -> tuple[float, float]:
+    """Ask through the provider's own client."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(api_key="none", base_url=url, timeout=600.0) as client:
+
+        async def ask(number: int, step: int) -> str:
+            messages: Any = [{"role": one.role, "content": one.text} for one in MESSAGES]
+            answer = await client.chat.completions.create(model="m", messages=messages, temperature=0.0)
+            return answer.choices[0].message.content or ""
+
+        return await timed(ask, questions)
+
+
+async def play(url: str, questions: int) -> tuple[float, float]:
+    """Ask as a run does."""
+    request = AskModel(purpose="perf", messages=MESSAGES)
+    access = Access(base_url=url)
     async with open_model("local/perf", ModelParams(), connections=EPISODES, access=access) as model:
-        await model.ask(request, QuestionPlace(episode="warm", step=0, sample=0, index=0))
-        wall, cpu = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(episode(number) for number in range(EPISODES)))
-        return time.perf_counter() - wall, time.process_time() - cpu
+
+        async def ask(number: int, step: int) -> str:
+            place = QuestionPlace(episode=f"e{number}", step=step, sample=0, index=0)
+            return (await model.ask(request, place)).text
+
+        return await timed(ask, questions)
 
 
 def main() -> None:
@@ -84,12 +111,17 @@ def main() -> None:
     ports = context.Queue()
     server = context.Process(target=serve, args=(slots, seconds, ports), daemon=True)
     server.start()
-    wall, cpu = asyncio.run(play(ports.get(), questions))
-    server.terminate()
+    url = f"http://127.0.0.1:{ports.get()}/v1"
     total = EPISODES * questions
     limit = slots / seconds
-    print(f"server's limit {limit:.1f} answers/s; harness {total / wall:.1f} ({total / wall / limit:.0%})")
-    print(f"{total} answers in {wall:.1f} s, {cpu / total * 1e3:.1f} ms of CPU each")
+    print(f"server's limit {limit:.1f} answers/s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name, side in (("bare client", bare), ("harness", play)):
+        wall, cpu = asyncio.run(side(url, questions))
+        print(
+            f"{name}: {total / wall:.1f} answers/s ({total / wall / limit:.0%} of the limit), "
+            f"{cpu / total * 1e3:.1f} ms of CPU each"
+        )
+    server.terminate()
 
 
 if __name__ == "__main__":
