@@ -24,6 +24,7 @@ import runs_world as world
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
+from tradeassay.assay.luck import luck_of_run
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import (
@@ -111,7 +112,8 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
             "did as well",
         ),
         ({"edge": NOTHING, **LEANS}, "style", True, "MOM_12_1 +1.2"),
-        (LEANS, "mixed", True, "part of it is style"),
+        ({"edge": NOTHING, **LEANS, "style_variance": 0.3}, "luck", True, "cannot be told from luck"),
+        (LEANS, "mixed", True, "it leans to styles, which brought +1.0% (MOM_12_1 +1.2)"),
         ({"edge": NOTHING, "active_variance": 0.001}, "market", True, "which is the market"),
         ({"edge": edge(-0.1, 0.05), "luck": UNLUCKY}, "worse", True, "lost by the names it chose"),
         ({"edge": edge(-0.1, 0.05), "luck": MIDDLING}, "luck", True, "did as badly"),
@@ -123,6 +125,7 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"passive": follows(0.995, -0.002), "edge": edge(-0.1, 0.05)}, "market", True, "nothing worth"),
         ({"passive": follows(0.995, 0.05)}, "skill", True, "skill is supported"),
         ({"edge": NOTHING, "timing": timed(0.08)}, "timing", True, "invested when the market rose"),
+        ({"edge": edge(-0.1, 0.05), "timing": timed(0.08)}, "timing", True, "the rest lost for certain"),
         ({"timing": timed(0.08)}, "mixed", True, "part of it is timing"),
         (
             {
@@ -166,6 +169,33 @@ def test_the_word_fits_the_evidence(changes: dict[str, Any], kind: str, firm: bo
     assert made.sentence.startswith("one ")
     if not firm and kind != "leak":
         assert made.limits
+
+
+def test_what_only_returns_are_known_of() -> None:
+    made = decide(found(method="returns", edge=NOTHING), CONFIG)
+    assert made.sentence.endswith("a year beyond market and style.")  # nothing says what costs were
+    follows_it = follows(0.999, 0.018)
+    said = decide(found(method="returns", passive=follows_it), CONFIG)
+    assert said.kind == "market" and "which a benchmark of prices leaves out" in said.sentence
+    assert decide(found(method="holdings", passive=follows_it), CONFIG).kind == "skill"
+    assert decide(found(method="returns", passive=follows(0.999, 0.06)), CONFIG).kind == "skill"
+
+
+def test_reasons_for_and_against_skill() -> None:
+    made = decide(found(), CONFIG)
+    assert made.speaks_for[0].endswith("above zero for certain")
+    assert made.speaks_for[1].startswith("better than 99.0% of 10,000 random portfolios")
+    assert made.speaks_against == ()
+    made = decide(found(edge=NOTHING, luck=MIDDLING, leaks=LeakEvidence(tested=False)), CONFIG)
+    assert made.speaks_for == ()
+    assert [line.rpartition(":")[2] for line in made.speaks_against[:1]] == [" zero is not excluded"]
+    assert made.speaks_against[1].startswith("better than 40.0%")
+    assert made.speaks_against[-1] == "leaks are not excluded: no leak test was made"
+    short = Measure(value=0.05)
+    few = msgspec.structs.replace(NOTHING, tested=short)
+    made = decide(found(edge=few, sessions=43), CONFIG)
+    assert "no interval, 43 sessions are too few" in made.because[1]
+    assert made.speaks_against[0].startswith("43 sessions are too few for any test")
 
 
 def test_no_luck_baseline_makes_the_word_weaker() -> None:
@@ -280,6 +310,16 @@ def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
     assert "no usable answer" in one.verdict.sentence
     assert one.failure_rate.value is None or one.failure_rate.value == 1.0
     assert one.failures
+
+
+def test_without_numba_it_is_said_in_one_line(played: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(UserError, match=r"numba.*") as caught:
+        luck_of_run(played)
+    assert caught.value.mend == "pip install 'tradeassay[fast]'"
+    one = assay(played, SMALL, agents=("reversal",)).agents[0]
+    assert one.luck.p is None and "numba" in str(one.luck.percentile.reason)
+    assert any(limit.startswith("there is no luck baseline") and "numba" in limit for limit in one.verdict.limits)
 
 
 def test_leak_tests_enter_the_verdict(played: Run) -> None:

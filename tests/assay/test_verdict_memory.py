@@ -30,7 +30,7 @@ def judged() -> Assay:
         window=Window(first=str(days[-24]), last=str(days[-1])),
         bootstrap=BootstrapConfig(draws=20),
     )
-    return assay(run(spec, home() / "verdict", executor="inline", home=home()), CONFIG, agents=("tiny-memoriser",))
+    return assay(run(spec, home() / "verdict", executor="inline", home=home()), CONFIG)
 
 
 def cell(judged: Assay, mask: str) -> str:
@@ -50,6 +50,13 @@ def test_the_gap_stands_beside_the_unmasked_cell_only(judged: Assay) -> None:
     masked = judged.agent("tiny-memoriser", cell(judged, "blinded"))
     assert masked.memory is None
     assert masked.verdict.kind != "skill"
+
+
+def test_a_rule_beside_a_model_has_badges_of_its_own(judged: Assay) -> None:
+    models = {one.agent: one.badges.model for one in judged.agents if one.badges is not None}
+    assert models.pop("tiny-memoriser") == "scripted"
+    assert set(models.values()) == {"none"}
+    assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == ["blinded", "bright"]
 
 
 def test_dollars_and_confidences_are_in_it(judged: Assay) -> None:

@@ -14,8 +14,9 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.report.run_board import board
-from tradeassay.report.words import answer
+from tradeassay.report.words import answer, markets_words, setting_title
 from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
+from tradeassay.runs.summary.contest import over_markets
 
 FEW = BootstrapConfig(draws=200)
 SESSIONS = made.weekdays(120)
@@ -70,7 +71,24 @@ def test_who_failed_too_often_has_no_place(cell: CellSummary) -> None:
     assert any("silent is not ranked" in line for line in said.support)
     out = io.StringIO()
     Console(file=out, width=160).print(board(cell, 0.95))
-    assert "tier" in out.getvalue()
+    assert "tier" in out.getvalue() and "#" not in out.getvalue()
+
+
+def test_places_over_markets_need_a_difference(cell: CellSummary) -> None:
+    def market(dataset: str, **changes: object) -> CellSummary:
+        return msgspec.structs.replace(cell, id=dataset, dataset=dataset, **changes)
+
+    three = [market(name) for name in ("d1", "d2", "d3")]
+    assert over_markets([*three[:2], market("d2", id="again")], 0.95) == ()  # the same sessions count once
+    (found,) = over_markets(three, 0.95)
+    assert set(found.places.mean_ranks) == {"base", "good", "as good", "bad"}  # silent has no place
+    assert found.places.markets == 3 and found.places.mean_ranks["bad"] == 4.0
+    assert "none can." in markets_words(found)  # three places apart, and 2.7 ... are needed between four agents
+    (found,) = over_markets([market(f"d{number}") for number in range(12)], 0.95)
+    assert "bad" in markets_words(found).rpartition("cannot be told apart,")[2]
+    blind = [market(f"b{number}", settings={"mask": "blinded"}) for number in range(3)]
+    both = over_markets([*(market(f"d{n}", settings={"mask": "bright"}) for n in range(3)), *blind], 0.95)
+    assert [setting_title(one, both) for one in both] == [" (bright)", " (blinded)"]
 
 
 def test_no_interval_contradicts_the_word_beside_it(cell: CellSummary) -> None:

@@ -40,6 +40,15 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
         assert wanted in words, wanted
 
 
+def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page: str) -> None:
+    sections = [text_of(part) for part in page.split('<section class="card edge verdict ')[1:]]
+    rule = next(words for words in sections if "no language model: nothing to remember" in words)
+    assert "rules only, no model" in rule and "scripted model" not in rule
+    assert sum("scripted model" in words for words in sections) == 3
+    assert "n/a for rule: not asked for." in text_of(page)
+    assert "nearly everything on offer" not in text_of(page)
+
+
 def test_the_waterfall_ends_at_the_return() -> None:
     for one in sample().agents:
         steps = waterfall(one)

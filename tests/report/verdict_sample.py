@@ -64,23 +64,25 @@ def sample(*, attack: bool = False) -> Assay:
         gross=span(0.01, 0.1),
         comparisons=3,
     )
+    badges = Badges(data="synthetic", convention="sound", model="scripted", biases=(f"made up {name}",))
     silent = not_scored("no usable answer in any of 252 sessions")
     agents = (
         one(),
         one("leaky-model", leaks=LeakEvidence(tested=True, findings=("news",), sentence="It leaks (news).")),
         one(name, by_model=False, mask=None, memory=None, dollars=None, calibration=None, failures={},
-            edge=nothing, leaks=LeakEvidence(tested=False), could_not=True,
-            luck=LuckEvidence(percentile=not_scored("not asked for"), p=None)),
+            badges=Badges(data="synthetic", convention="sound"), edge=nothing, could_not=True,
+            leaks=LeakEvidence(tested=False), luck=LuckEvidence(percentile=not_scored("not asked for"), p=None)),
         one("silent-model", failure=silent.reason, total=silent, parts={}, exposures={}, edge=None, seeds=0,
             failed_seeds=3, sessions=0, first=None, last=None, memory=None,
             luck=LuckEvidence(percentile=silent, p=None), failure_rate=Measure(value=1.0),
             ranks=Ranks(of=4, by_return=None, by_excess=None, by_selection=None)),
     )  # fmt: skip
-    badges = Badges(data="synthetic", convention="sound", model="scripted", biases=(f"made up {name}",))
     return Assay(
         title=f"sample {ATTACK}" if attack else "sample",
         source="run",
         config=msgspec.structs.replace(CONFIG, trials=2),
-        agents=tuple(judge(found, CONFIG) for found in agents),
+        agents=tuple(
+            judge(msgspec.structs.replace(found, badges=found.badges or badges), CONFIG) for found in agents
+        ),
         badges={"daily-us-v1__synthetic": badges},
     )

@@ -316,7 +316,8 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     studies = paper_studies(recorded) if isinstance(recorded, Run) else ()
     if as_json:
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
-        print_json({"scores": recorded.scores, "contests": contests, "studies": studies})
+        markets = () if summary is None else summary.over_markets
+        print_json({"scores": recorded.scores, "contests": contests, "over_markets": markets, "studies": studies})
     else:
         print_leaderboard(summary or recorded)
         print_studies(studies)

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
-from tradeassay.report.words import AgentStanding, answer, arm_standing, cell_badges, in_words, standing
+from tradeassay.report.words import (
+    AgentStanding,
+    answer,
+    arm_standing,
+    cell_badges,
+    contest_words,
+    in_words,
+    markets_words,
+    setting_title,
+    standing,
+)
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import (
     AgentSummary,
@@ -75,6 +85,8 @@ class TerminalReport:
             yield _sentences(cell, self.data.level)
         for contrast in self.data.contrasts:
             yield _side_by_side(contrast, self.data.level)
+        for found in self.data.over_markets:
+            yield f"\n{markets_words(found, setting_title(found, self.data.over_markets))}"
 
 
 def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
@@ -88,9 +100,8 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
     longest = max((len(agent.name) for agent in cell.agents), default=0)
     # Names and reasons are other people's words: Text never reads markup in them.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.add_column("#", justify="right", style="dim")
-    if cell.contest is not None:
-        table.add_column("tier", justify="right")
+    # A place among agents that cannot be told apart would be luck: where tiers are known they stand in its stead.
+    table.add_column("#" if cell.contest is None else "tier", justify="right")
     table.add_column("agent", overflow="fold", min_width=min(longest, _LONGEST_NAME))
     table.add_column(Text(f"return ({level:.0%} interval)"), no_wrap=width >= _MIDDLE)
     table.add_column(Text(f"against {cell.baseline_phrase}, per year"), overflow="fold")
@@ -103,14 +114,10 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
-            blank = () if cell.contest is None else ("",)
-            table.add_row(
-                "-", *blank, Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty
-            )
+            table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty)
             continue
         table.add_row(
-            "-" if failed_too_often(agent) else str(place + 1),
-            *([] if cell.contest is None else [_tier(agent, cell.contest)]),
+            _place(agent, place, cell.contest),
             Text(agent.name, style="dim" if agent.baseline else "bold"),
             _value("cumulative_return", agent, bounds=True),
             _versus(agent, told),
@@ -120,7 +127,9 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
     return table
 
 
-def _tier(agent: AgentSummary, contest: Contest) -> str:
+def _place(agent: AgentSummary, place: int, contest: Contest | None) -> str:
+    if contest is None:
+        return "-" if failed_too_often(agent) else str(place + 1)
     tier = contest.tier_of(agent.name)
     return "-" if tier is None else str(tier)
 
@@ -159,7 +168,7 @@ def _sentences(cell: CellSummary, level: float) -> Text:
     said = answer(cell, level)
     text = Text()
     text.append(said.headline + "\n", style="bold")
-    for sentence in (*in_words(cell, level), *cell.limits):
+    for sentence in (*contest_words(cell), *in_words(cell, level), *cell.limits):
         text.append(f"- {sentence}\n")
     return text
 

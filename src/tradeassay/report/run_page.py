@@ -25,6 +25,8 @@ from tradeassay.report.words import (
     contrast_in_words,
     cost_line,
     in_words,
+    markets_words,
+    setting_title,
     standing,
 )
 from tradeassay.runs import CodeRun, Run
@@ -205,6 +207,8 @@ def render_html(data: RunSummary, studies: Sequence[StudyTable] = (), verified: 
         "arm_standing": arm_standing,
         "contrast_in_words": contrast_in_words,
         "common_scale": common_scale,
+        "markets_words": markets_words,
+        "setting_title": setting_title,
         "studies": studies,
         "written_cell": written_cell,
     }

@@ -53,7 +53,8 @@ def render_verdicts(assay: Assay) -> str:
         "agents": agents,
         "waterfalls": {id: waterfall_svg(one) for id, one in agents},
         "curves": {id: curve_svg(one) for id, one in agents},
-        "badges": {cell: badge_words(found) for cell, found in assay.badges.items()},
+        "badges": {id: badge_words(one.badges) for id, one in agents if one.badges is not None},
+        "no_chance": _no_chance([one for _, one in agents]),
         "cells": list(dict.fromkeys(one.cell for _, one in agents)),
         "tones": TONES,
         "parts": PARTS,
@@ -69,6 +70,15 @@ def _exposures(one: AgentAssay) -> list[tuple[str, Measure]]:
     """Return the factors with a known exposure, the largest first."""
     found = [(name, exposure) for name, exposure in one.exposures.items() if exposure.value is not None]
     return sorted(found, key=lambda pair: -abs(pair[1].value or 0.0))
+
+
+def _no_chance(agents: list[AgentAssay]) -> list[tuple[str, str]]:
+    """Return who has no place among random portfolios, by the reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for one in agents:
+        if one.luck.percentile.value is None:
+            reasons.setdefault(str(one.luck.percentile.reason), {})[one.agent] = None
+    return [(", ".join(names), reason) for reason, names in reasons.items()]
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:

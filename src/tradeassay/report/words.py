@@ -17,6 +17,7 @@ from tradeassay.runs.summary import (
     CellSummary,
     Contrast,
     ContrastArm,
+    OverMarkets,
     failed_too_often,
     told_apart,
 )
@@ -156,10 +157,10 @@ def answer(cell: CellSummary, level: float) -> BestAnswer:
     else:
         support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
-    return BestAnswer(headline=headline, support=(*_contest(cell), *support, *_others(behind, cell)))
+    return BestAnswer(headline=headline, support=(*contest_words(cell), *support, *_others(behind, cell)))
 
 
-def _contest(cell: CellSummary) -> list[str]:
+def contest_words(cell: CellSummary) -> list[str]:
     """Say which agents the best one cannot be told apart from, and who has no place."""
     contest = cell.contest
     if contest is None:
@@ -178,6 +179,25 @@ def _contest(cell: CellSummary) -> list[str]:
         said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
     said += [f"{name} is not ranked: {why}." for name, why in contest.unranked.items()]
     return said
+
+
+def markets_words(found: OverMarkets, title: str = "") -> str:
+    """Say who is best over several markets, and by how much mean places would have to differ."""
+    ranks, need = found.places.mean_ranks, found.places.difference
+    means = ", ".join(f"{name} {value:.1f}" for name, value in ranks.items())
+    said = f"Over {found.places.markets} markets{title} the mean places are {means}. "
+    said += f"Two agents can be told apart when theirs differ by {need:.1f} (Nemenyi, {found.places.level:.0%}): "
+    first = found.places.groups[0] if found.places.groups else ()
+    behind = [name for name in ranks if name not in first]
+    if not behind:
+        return said + "none can."
+    return said + f"{_list(first)} cannot be told apart, {_list(behind)} {_verb(behind, 'is', 'are')} behind."
+
+
+def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
+    """Return what sets a setting apart from others of the run, in brackets; empty where there is one."""
+    apart = [value for key, value in found.setting.items() if any(one.setting.get(key) != value for one in among)]
+    return f" ({', '.join(apart)})" if apart else ""
 
 
 def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:

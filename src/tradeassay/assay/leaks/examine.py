@@ -5,16 +5,18 @@ One pass per kind of future, however long the window is. When something moves, o
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
 from tradeassay.agents.registry import Value, make_config
-from tradeassay.assay.leaks.futures import STYLES, Cut, OtherFuture, Phase, Style, present_channels, rewrite
+from tradeassay.assay.leaks.futures import STYLES, Cut, Phase, Style, present_channels, rewrite
 from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
 from tradeassay.assay.leaks.records import ASKED, CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -57,12 +59,14 @@ def leak_test(
     sessions = config.sessions or (ASKED if by_model else None)
     cut, whole = _window(played, snapshot, window, sessions)
     subject = _subject(agent, params or {}, cut, snapshot, config.seed)
-    with tempfile.TemporaryDirectory(prefix="tradeassay-leaks-") as folder:
-        return _Trial(subject, cut, snapshot, config, Path(folder), whole).report()
+    with StoredFutures() as futures:
+        return _Trial(subject, cut, snapshot, config, futures, whole).report()
 
 
-def leak_test_of_episode(run: Run, key: str, *, config: LeakTestConfig | None = None) -> LeakTestReport:
-    """Test a recorded episode over its own sessions.
+def leak_test_of_episode(
+    run: Run, key: str, *, config: LeakTestConfig | None = None, futures: StoredFutures | None = None
+) -> LeakTestReport:
+    """Test a recorded episode over its own sessions; ``futures`` are shared with other agents of the same market.
 
     A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
     shown in other futures is compared with what it was shown. Raises :class:`~tradeassay.core.errors.RunError`
@@ -77,8 +81,49 @@ def leak_test_of_episode(run: Run, key: str, *, config: LeakTestConfig | None = 
     else:
         agent = episode.agent
         subject = RuleSubject(episode.label, lambda: make_agent(agent.name, agent.params), cut, episode)
-    with tempfile.TemporaryDirectory(prefix="tradeassay-leaks-") as folder:
-        return _Trial(subject, cut, snapshot, config, Path(folder), whole).report()
+    with StoredFutures() if futures is None else nullcontext(futures) as shared:
+        return _Trial(subject, cut, snapshot, config, shared, whole).report()
+
+
+class StoredFutures:
+    """Other futures of one market at a time, written once for all agents that are tested in it."""
+
+    def __init__(self) -> None:
+        self._place = tempfile.TemporaryDirectory(prefix="tradeassay-leaks-")
+        self._of: Snapshot | None = None
+        self._panel: Panel | None = None
+        self._made: dict[object, tuple[dict[str, Channel], Snapshot]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._forget()
+        self._place.cleanup()
+
+    def panel(self, snapshot: Snapshot) -> Panel:
+        """Return a market's true panel; the futures of another market are forgotten."""
+        if self._panel is None or self._of is None or self._of.sha256 != snapshot.sha256:
+            self._forget()
+            self._of, self._panel = snapshot, read_panel(snapshot.folder)
+        return self._panel
+
+    def future(
+        self, snapshot: Snapshot, cut: Cut, channels: Collection[Channel], style: Style, seed: int, until: int
+    ) -> tuple[dict[str, Channel], Snapshot]:
+        """Return the words that were planted in another future, and the future itself."""
+        panel, key = self.panel(snapshot), (cut, tuple(channels), style, seed, until)
+        if key not in self._made:
+            made = rewrite(panel, cut, channels, style, seed, until=until)
+            place = Path(self._place.name) / str(len(self._made))
+            self._made[key] = made.canaries, _stored(made.panel, place)
+        return self._made[key]
+
+    def _forget(self) -> None:
+        self._of = self._panel = None
+        self._made.clear()
+        for place in Path(self._place.name).iterdir():
+            shutil.rmtree(place, ignore_errors=True)
 
 
 class _Trial:
@@ -90,12 +135,11 @@ class _Trial:
         benchmark: Benchmark,
         snapshot: Snapshot,
         config: LeakTestConfig,
-        folder: Path,
+        futures: StoredFutures,
         whole: bool,
     ) -> None:
         self.subject, self.benchmark, self.snapshot, self.config = subject, benchmark, snapshot, config
-        self.folder, self.whole = folder, whole
-        self.panel = read_panel(snapshot.folder)
+        self.futures, self.whole = futures, whole
         self.rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
         self.findings: list[LeakFinding] = []
         self.moved: dict[Channel, set[int]] = {channel: set() for channel in CHANNELS}
@@ -107,7 +151,7 @@ class _Trial:
         repeatable = not self.subject.sweep(same, days).moved
         self._look_for_late(days)
         cut = Cut(self.rows[0], 0, _PHASES[self.benchmark.market.decide])
-        channels = present_channels(self.panel, cut)
+        channels = present_channels(self.futures.panel(self.snapshot), cut)
         present = [channel for channel, why in channels.items() if why is None]
         for style in STYLES:
             self._try(cut, style, present, days, repeatable)
@@ -152,23 +196,20 @@ class _Trial:
 
     def _sweep(
         self, cut: Cut, style: Style, channels: Collection[Channel], days: tuple[PlayedDay, ...]
-    ) -> tuple[OtherFuture, Sweep]:
-        future = rewrite(self.panel, cut, channels, style, self.config.seed, until=self.rows[-1])
-        place = self.folder / f"{style}-{safe_name('+'.join(channels))}"
-        spliced = SplicedSnapshot(
-            self.snapshot,
-            _stored(future.panel, place),
-            bars="bars" in channels,
-            noisy=style == "noisy",
-            seed=self.config.seed,
+    ) -> tuple[dict[str, Channel], Sweep]:
+        canaries, future = self.futures.future(
+            self.snapshot, cut, channels, style, self.config.seed, self.rows[-1]
         )
-        return future, self.subject.sweep(spliced, days)
+        spliced = SplicedSnapshot(
+            self.snapshot, future, bars="bars" in channels, noisy=style == "noisy", seed=self.config.seed
+        )
+        return canaries, self.subject.sweep(spliced, days)
 
-    def _look_for_canaries(self, future: OtherFuture, swept: Sweep) -> bool:
+    def _look_for_canaries(self, canaries: Mapping[str, Channel], swept: Sweep) -> bool:
         found = False
         for day in swept.days:
             words = day.words
-            for token, channel in future.canaries.items():
+            for token, channel in canaries.items():
                 if token in words:
                     found = True
                     self._add(

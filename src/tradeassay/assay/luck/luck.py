@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +20,7 @@ from tradeassay.metrics import BootstrapConfig, growth, significant
 if TYPE_CHECKING:
     from tradeassay.benchmarks import Benchmark
     from tradeassay.data import Snapshot
+    from tradeassay.play import MarketConfig
     from tradeassay.runs import Run
 
 PORTFOLIOS = 10_000
@@ -84,7 +85,7 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
         require("numba", "fast")  # thousands of portfolios would take hours in plain Python
-        ground = ground_of(run.snapshot(key), run.manifest.benchmark(episode).market)
+        ground = _ground(run.snapshot(key), run.manifest.benchmark(episode).market)
         schedule, shape = schedule_of(run.records(key), ground.market)
     except UserError as error:
         return msgspec.structs.replace(luck, reason=str(error))
@@ -92,6 +93,12 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason="it never traded")
     made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
     return _placed(luck, series.nav, made, ground, shape, by, bootstrap)
+
+
+@lru_cache(maxsize=2)
+def _ground(snapshot: Snapshot, config: MarketConfig) -> LuckGround:
+    """Return an episode's market, read once for all agents that played in it."""
+    return ground_of(snapshot, config)
 
 
 def luck_of_run(
@@ -108,8 +115,9 @@ def luck_of_run(
 
     ``spread`` says where episodes are worked on.
 
-    Raises :class:`UserError` for an agent that the run does not have.
+    Raises :class:`UserError` for an agent that the run does not have, and without numba, which it needs.
     """
+    require("numba", "fast")
     known = dict.fromkeys(episode.label for episode in run.episodes)
     for agent in agents:
         if agent not in known:

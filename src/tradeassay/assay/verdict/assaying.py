@@ -60,6 +60,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
 from tradeassay.runs.scores import NET_RETURN
+from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
 
 if TYPE_CHECKING:
@@ -126,18 +127,34 @@ def assay_run(
         config=config,
         agents=tuple(found),
         badges={cell: run.cell_badges(cell) for cell in dict.fromkeys(row.scores.cell for row in rows)},
-        titles={row.scores.cell: _title(run, row) for row in rows},
+        titles=_titles(run, rows),
         notes=("the run follows the paper's convention; the account's own returns are judged",)
         if run.manifest.convention == "paper"
         else (),
     )
 
 
-def _title(run: Run, row: _Row) -> str:
-    """Return what a cell is called: its benchmark's title and what sets it apart."""
-    episode = run.episode(row.scores.episodes[0])
-    ways = [f"{key} {value}" for key, value in episode.protocol.items()]
-    return ", ".join([run.manifest.benchmark(episode).title, *ways, *filter(None, [episode.window])])
+def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
+    """Return what cells are called: by their benchmark, and by what sets them apart from others of it."""
+    first = {row.scores.cell: run.episode(row.scores.episodes[0]) for row in rows}
+    found = {}
+    for cell, episode in first.items():
+        alike = [other for other in first.values() if other.benchmark == episode.benchmark]
+        ways = [
+            setting_words(key, value)
+            for key, value in episode.protocol.items()
+            if len({str(other.protocol.get(key)) for other in alike}) > 1
+        ]
+        apart = [
+            value
+            for value, others in (
+                (episode.window, {other.window for other in alike}),
+                (episode.dataset, {other.dataset for other in alike}),
+            )
+            if value and len(others) > 1
+        ]
+        found[cell] = ", ".join([run.manifest.benchmark(episode).title, *ways, *apart])
+    return found
 
 
 def _silent(_: str) -> None:
@@ -218,6 +235,7 @@ def _findings(
         dollars=_dollars(scores),
         ranks=ranks[scores.cell, scores.agent],
         notes=tuple(dict.fromkeys(note for one in row.sound for note in one.notes)),
+        badges=run.badges(scores.episodes[0]),
     )
     if row.daily is None:
         return plain

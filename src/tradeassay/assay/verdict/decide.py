@@ -11,6 +11,15 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.assay.verdict.evidence import above, below, leaning
+from tradeassay.assay.verdict.reasons import (
+    because,
+    part_of,
+    percent,
+    spanned,
+    speaks_against,
+    speaks_for,
+    yearly_of,
+)
 from tradeassay.assay.verdict.record import (
     CASH,
     LABELS,
@@ -22,10 +31,11 @@ from tradeassay.assay.verdict.record import (
     Verdict,
     VerdictConfig,
 )
-from tradeassay.core.measure import Measure
 
 INTEREST = 0.05
 """The most that a year's cash is taken to earn."""
+DIVIDENDS = 0.025
+"""The most that an index of prices is taken to leave out in a year."""
 _PRAISE = ("skill", "timing", "mixed")
 """Kinds that something unexamined makes weaker."""
 
@@ -55,8 +65,10 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         label=LABELS[kind] if firm else SOFT.get(kind, LABELS[kind]),
         firm=firm,
         sentence=sentence(kind, found, config, limits, firm=firm),
-        because=because(found),
+        because=because(found, config),
         limits=limits,
+        speaks_for=speaks_for(found, config),
+        speaks_against=(*speaks_against(found, config), *limits),
     )
 
 
@@ -77,7 +89,7 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     assert edge is not None
     if found.leaks.findings or _too_good(found, config):
         return "leak"
-    if found.method == "returns" and _part(found, "common") is None:
+    if found.method == "returns" and part_of(found, "common") is None:
         return "open"
     if passive(found, config):
         return "market"
@@ -96,9 +108,15 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         return "costs"
     if below(edge.tested) and (edge.tested.value or 0.0) <= -config.floor and _worse_than_chance(found, config):
         return "worse"
-    if leaning(found, config):
-        return "style"
-    return "luck"
+    return "style" if _mostly_style(found, config) else "luck"
+
+
+def _mostly_style(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an agent leans to styles, and they moved it, or brought it, more than its names did."""
+    if not leaning(found, config):
+        return False
+    style, own = part_of(found, "style"), (part_of(found, "selection") or 0.0) + (part_of(found, "trading") or 0.0)
+    return (found.style_variance or 0.0) >= 0.5 or abs(style or 0.0) > abs(own)
 
 
 def passive(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -115,9 +133,20 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
         return False
     beyond, value = followed.beyond, followed.beyond.value or 0.0
     certain = above(beyond) or below(beyond)
-    # What is not invested may have earned interest, which is no edge either.
-    interest = INTEREST * max(0.0, 1.0 - followed.beta) if value > 0.0 else 0.0
-    return not certain or abs(value) < config.floor + interest
+    return not certain or abs(value) < config.floor + (unearned(found) if value > 0.0 else 0.0)
+
+
+def unearned(found: AgentFindings) -> float:
+    """Return what may lie between an account and the passive portfolio that it follows without being an edge.
+
+    What is not invested may have earned interest; and a benchmark of which only returns are known may be one of
+    prices alone, which leaves the dividends out.
+    """
+    followed = found.passive
+    if followed is None:
+        return 0.0
+    dividends = DIVIDENDS * max(0.0, followed.beta) if found.method == "returns" else 0.0
+    return INTEREST * max(0.0, 1.0 - followed.beta) + dividends
 
 
 def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -300,22 +329,6 @@ def _memory_examined(found: AgentFindings) -> bool:
 # The words
 
 
-def percent(value: float | None) -> str:
-    """Return a share in per cent with its sign and a true minus."""
-    if value is None:
-        return "n/a"
-    text = f"{abs(value):.1%}"
-    if float(text[:-1]) == 0.0:
-        return text
-    return f"\u2212{text}" if value < 0 else f"+{text}"
-
-
-def spanned(measure: Measure) -> str:
-    """Return a measure with its interval."""
-    text = percent(measure.value)
-    return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
-
-
 def sentence(
     kind: Kind, found: AgentFindings, config: VerdictConfig, limits: tuple[str, ...], *, firm: bool
 ) -> str:
@@ -332,7 +345,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     edge = found.edge
     assert edge is not None
     made = f"{found.agent} returned {percent(found.total.value)}"
-    yearly = _yearly(found, config)
+    yearly = yearly_of(found, config)
     if kind == "leak":
         return _leak(made, found, firm=firm)
     if kind == "memory":
@@ -368,98 +381,6 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
             "a data set (--dataset) to learn what it is made of."
         )
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
-
-
-def because(found: AgentFindings) -> tuple[str, ...]:
-    """Return the numbers behind the sentence, one line each."""
-    edge = found.edge
-    assert edge is not None
-    shared = f", allowing for {edge.comparisons} tries" if edge.comparisons > 1 else ""
-    parts = [
-        f"{words} {percent(_part(found, name))}"
-        for name, words in (
-            ("common", "market"), ("style", "style"), ("selection", "selection"), ("trading", "trading"),
-        )
-        if _part(found, name) is not None
-    ]  # fmt: skip
-    lines = [
-        f"of {percent(found.total.value)}: {', '.join(parts)}",
-        f"beyond market and style, after costs: {spanned(edge.tested)} a year at {edge.tested.level:.2%} "
-        f"confidence{shared}",
-    ]
-    if found.luck.percentile.value is not None:
-        lines.append(
-            f"better than {found.luck.percentile.value:.1%} of {found.luck.portfolios:,} random portfolios with "
-            "the same trades in other names"
-        )
-    lines += _made_of(found)
-    if found.memory is not None and found.memory.gap.value is not None:
-        lines.append(
-            f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
-            f"{spanned(found.memory.masked)}"
-        )
-        if found.memory.sentence:
-            lines.append(found.memory.sentence)
-    if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
-        lines.append(f"selection per window before the model's cutoff less after it: {spanned(found.memory.fade)}")
-    if found.leaks.tested:
-        lines.append(found.leaks.sentence)
-    if found.power:
-        lines.append(found.power)
-    return tuple(lines)
-
-
-def _made_of(found: AgentFindings) -> list[str]:
-    lines = []
-    if found.passive is not None and found.passive.portfolio != CASH:
-        lines.append(
-            f"{found.passive.portfolio}: explains {found.passive.explained:.1%} of the variance at a beta of "
-            f"{found.passive.beta:.2f}; beyond it {spanned(found.passive.beyond)} a year"
-            + (f"; {found.passive.lagged:.0%} of the exposure comes late" if found.passive.lagged > 0.05 else "")
-        )
-    if found.timing is not None and found.timing.per_year.value is not None:
-        lines.append(f"timing: {spanned(found.timing.per_year)} a year, by {found.timing.by}")
-    if found.stability is not None:
-        lines.append(
-            f"edge by half: {spanned(found.stability.first)}, then {spanned(found.stability.second)} a year"
-        )
-    kept = found.concentration
-    if kept is not None and kept.session_share is not None:
-        name = "" if kept.name_share is None else f"; {kept.name} brought {kept.name_share:.0%} of the selection"
-        lines.append(f"the best session ({kept.session}) brought {kept.session_share:.0%} of the edge{name}")
-    tail = found.tail
-    if tail is not None:
-        lines.append(
-            f"worst day {percent(tail.worst)} ({tail.worst_session}), worst drawdown {percent(tail.drawdown)}"
-            + ("" if tail.skew is None else f", skew {tail.skew:+.1f}")
-            + ("; no crash of the market in the window" if tail.crash is False else "")
-        )
-    trials = found.trials
-    if trials is not None and trials.void_at is not None:
-        tries = "more tries than anybody makes" if trials.void_at > 10**6 else f"{trials.void_at:,} tries"
-        lines.append(
-            f"{tries} would void the claim; known are {trials.here} here, {trials.declared} declared, "
-            f"{trials.found} "
-            f"other in the folder; deflated Sharpe ratio {_deflated(trials.deflated)}"
-        )
-    return lines
-
-
-def _deflated(measure: Measure) -> str:
-    return "n/a" if measure.value is None else f"{measure.value:.2f}"
-
-
-def _part(found: AgentFindings, name: str) -> float | None:
-    measure = found.parts.get(name)
-    return None if measure is None else measure.value
-
-
-def _yearly(found: AgentFindings, config: VerdictConfig) -> str:
-    edge = found.edge
-    assert edge is not None
-    known = found.styled is None or found.styled >= config.styled
-    beyond = "market and style" if known else "the market"
-    return f"{spanned(edge.tested)} a year beyond {beyond}, after costs"
 
 
 def _beyond_chance(found: AgentFindings) -> str:
@@ -509,11 +430,15 @@ def _of_memory(made: str, found: AgentFindings) -> str:
 def _timing(made: str, found: AgentFindings, *, firm: bool) -> str:
     assert found.timing is not None
     verb = "timing is supported" if firm else "consistent with timing"
-    return (
-        f"{made}; {verb}: {spanned(found.timing.per_year)} a year from being invested when the market "
-        "rose; nothing in "
-        "the names it chose can be told from luck."
-    )
+    assert found.edge is not None
+    if below(found.edge.tested):
+        rest = f"the rest lost for certain ({spanned(found.edge.tested)} a year)"
+    elif found.method == "returns":
+        rest = "nothing else can be told from luck"
+    else:
+        rest = "nothing in the names it chose can be told from luck"
+    brought = f"{spanned(found.timing.per_year)} a year from being invested when the market rose"
+    return f"{made}; {verb}: {brought}; {rest}."
 
 
 def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
@@ -525,7 +450,9 @@ def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) 
         )
     if timing(found, config) and found.timing is not None:
         return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part the names: {yearly}."
-    return f"{made}; part of it is style ({_leans(found, config)}), and part is its own: {yearly}."
+    return (
+        f"{made}; it leans to styles, which brought {_style_part(found, config)}, and part is its own: {yearly}."
+    )
 
 
 def _of_costs(made: str, found: AgentFindings) -> str:
@@ -550,21 +477,37 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     if followed is not None and followed.portfolio == CASH:
         return f"{made}, which is cash: it hardly moves."
     if followed is None or followed.explained < config.tracks:
-        return f"{made}, which is the market: {percent(_part(found, 'common'))} came from what all names shared."
+        shared = f"{percent(part_of(found, 'common'))} came from what all names shared"
+        return f"{made}, which is the market: {shared}, and what is left is nothing worth calling an edge."
     late = " sessions late" if followed.lagged > 0.05 else ""
     share = "" if abs(followed.beta - 1.0) < 0.1 else f", {followed.beta:.0%} of it"
     return (
         f"{made}, which is the market: it follows {followed.portfolio}{late} "
         f"({followed.explained:.1%} of its variance"
-        f"{share}), and {spanned(followed.beyond)} a year beyond that is nothing worth calling an edge."
+        f"{share}), and {spanned(followed.beyond)} a year beyond that is {_no_edge(found, config)}."
     )
+
+
+def _no_edge(found: AgentFindings, config: VerdictConfig) -> str:
+    """Return why what is left beyond a passive portfolio is not called an edge."""
+    beyond = found.passive.beyond if found.passive is not None else None
+    if beyond is None or not above(beyond) or (beyond.value or 0.0) < config.floor:
+        return "nothing worth calling an edge"
+    if found.method == "returns":
+        return "no more than dividends and interest, which a benchmark of prices leaves out"
+    return "no more than interest on what was not invested"
 
 
 def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
+    short = "; the window is too short for skill to show" if found.could_not else ""
     return (
-        f"{made}; what sets it apart from the market is style ({_leans(found, config)}), and nothing beyond it "
-        "can be told from luck."
+        f"{made}; what sets it apart from the market is style, which brought {_style_part(found, config)}, "
+        f"and nothing beyond it can be told from luck{short}."
     )
+
+
+def _style_part(found: AgentFindings, config: VerdictConfig) -> str:
+    return f"{percent(part_of(found, 'style'))} ({_leans(found, config)})"
 
 
 def _leans(found: AgentFindings, config: VerdictConfig) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeassay.agents import converses, make_agent
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.leaks.examine import leak_test_of_episode
+from tradeassay.assay.leaks.examine import StoredFutures, leak_test_of_episode
 from tradeassay.assay.leaks.records import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
@@ -263,24 +263,29 @@ def leak_tests(
     modules, here = modules_of(run.episodes)
     # Agents of the caller's own script are known in this process only.
     spread = HERE if here else msgspec.structs.replace(spread, modules=modules)
-    test = partial(_tested, run, config=config)
     found: dict[str, LeakTestReport] = {}
-    while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
-        say(f"leak test of {', '.join(keys)} ...")
-        for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
-            if isinstance(report, LeakTestReport):
-                found[label] = report
-            else:
-                say(f"no leak test of {label}: {report}")
-        # What cannot be played again in one cell may be in another.
-        waiting = {label: left for label, left in waiting.items() if label in keys and label not in found}
+    with StoredFutures() as futures:
+        # Other futures are the same for all agents of a market; another process writes its own.
+        shared = futures if spread.executor == "inline" else None
+        test = partial(_tested, run, config=config, futures=shared)
+        while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
+            say(f"leak test of {', '.join(keys)} ...")
+            for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
+                if isinstance(report, LeakTestReport):
+                    found[label] = report
+                else:
+                    say(f"no leak test of {label}: {report}")
+            # What cannot be played again in one cell may be in another.
+            waiting = {label: left for label, left in waiting.items() if label in keys and label not in found}
     return {label: found[label] for label in labels if label in found}
 
 
-def _tested(run: Run, key: str, config: LeakTestConfig | None) -> LeakTestReport | str:
+def _tested(
+    run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
+) -> LeakTestReport | str:
     """Return a leak test, or why there is none."""
     try:
-        return leak_test_of_episode(run, key, config=config)
+        return leak_test_of_episode(run, key, config=config, futures=futures)
     except RunError as error:
         return str(error)
 

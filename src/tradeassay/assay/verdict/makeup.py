@@ -42,6 +42,8 @@ BEST = 5
 """Sessions that are left out to see whether an edge rests on a few."""
 STILL, INTEREST = 0.005, 0.06
 """Yearly standard deviation below which an account does not move, and the most that cash earns in a year."""
+TRACKED = 20
+"""Sessions in which it can be seen that one account follows another; what is left beyond needs more of them."""
 POINTS = 250
 """Sessions of a curve that are drawn."""
 _CRASH = -0.10
@@ -61,11 +63,12 @@ def passive_evidence(
 
     What moves by less than :data:`STILL` and earns no more than interest is cash.
     """
-    if total.size >= config.least and _is_cash(total, year):
+    if total.size >= TRACKED and _is_cash(total, year):
         return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
     best: tuple[str, Regression] | None = None
+    enough = config.least if lags else TRACKED
     for name, series in references.items():
-        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < config.least:
+        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < enough:
             continue
         # The first sessions lack what came before them.
         tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])

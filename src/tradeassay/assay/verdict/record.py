@@ -111,8 +111,9 @@ SOFT: dict[Kind, str] = {
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence, the kind behind it, what speaks for it, and what was not examined.
+    """One sentence, the kind behind it, the numbers ``because`` of which it was said, and what was not examined.
 
+    ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first.
     ``firm`` is False where the kind is only what the result is consistent with: something that would have to be
     excluded was not examined.
     """
@@ -123,6 +124,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     because: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    speaks_for: tuple[str, ...] = ()
+    speaks_against: tuple[str, ...] = ()
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
@@ -365,7 +368,8 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
 class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     """One agent in one cell: all that is known about it, before any verdict.
 
-    ``could_not`` is set when the result could not have been significant.
+    ``could_not`` is set when the result could not have been significant. ``badges`` are those of the agent's own
+    episodes, not of what played beside it.
     """
 
     failures: dict[str, int] = {}
@@ -376,6 +380,7 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     power: str = ""
     could_not: bool = False
     notes: tuple[str, ...] = ()
+    badges: Badges | None = None
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):

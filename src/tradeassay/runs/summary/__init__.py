@@ -15,6 +15,7 @@ from tradeassay.runs.summary.records import (
     ContrastArm,
     EpisodeDetail,
     ModelSummary,
+    OverMarkets,
     RunSummary,
     failed_too_often,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "ContrastArm",
     "EpisodeDetail",
     "ModelSummary",
+    "OverMarkets",
     "RunSummary",
     "compare_cell",
     "completed_episode",

@@ -9,11 +9,20 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, model_confidence_set, rank_probabilities, significant, superior
-from tradeassay.runs.summary.records import AgentSummary, CellSummary, Contest, failed_too_often
+from tradeassay.metrics import (
+    BootstrapConfig,
+    critical_difference,
+    model_confidence_set,
+    rank_probabilities,
+    significant,
+    superior,
+)
+from tradeassay.runs.summary.records import AgentSummary, CellSummary, Contest, OverMarkets, failed_too_often
 
 _MOST = 6
 """Tiers that are told apart; what is left after them is the last one."""
+_MARKETS = 3
+"""Markets from which places in them are averaged."""
 
 
 def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
@@ -83,3 +92,36 @@ def _superior(growth: Floats, base: int | None, bootstrap: BootstrapConfig) -> f
         return None
     others = np.delete(growth, base, axis=1)
     return superior(others, growth[:, base], bootstrap=bootstrap).p_value
+
+
+def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarkets, ...]:
+    """Return who is best over several markets, for every setting in which the same agents played three of them.
+
+    Markets share no session: of cells on the same data whose windows overlap the first counts. Only agents with a
+    place in every market are compared.
+    """
+    alike: dict[tuple[tuple[str, str], ...], list[CellSummary]] = {}
+    for cell in cells:
+        setting = tuple(sorted((key, str(value)) for key, value in cell.settings.items()))
+        inside = alike.setdefault(setting, [])
+        if not any(cell.dataset == one.dataset and set(cell.sessions) & set(one.sessions) for one in inside):
+            inside.append(cell)
+    found = []
+    for setting, markets in alike.items():
+        placed = [{one.name: one for one in cell.agents if _has_a_place(one)} for cell in markets]
+        names = [name for name in (placed[0] if placed else {}) if all(name in there for there in placed)]
+        if len(markets) < _MARKETS or len(names) < 2:
+            continue
+        results = np.array([[there[name].result.value for name in names] for there in placed], dtype=np.float64)
+        found.append(
+            OverMarkets(
+                setting=dict(setting),
+                markets=tuple(cell.title for cell in markets),
+                places=critical_difference(results, names, level=level),
+            )
+        )
+    return tuple(found)
+
+
+def _has_a_place(agent: AgentSummary) -> bool:
+    return agent.result.value is not None and failed_too_often(agent) is None

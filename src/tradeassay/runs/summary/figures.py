@@ -21,7 +21,7 @@ from tradeassay.metrics import (
     nothing_to_compare,
     simultaneous_differences,
 )
-from tradeassay.runs.summary.contest import contest_of
+from tradeassay.runs.summary.contest import contest_of, over_markets
 from tradeassay.runs.summary.records import (
     AgentSummary,
     CellSummary,
@@ -45,6 +45,7 @@ def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
         read,
         cells=tuple(compare_cell(cell, bootstrap, jointly=jointly) for cell in read.cells),
         contrasts=contrasts(read.cells, bootstrap),
+        over_markets=over_markets(read.cells, read.level),
     )
 
 

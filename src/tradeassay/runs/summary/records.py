@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import AgainstBaseline, Calibration, Design, SeedSummary
+from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
 from tradeassay.runs.prospect import Prospect
 from tradeassay.runs.scores import AgentScores, Inference
 
@@ -360,6 +360,14 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[ContrastRow, ...]
 
 
+class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is best over several markets under one ``setting``: mean places, and by how much they must differ."""
+
+    setting: dict[str, str]
+    markets: tuple[str, ...]
+    places: CriticalDifference
+
+
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are.
 
@@ -369,6 +377,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     cells: tuple[CellSummary, ...]
     contrasts: tuple[Contrast, ...] = ()
+    over_markets: tuple[OverMarkets, ...] = ()
     level: float = 0.95
     draws: int = 1000
     hashes: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,212 @@
+"""What a verdict rests on, in words: numbers one line each, and the strongest reasons for skill and against it."""
+
+from __future__ import annotations
+
+from tradeassay.assay.verdict.evidence import above, below
+from tradeassay.assay.verdict.record import CASH, AgentFindings, VerdictConfig
+from tradeassay.core.measure import Measure
+
+
+def percent(value: float | None) -> str:
+    """Return a share in per cent with its sign and a true minus."""
+    if value is None:
+        return "n/a"
+    text = f"{abs(value):.1%}"
+    if float(text[:-1]) == 0.0:
+        return text
+    return f"\u2212{text}" if value < 0 else f"+{text}"
+
+
+def spanned(measure: Measure) -> str:
+    """Return a measure with its interval."""
+    text = percent(measure.value)
+    return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
+
+
+def part_of(found: AgentFindings, name: str) -> float | None:
+    """Return a part of the return over the window; None where it is not known."""
+    measure = found.parts.get(name)
+    return None if measure is None else measure.value
+
+
+def yearly_of(found: AgentFindings, config: VerdictConfig) -> str:
+    """Return the yearly edge, and beyond what."""
+    edge = found.edge
+    assert edge is not None
+    known = found.styled is None or found.styled >= config.styled
+    beyond = "market and style" if known else "the market"
+    # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
+    return f"{spanned(edge.tested)} a year beyond {beyond}" + (
+        "" if found.method == "returns" else ", after costs"
+    )
+
+
+def signed(value: float) -> str:
+    """Return a number with one decimal, its sign and a true minus."""
+    return f"{value:+.1f}".replace("-", "\u2212")
+
+
+def _share(value: float) -> str:
+    return "more than all" if value > 1.0 else f"{value:.0%}"
+
+
+def _certain(found: AgentFindings) -> str:
+    """Return at which confidence an interval holds, and for how many tries it allows; or that there is none."""
+    edge, trials = found.edge, found.trials
+    assert edge is not None
+    if edge.tested.low is None:
+        return f"; no interval, {found.sessions} sessions are too few" if found.sessions else ""
+    said = f", at {edge.tested.level:.2%} confidence"
+    if edge.comparisons <= 1:
+        return said
+    where = [] if trials is None else [f"{trials.here} here"]
+    if trials is not None and trials.declared > 1:
+        where.append(f"x {trials.declared} declared")
+    if trials is not None and trials.effective >= 1:
+        where.append(f"{trials.effective:.0f} in the folder")
+    return f"{said}, allowing for {edge.comparisons} tries" + (f" ({', '.join(where)})" if where else "")
+
+
+def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
+    """Return the numbers behind the sentence, one line each."""
+    edge = found.edge
+    assert edge is not None
+    parts = [
+        f"{words} {percent(part_of(found, name))}"
+        for name, words in (
+            ("common", "market"), ("style", "style"), ("selection", "selection"), ("trading", "trading"),
+        )
+        if part_of(found, name) is not None
+    ]  # fmt: skip
+    lines = [
+        f"of {percent(found.total.value)}: {', '.join(parts)}",
+        f"{yearly_of(found, config)}{_certain(found)}",
+    ]
+    if found.luck.percentile.value is not None:
+        lines.append(_among(found))
+    lines += _made_of(found)
+    if found.memory is not None and found.memory.gap.value is not None:
+        lines.append(
+            f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
+            f"{spanned(found.memory.masked)}"
+        )
+        if found.memory.sentence:
+            lines.append(found.memory.sentence)
+    if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
+        lines.append(f"selection per window before the model's cutoff less after it: {spanned(found.memory.fade)}")
+    if found.leaks.tested:
+        lines.append(found.leaks.sentence)
+    if found.power:
+        lines.append(found.power)
+    return tuple(lines)
+
+
+def _made_of(found: AgentFindings) -> list[str]:
+    lines = []
+    if found.passive is not None and found.passive.portfolio != CASH:
+        lines.append(
+            f"{found.passive.portfolio}: explains {found.passive.explained:.1%} of the variance at a beta of "
+            f"{found.passive.beta:.2f}; beyond it {spanned(found.passive.beyond)} a year"
+            + (f"; {found.passive.lagged:.0%} of the exposure comes late" if found.passive.lagged > 0.05 else "")
+        )
+    if found.timing is not None and found.timing.per_year.value is not None:
+        lines.append(f"timing: {spanned(found.timing.per_year)} a year, by {found.timing.by}")
+    if found.stability is not None:
+        lines.append(
+            f"edge by half: {spanned(found.stability.first)}, then {spanned(found.stability.second)} a year"
+        )
+    kept = found.concentration
+    if kept is not None and kept.session_share is not None:
+        name = (
+            "" if kept.name_share is None else f"; {kept.name} brought {_share(kept.name_share)} of the selection"
+        )
+        lines.append(f"the best session ({kept.session}) brought {_share(kept.session_share)} of the edge{name}")
+    tail = found.tail
+    if tail is not None:
+        lines.append(
+            f"worst day {percent(tail.worst)} ({tail.worst_session}), worst drawdown {percent(tail.drawdown)}"
+            + ("" if tail.skew is None else f", skew {signed(tail.skew)}")
+            + ("; no crash of the market in the window" if tail.crash is False else "")
+        )
+    trials = found.trials
+    if trials is not None and trials.void_at is not None:
+        lines.append(
+            f"{_tries(trials.void_at)} would void the claim; known are {trials.here} here, "
+            f"{trials.declared} declared, {trials.found} other in the folder; deflated Sharpe ratio "
+            f"{_deflated(trials.deflated)}"
+        )
+    return lines
+
+
+def _deflated(measure: Measure) -> str:
+    return "n/a" if measure.value is None else f"{measure.value:.2f}"
+
+
+# For and against
+
+
+def speaks_for(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
+    """Return what speaks for skill, the strongest first."""
+    edge, memory, trials = found.edge, found.memory, found.trials
+    assert edge is not None
+    lines = []
+    if above(edge.tested) and (edge.tested.value or 0.0) >= config.floor:
+        lines.append(f"{yearly_of(found, config)}, above zero for certain")
+    if found.luck.percentile.value is not None and found.luck.percentile.value >= 0.95:
+        lines.append(_among(found))
+    if memory is not None and memory.against is not None and above(memory.masked):
+        lines.append(f"under '{memory.against}' {spanned(memory.masked)} a year stays")
+    if found.timing is not None and above(found.timing.per_year):
+        lines.append(f"being invested when the market rose brought {spanned(found.timing.per_year)} a year")
+    if trials is not None and trials.void_at is not None and trials.void_at > 20:
+        lines.append(f"it would take {_tries(trials.void_at)} to find as much by chance")
+    halves = found.stability
+    if halves is not None and (halves.first.value or 0.0) > 0.0 and (halves.second.value or 0.0) > 0.0:
+        both = f"{percent(halves.first.value)} and {percent(halves.second.value)} a year"
+        lines.append(f"the edge is positive in both halves: {both}")
+    if found.leaks.tested and not found.leaks.findings and found.leaks.bound is not None:
+        lines.append(f"leaks on more than {found.leaks.bound:.1%} of days are excluded")
+    return tuple(lines)
+
+
+def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
+    """Return what was found against skill, the strongest first; what was not examined comes after it."""
+    edge, memory, followed = found.edge, found.memory, found.passive
+    assert edge is not None
+    lines = []
+    if found.leaks.findings:
+        lines.append(found.leaks.sentence)
+    if followed is not None and followed.explained >= config.tracks and followed.portfolio != CASH:
+        lines.append(f"{followed.portfolio} explains {followed.explained:.1%} of its variance")
+    if memory is not None and above(memory.gap):
+        lines.append(f"'{memory.against}' takes {spanned(memory.gap)} a year of the edge")
+    if below(edge.tested):
+        lines.append(f"{yearly_of(found, config)}, below zero for certain")
+    elif edge.tested.low is None:
+        lines.append(f"{found.sessions} sessions are too few for any test: at least {config.least} are needed")
+    elif not above(edge.tested):
+        lines.append(f"{yearly_of(found, config)}: zero is not excluded")
+    elif (edge.tested.value or 0.0) < config.floor:
+        lines.append(f"{yearly_of(found, config)}: less than the floor of {config.floor:.0%}")
+    if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
+        lines.append(_among(found))
+    if found.method != "returns" and above(edge.gross) and not above(edge.tested):
+        lines.append(f"the names brought {spanned(edge.gross)} a year, costs took it")
+    if found.could_not and edge.tested.low is not None:
+        lines.append(found.power)
+    kept = found.concentration
+    if kept is not None and kept.session_share is not None and kept.session_share > 0.25:
+        lines.append(f"one session ({kept.session}) brought {_share(kept.session_share)} of the edge")
+    return tuple(lines)
+
+
+def _among(found: AgentFindings) -> str:
+    share, count = found.luck.percentile, found.luck.portfolios
+    span = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
+    return (
+        f"better than {share.value:.1%} of {count:,} random portfolios with the same trades in other names{span}"
+    )
+
+
+def _tries(count: int) -> str:
+    return "more tries than anybody makes" if count > 10**6 else f"{count:,} tries"
