@@ -499,11 +499,17 @@ def _no_edge(found: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
+    assert found.edge is not None
+    share, brought = found.style_variance or 0.0, percent(part_of(found, "style"))
+    most = f"most of what moves it apart from the market is style ({share:.0%}: {_leans(found, config)}), which"
+    said = f"{most} brought {brought}"
+    if share < 0.5:
+        said = f"style brought more than its names did, {brought} ({_leans(found, config)})"
+    rest, but = f"the rest, {spanned(found.edge.tested)} a year", _but(found, config)
+    if but is not None:
+        return f"{made}; {said}; {rest}, may be luck: {but}."
     short = "; the window is too short for skill to show" if found.could_not else ""
-    return (
-        f"{made}; what sets it apart from the market is style, which brought {_style_part(found, config)}, "
-        f"and nothing beyond it can be told from luck{short}."
-    )
+    return f"{made}; {said}; {rest}, cannot be told from luck{short}."
 
 
 def _style_part(found: AgentFindings, config: VerdictConfig) -> str:
@@ -516,22 +522,27 @@ def _leans(found: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
-    edge = found.edge
-    assert edge is not None
-    sure = above(edge.tested) or below(edge.tested)
-    if not sure:
+    but = _but(found, config)
+    if but is None:
         short = "; the window is too short for skill to show" if found.could_not else ""
         return f"{made}, which cannot be told from luck: {yearly}{short}."
-    # An interval that excludes zero does not stand beside "cannot be told" without what speaks against it.
-    if abs(edge.tested.value or 0.0) < config.floor:
-        but = f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
-    elif above(edge.tested) and found.memory is not None and not confirmed(found):
-        but = f"under '{found.memory.against}' nothing is left that can be told from it"
-    elif above(edge.tested):
-        but = f"{_chance(found.luck.p)} of random portfolios with the same trades did as well"
-    else:
-        but = f"{_chance(found.luck.p_low)} of random portfolios with the same trades did as badly"
     return f"{made}, and luck is not excluded: {yearly}, but {but}."
+
+
+def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
+    """Return what speaks against an edge, or a loss, whose interval excludes zero; None where it does not."""
+    edge = found.edge
+    assert edge is not None
+    # An interval that excludes zero does not stand beside "cannot be told" without what speaks against it.
+    if not above(edge.tested) and not below(edge.tested):
+        return None
+    if abs(edge.tested.value or 0.0) < config.floor:
+        return f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
+    if above(edge.tested) and found.memory is not None and not confirmed(found):
+        return f"under '{found.memory.against}' nothing is left that can be told from it"
+    if above(edge.tested):
+        return f"{_chance(found.luck.p)} of random portfolios with the same trades did as well"
+    return f"{_chance(found.luck.p_low)} of random portfolios with the same trades did as badly"
 
 
 def _chance(share: float | None) -> str:

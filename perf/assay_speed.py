@@ -1,0 +1,49 @@
+"""How long does it take to say what the demo's results are made of, leak test included? The bar is 60 CPU-seconds.
+
+    tradeassay demo --offline && python perf/assay_speed.py runs/demo-offline
+
+The demo's rules on three synthetic markets: 27 episodes, nine leak tests over every session, 10,000 portfolios of
+chance each. Printed are seconds of CPU by stage, all threads counted; compiling is done before the clock starts.
+The exit status is 1 when the bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tradeassay.assay.luck import luck_of_episode
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.assay.verdict.assaying import assay_run
+from tradeassay.assay.verdict.evidence import leak_tests
+from tradeassay.runs import Run
+
+BAR = 60.0
+
+
+def main() -> int:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    asked = parser.parse_args()
+    run = Run.load(asked.run)
+    for dataset in dict.fromkeys(episode.dataset for episode in run.episodes):
+        key = next(
+            one.key for one in run.episodes if one.dataset == dataset and run.series(one.key).failure is None
+        )
+        luck_of_episode(run, key, portfolios=100)
+    began = time.process_time()
+    leaks = leak_tests(run)
+    tested = time.process_time()
+    made = assay_run(run, VerdictConfig(), leaks=leaks)
+    done = time.process_time()
+    print(f"leak tests of {len(leaks)} agents: {tested - began:.1f} s of CPU")
+    print(f"verdicts on {len(made.agents)} rows: {done - tested:.1f} s of CPU")
+    print(f"together {done - began:.1f} s of CPU; the bar is {BAR:.0f}")
+    return 0 if done - began <= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
