@@ -219,8 +219,11 @@ def pass_gates(
     bars: TaskBars | None = None,
     *,
     trust: Literal["untrusted", "reference"] = "untrusted",
+    scenarios: Mapping[str, SubmissionRun] | None = None,
 ) -> Gated:
-    """Run the gates and keep the runs. ``trust`` is ``reference`` for sources that the project itself ships."""
+    """Run the gates and keep the runs. ``trust`` is ``reference`` for sources that the project itself ships;
+    ``scenarios`` are the same submission's runs on the micro-scenarios, where they have been made already.
+    """
     config = config or GateConfig()
     bars = bars if bars is not None else spec.practice_bars()
     runner = SubmissionRunner(
@@ -232,7 +235,7 @@ def pass_gates(
         trust=trust,
         strict=config.is_strict,
     )
-    inquiry = _Inquiry(submission, spec, runner, config, bars)
+    inquiry = _Inquiry(submission, spec, runner, config, bars, scenarios or {})
     found = run_checks(CHECKS, inquiry, not_run)
     report = GateReport(
         strategy=spec.id,
@@ -469,6 +472,7 @@ class _Inquiry:
         runner: SubmissionRunner,
         config: GateConfig,
         bars: TaskBars,
+        scenarios: Mapping[str, SubmissionRun],
     ) -> None:
         self.submission, self.spec, self.runner, self.config = submission, spec, runner, config
         legs = spec.semantics.inputs.legs
@@ -477,6 +481,7 @@ class _Inquiry:
         self.bars = bars
         self.scored: SubmissionRun | None = None
         self.seeds: dict[str, SubmissionRun] = {}
+        self.known = scenarios
         self.scenarios: dict[str, SubmissionRun] = {}
 
     def card_fits(self) -> Finding:
@@ -493,10 +498,13 @@ class _Inquiry:
         strict = self.config.is_strict
         seeds = self.config.seeds[:1] if strict else self.config.seeds
         wanted = [(self.columns, seed) for seed in seeds]
-        wanted += [(columns, seeds[0]) for columns in self.tables.values()]
+        missing = [name for name in self.tables if name not in self.known]
+        wanted += [(self.tables[name], seeds[0]) for name in missing]
         runs = list(self.runner.logs(wanted))
+        self.runner.spent.runs += len(self.tables) - len(missing)
         self.seeds = dict(zip((f"seed {seed}" for seed in seeds), runs[: len(seeds)], strict=True))
-        self.scenarios = dict(zip(self.tables, runs[len(seeds) :], strict=True))
+        made = {**self.known, **dict(zip(missing, runs[len(seeds) :], strict=True))}
+        self.scenarios = {name: made[name] for name in self.tables}
         self.scored = runs[0]
         frozen = len(self.frozen()) if strict else 0
         return exec_gate(self.scored, self.scenarios, frozen)

@@ -292,15 +292,20 @@ class TwinExecutor:
 
 @dataclass(slots=True)
 class Spent:
-    """What a submission's runs have used so far: children, and their processor seconds."""
+    """What a submission's runs have used so far: children, and their processor seconds.
+
+    ``glanced``: the last of them was a glance, which is one with the run that it may save.
+    """
 
     runs: int = 0
     cpu_s: float = 0.0
+    glanced: bool = False
 
-    def add(self, result: JobResult) -> JobResult:
+    def add(self, result: JobResult, *, glance: bool = False) -> JobResult:
         """Book one job and return it."""
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
+        self.glanced = glance
         return result
 
 
@@ -359,23 +364,34 @@ class SubmissionRunner:
 
     def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
         """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn."""
-        bars = len(next(iter(columns.values())))
         if self.trust == "reference":
             return self._one_by_one(columns, false)
+        bars = len(next(iter(columns.values())))
+        self.spent.runs -= self.spent.glanced
+        result = self.executor.run(self._next_bars_job(columns, false, bars - 1))
+        found, failure = self._prefixes(columns, self.spent.add(result))
+        return found if failure is None else (*found, failure)
+
+    def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
+        """Return the first of what :meth:`next_bars` gives, from a child that gets no more rows."""
+        if self.trust == "reference":
+            return ()
+        result = self.executor.run(self._next_bars_job(columns, false, rows))
+        return self._prefixes(columns, self.spent.add(result, glance=True))[0]
+
+    def _next_bars_job(self, columns: Columns, false: Columns, rows: int) -> Job:
         both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
         form = frame_format(both)
-        head = {name: values[: bars - 1] for name, values in both.items()}
-        job = Job(
+        head = {name: values[:rows] for name, values in both.items()}
+        return Job(
             source=self.source,
             params={
-                "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars, "behind": 1,
+                "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": rows, "behind": 1,
             },
             harness=f"{HARNESS}:replay",
             feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form)),
             limits=self.limits,
         )  # fmt: skip
-        found, failure = self._prefixes(columns, self.spent.add(self.executor.run(job)))
-        return found if failure is None else (*found, failure)
 
     def _one_by_one(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
         bars = len(next(iter(columns.values())))

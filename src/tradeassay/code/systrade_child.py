@@ -86,32 +86,72 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
     ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far.
     """
     behind = int(params.get("behind", 0))
-    names = str(params["columns"]).split("\n")
     row = struct.Struct(str(params["format"]))
-    size = int(params["bars"]) + behind
-    kinds = {"q": "i8", "d": "f8", "?": "?"}
     letters = str(params["format"])[1:]
     width = len(letters) // (1 + behind)
-    table = [np.empty(size, kinds[letter]) for letter in letters[:width]]
+    table = GrowingFrames(str(params["columns"]).split("\n"), letters[:width], int(params["bars"]) + behind)
     count = 0
     while (frame := receive(row.size)) is not None:
         found = row.unpack(frame)
-        for values, value in zip(table, found[:width], strict=True):
-            values[count] = value
-        for values, value in zip(table, found[width:], strict=False):
-            values[count + 1] = value
+        table.put(count, found[:width])
+        table.put(count + 1, found[width:])
         count += 1
-        seen = {
-            name: values[: count + behind].view("M8[ns]") if name.endswith("/time") else values[: count + behind]
-            for name, values in zip(names, table, strict=True)
-        }
-        answer(_answer(module, seen, float(params["capital"])))
+        answer(_answer(module, table, count + behind, float(params["capital"])))
     return {"bars": [count]}
 
 
-def _answer(module: ModuleType, seen: Mapping[str, Any], capital: float) -> bytes:
+class GrowingFrames:
+    """Bars by name (``X/close``) to which one is added at a time, and the frames of the first of them.
+
+    Building frames from their columns takes a third of a replay, so the numbers of a leg are kept in one block.
+    """
+
+    def __init__(self, names: Sequence[str], kinds: str, size: int) -> None:
+        self._names = names
+        self._columns: dict[str, Any] = {}
+        self._legs: dict[str, tuple[Any, Any, Any]] | None = {}
+        legs: dict[str, list[str]] = {}
+        kind = dict(zip(names, kinds, strict=True))
+        for name in names:
+            legs.setdefault(name.rpartition("/")[0], []).append(name)
+        for leg, own in legs.items():
+            numbers = [name for name in own if not name.endswith("/time")]
+            block = np.empty((len(numbers), size))
+            self._columns |= dict(zip(numbers, block, strict=True))
+            if f"{leg}/time" in own and all(kind[name] == "d" for name in numbers) and self._legs is not None:
+                times = self._columns[f"{leg}/time"] = np.empty(size, "i8")
+                self._legs[leg] = times, block, pd.Index([name.rpartition("/")[2] for name in numbers])
+            else:
+                self._legs = None
+        if self._legs is None:
+            types = {"q": "i8", "d": "f8", "?": "?"}
+            self._columns = {name: np.empty(size, types[kind[name]]) for name in names}
+
+    def put(self, row: int, values: Sequence[Any]) -> None:
+        """Set the bar of a row; without values it stays as it is."""
+        for name, value in zip(self._names, values, strict=False):
+            self._columns[name][row] = value
+
+    def first(self, rows: int) -> Any:
+        """Return new frames of the first rows; whoever changes them changes nothing here."""
+        if self._legs is None:
+            seen = {name: self._columns[name][:rows] for name in self._names}
+            seen |= {name: had.view("M8[ns]") for name, had in seen.items() if name.endswith("/time")}
+            return shape(seen, "frames")
+        return {
+            leg: pd.DataFrame(
+                block[:, :rows].copy().T,
+                index=pd.DatetimeIndex(times[:rows].view("M8[ns]").copy(), name="time"),
+                columns=columns,
+                copy=False,
+            )
+            for leg, (times, block, columns) in self._legs.items()
+        }
+
+
+def _answer(module: ModuleType, table: GrowingFrames, rows: int, capital: float) -> bytes:
     try:
-        trades, _ = _called(module, shape(seen, "frames"), capital)
+        trades, _ = _called(module, table.first(rows), capital)
         return b"".join(encode(_trade_columns(trades)))
     except Exception as error:
         return encode_claim(claim_of(error))
@@ -167,6 +207,8 @@ def _table(log: Any, name: str) -> Any:
 
 def _times(values: list[Any], name: str) -> Any:
     try:
+        if all(type(value) is pd.Timestamp and value.tzinfo is None for value in values):
+            return np.array([value.value for value in values], dtype="i8").view("M8[ns]")
         stamps = pd.DatetimeIndex(pd.to_datetime(values))
         if stamps.tz is not None:
             stamps = stamps.tz_convert("UTC").tz_localize(None)

@@ -298,9 +298,9 @@ class SystradeProtocol:
         known = self._found.get(key)
         if known is None:
             config = self.score_config
-            test, develop = (
-                examine_submission(submission, spec, executor, self.year(spec.id, split), config)
-                for split in ("test", "develop")
+            test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
+            develop = examine_submission(
+                submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
             )
             self._scenarios[spec.id, submission.sha256] = test.scenarios
             known = ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)

@@ -41,8 +41,12 @@ def run(task: CodeTask, source: str, seed: int) -> TrustedRun:
     return run_trusted(source, bars_of(task, seed), terms_of(task), trust="reference")
 
 
-def outline(trades: tuple[RoundTrip, ...]) -> Counter[tuple[object, ...]]:
-    return Counter((trade.asset, trade.entry_bar, trade.exit_bar, trade.long) for trade in trades)
+def outline(trades: tuple[RoundTrip, ...], *, sized: bool = False) -> Counter[tuple[object, ...]]:
+    """What was traded, and ``sized`` how much of it: a decoy may only be wrong about that."""
+    return Counter(
+        (trade.asset, trade.entry_bar, trade.exit_bar, trade.long, round(trade.size, 6) if sized else None)
+        for trade in trades
+    )
 
 
 def check(task: CodeTask, seed: int) -> None:
@@ -56,10 +60,11 @@ def check(task: CodeTask, seed: int) -> None:
         end = task.bars - 1 if trade.exit_bar is None else trade.exit_bar
         assert expect.max_holding_bars is None or end - trade.entry_bar <= expect.max_holding_bars
         assert not expect.flat_by_session_end or days[trade.entry_bar] == days[end]
-    gold = outline(found.trades)
     for decoy in task.decoys:
         if decoy.fails_at == "judge":
-            other = outline(run(task, decoy.source, seed).trades)
+            sized = decoy.kind == "wrong-sizing"
+            gold = outline(found.trades, sized=sized)
+            other = outline(run(task, decoy.source, seed).trades, sized=sized)
             assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 

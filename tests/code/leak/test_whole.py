@@ -1,5 +1,8 @@
 """Looking at a whole series: every bar of short ones, changes in place in long ones, and what is not cleared."""
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,7 @@ from tradeassay.code.leak import LeakConfig, check_leaks
 from tradeassay.code.leak.bench import BenchCase, load_bench, load_long_bench, long_columns, measure_long
 from tradeassay.code.leak.futures import Feeds, grid_of
 from tradeassay.code.leak.report import WholeSeries
-from tradeassay.code.leak.subject import FunctionSubject
+from tradeassay.code.leak.subject import FunctionSubject, RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.leak.whole import bound_of, change_in_place, false_next_bars
 
@@ -83,3 +86,29 @@ def test_other_futures_stay_on_the_grid_and_bars_stay_bars() -> None:
 
 def test_the_bound() -> None:
     assert bound_of(1_000, 0) == 1_000 and bound_of(525_600, 3_000) == 525
+
+
+@pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])
+def test_a_glance_saves_the_rest_and_changes_no_finding(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradeassay.code.leak.check._WORTH_A_GLANCE", 100)
+    columns = long_columns(160)
+    wholes: list[int] = []
+
+    def decide(columns: Columns) -> Trace:
+        close = columns["close"]
+        return Trace.of_rows({"position": np.append(close[ahead:] > close[0], np.zeros(ahead, bool)).astype(int)})
+
+    class Cheaper(FunctionSubject):
+        """One that can be asked about the first bars alone."""
+
+        def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+            wholes.append(1)
+            return super().next_bars(columns, false)
+
+        def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
+            return tuple(islice(super().next_bars(columns, false), rows))
+
+    plain = check_leaks(FunctionSubject(decide), columns, WHOLE, seed=3, deterministic=True)
+    cheaper = check_leaks(Cheaper(decide), columns, WHOLE, seed=3, deterministic=True)
+    assert cheaper.record == plain.record and plain.leaky == bool(ahead)
+    assert len(wholes) == 1 - ahead

@@ -68,10 +68,18 @@ class SubmissionCheck:
 
 
 def examine_submission(
-    submission: Submission, spec: StrategySpec, executor: JobExecutor, bars: TaskBars, config: ScoreConfig
+    submission: Submission,
+    spec: StrategySpec,
+    executor: JobExecutor,
+    bars: TaskBars,
+    config: ScoreConfig,
+    scenarios: Mapping[str, SubmissionRun] | None = None,
 ) -> Examined:
-    """Run gates and scores on bars. Times are left out of the record: they never repeat."""
-    gated = pass_gates(submission, spec, executor, config.gates, bars)
+    """Run gates and scores on bars. Times are left out of the record: they never repeat.
+
+    ``scenarios`` are its runs on the micro-scenarios from an examination on other bars.
+    """
+    gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, frozen_decisions(spec, bars)) if gated.scored else None
     return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios, scored=gated.scored)

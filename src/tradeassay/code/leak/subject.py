@@ -50,6 +50,15 @@ class Stepper(Protocol):
         ...
 
 
+@runtime_checkable
+class Glancer(Protocol):
+    """A subject that can be run at the first bars alone, which is cheap beside all of them."""
+
+    def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
+        """Return the first ``rows`` outcomes that :meth:`Stepper.next_bars` would give, or fewer."""
+        ...
+
+
 class FunctionSubject:
     """A Python function of columns, run in this process. Trusted code only: a global could carry the future."""
 
