@@ -13,7 +13,10 @@ import msgspec
 import pytest
 from runs_code_toy import same
 
+from tradeassay.benchmarks.systrade import load_spec
+from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.dialogue import refused
+from tradeassay.benchmarks.systrade.examine import examine_submission, strict_config
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.leak.report import LeakConfig
@@ -157,6 +160,21 @@ def test_a_machine_that_kills_children_makes_the_same_bytes(
     resume(again, workers=1)
     assert next(children) > 10
     assert same(run.folder) == same(again), story(record(run, "mends"))
+
+
+@needs_walls
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gold", "peeps"])
+def test_a_glance_at_the_first_bars_changes_no_record(
+    run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    handed, spec = record(run, name).iterations[0].submission, load_spec("double-ma")
+    config, bars = strict_config(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
+    without = examine_submission(handed, spec, executor, bars, config)
+    monkeypatch.setattr("tradeassay.code.leak.check._WORTH_A_GLANCE", 100)
+    glanced = examine_submission(handed, spec, executor, bars, config, without.scenarios)
+    assert msgspec.json.encode(glanced.scorecard) == msgspec.json.encode(without.scorecard)
+    assert without.scorecard.gates.gate("leak").passed == (name == "gold")
 
 
 @pytest.mark.parametrize(
