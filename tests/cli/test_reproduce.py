@@ -79,3 +79,38 @@ def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytes
     assert any(one["title"].startswith("Figure 3") for one in told["studies"])
     assert all(row["reasons"] for figures in told["printed"] for row in figures["rows"])
     assert "published baseline" in (Path(told["run"]) / "report.html").read_text()
+
+
+def test_factor_models_that_saw_nothing_of_the_windows_play_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import msgspec
+
+    from tradeassay.agents.factor_models import trained
+    from tradeassay.agents.factor_models.trained import RankIC, TrainedBaseline, TrainingRecipe
+    from tradeassay.cli.reproduce import _trained
+    from tradeassay.data import load_dataset
+
+    recipe = TrainingRecipe(
+        model="linear", dataset="d", data_sha256=load_dataset("synthetic/ashare:7").sha256, universe="IDX",
+        features="f", window=1, train=("2021-01-04", "2021-06-01"), valid=("2021-06-02", "2021-09-01"), horizon=5,
+        purge=5, size="full", settings={}, seed=0, threads=1, gpu=False, shuffled=False, versions={},
+    )  # fmt: skip
+    ours = TrainedBaseline(
+        key="abcdef0123456789", recipe=recipe, seen_until="2021-09-01", train_samples=1, valid_samples=1,
+        valid_ic=RankIC(mean=0.1, error=None, days=1), model_sha256="0", cpu_seconds=0.0,
+    )  # fmt: skip
+    change = msgspec.structs.replace
+    qlibs = change(ours, key="b" * 16, recipe=change(recipe, size="qlib"))
+    again = change(ours, key="c" * 16, recipe=change(recipe, seed=1))
+    late = change(ours, key="d" * 16, seen_until="2023-01-01")
+    elsewhere = change(ours, key="e" * 16, recipe=change(recipe, data_sha256="1"))
+    dealt = change(ours, key="f" * 16, recipe=change(recipe, shuffled=True))
+    monkeypatch.setattr(trained, "list_trained", lambda: (ours, qlibs, again, late, elsewhere, dealt))
+    played = _trained("synthetic/ashare:7", ["long"])
+    assert [agent.title for agent in played] == ["linear", "linear-qlib", "linear-cccccc"]
+    assert [agent.params["key"] for agent in played] == ["abcdef0123456789", "b" * 16, "c" * 16]
+    assert "1 trained factor models have seen sessions" in capsys.readouterr().err
+    monkeypatch.setattr(trained, "list_trained", tuple)
+    assert _trained("synthetic/ashare:7", ["long"]) == []
+    assert "tradeassay baselines train" in capsys.readouterr().err

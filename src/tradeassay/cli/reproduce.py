@@ -12,7 +12,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Run, RunSpec
+    from tradeassay.runs import AgentSpec, Run, RunSpec
     from tradeassay.runs.summary.records import PrintedFigures
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
@@ -145,6 +145,7 @@ def _spec(
     if paper == "ktdfin":
         fields["windows"] = [f"W{n}" for n in range(1, 11)] if grid else ["long"]
         fields["protocol"] = PRUNED_GRID if grid else {"mask": "blinded", "mode": "open-research"}
+        fields["agents"] = [*rules, *_trained(fields["dataset"], fields["windows"])]
         return make_spec(main, **_known(fields, models))
     names = [main]
     if dataset is None and grid:
@@ -154,6 +155,32 @@ def _spec(
     if grid and models:
         fields["protocol"] = {"inputs": ["all", "no-news", "no-fundamentals", "neither"]}
     return make_spec(*names, **_known(fields, models))
+
+
+def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
+    """Return the factor models that were trained on this data and have seen nothing of the windows."""
+    from tradeassay.agents.factor_models.trained import list_trained
+    from tradeassay.benchmarks.windows import find_window
+    from tradeassay.data import load_dataset
+    from tradeassay.runs import AgentSpec
+
+    snapshot = load_dataset(dataset)
+    of_it = [
+        one for one in list_trained() if one.recipe.data_sha256 == snapshot.sha256 and not one.recipe.shuffled
+    ]
+    first = min(find_window("ktdfin", code, snapshot, "paper").first for code in codes)
+    fit = [one for one in of_it if one.seen_until < first]
+    if len(fit) < len(of_it):
+        say(f"{len(of_it) - len(fit)} trained factor models have seen sessions from {first} on and are left out")
+    if not fit:
+        say(f"no factor model was trained on sessions before {first} of this data: tradeassay baselines train")
+    named: dict[str, AgentSpec] = {}
+    for one in fit:
+        label = one.recipe.model if one.recipe.size == "full" else f"{one.recipe.model}-{one.recipe.size}"
+        label = label if label not in named else f"{label}-{one.key[:6]}"
+        params = {"key": one.key, "model": one.recipe.model}
+        named[label] = AgentSpec(name="factor-model", params=params, label=label)
+    return list(named.values())
 
 
 def _regimes(dataset: str) -> list[str]:
