@@ -178,8 +178,9 @@ def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
     for one in fit:
         label = one.recipe.model if one.recipe.size == "full" else f"{one.recipe.model}-{one.recipe.size}"
         label = label if label not in named else f"{label}-{one.key[:6]}"
-        params = {"key": one.key, "model": one.recipe.model}
-        named[label] = AgentSpec(name="factor-model", params=params, label=label)
+        named[label] = AgentSpec(
+            name="factor-model", params={"key": one.key, "model": one.recipe.model}, label=label
+        )
     return list(named.values())
 
 
