@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
+import sqlite3
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -29,6 +32,7 @@ from tradeassay.arena.standings import read_lines
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, decisions, rounds, skipped
+from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.arena import AgentChoice, PricePoint
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, MINUTE, SECOND, iso, midnight, parse_day
@@ -324,6 +328,30 @@ def test_one_account_over_all_assets_is_corrected_too(tmp_path: Path) -> None:
                 assert 1.0 + gained == pytest.approx(value, rel=1e-12)
         store.engine.dispose()
     assert worth[1] == pytest.approx(worth[0], rel=1e-12)
+    refuses_forged_revisions(tmp_path / "revised.db")
+
+
+def refuses_forged_revisions(db: Path) -> None:
+    """A revised season is not contradicted; whoever hides a forgery behind a revision is."""
+    honest = verify_arena(str(db))
+    assert not honest.contradicted, honest.violations[:3]
+    assert any("before a revision" in one for one in honest.unchecked)
+    newest = "id = (SELECT max(id) FROM bookings WHERE kind = 'corrected')"
+    for change in (
+        f"restated_before = restated_before * 0.5 WHERE {newest}",
+        f"earned = earned + 0.01 WHERE {newest}",
+        f"nav = nav * 1.1 WHERE {newest}",
+        f"position = 1 - position WHERE {newest}",
+        f"exposure = exposure + 1 WHERE {newest}",
+        "nav = nav * 1.5 WHERE id = 20",
+        "nav_before = nav_before * 1.5 WHERE id = 21",
+    ):
+        forged = db.with_name("forged.db")
+        shutil.copyfile(db, forged)
+        with closing(sqlite3.connect(forged)) as copy:
+            assert copy.execute(f"UPDATE bookings SET {change}").rowcount == 1
+            copy.commit()
+        assert verify_arena(str(forged)).exit_code == 1, change
 
 
 def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:

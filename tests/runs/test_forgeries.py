@@ -307,3 +307,70 @@ def test_a_manifest_that_names_other_folders_is_refused(forged: Path, home: Path
     path.write_bytes(path.read_bytes().replace(MODEL.encode(), b"../../../etc"))
     with pytest.raises(RunError, match="names an episode"):
         look(forged, home)
+
+
+@pytest.mark.parametrize("way", ["absolute", "relative", "climbing"])
+def test_data_that_came_along_is_never_re_derived(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """A folder beside the run can hold any prices: a name that leads to it is not data of the store."""
+    shutil.copytree(home / "store" / "tiny-us", tmp_path / "sent" / "us-2024")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / ("here" if way == "climbing" else "sent"))
+    names = {"absolute": str(tmp_path / "sent" / "us-2024"), "relative": "us-2024", "climbing": "../sent/us-2024"}
+    spec = talk.talk_spec(
+        "tiny-good",
+        datasets={"tiny-talk-v1": (names[way],)},
+        seeds=(0,),
+        window=Window(first="2024-01-15", last="2024-01-17"),
+    )
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    found = look(done.folder, home)
+    assert (found.violations, found.exit_code) == ((), 3)
+    unchecked = {one.claim for one in found.claims if one.outcome == "cannot be checked"}
+    assert unchecked >= {"data", "decisions", "account", "conversation", "scores"}
+    assert any(names[way] in one for one in found.unchecked)
+
+
+def test_a_failed_episode_does_not_become_a_neutral_one(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that never answered is written down as one that held its cash, account and scores included."""
+    spec = talk.talk_spec("tiny-mute", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    place = done.folder / "episodes" / "tiny-talk-v1__tiny-us__tiny-mute__s0"
+    events = (place / "events.jsonl").read_bytes()
+    assert b'"status":"failed"' in events
+    lines = [json.loads(line) for line in events.splitlines()]
+    for line in lines:
+        line["decision"] |= {"status": "ok", "failures": [], "reason": "I wait"}
+    (place / "events.jsonl").write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    outcome = read_outcome(place / "outcome.json")
+    assert outcome is not None and outcome.status == "failed"
+    write_outcome(place / "outcome.json", msgspec.structs.replace(outcome, status="done", error=None))
+    cover_tracks(done.folder, place / "events.jsonl", home)
+    assert look(done.folder, home).exit_code == 1
+    # Nor where nobody can be asked again: the recorded replies are still those of a model that never answered.
+    monkeypatch.setattr("tradeassay.runs.claims.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.again.asked_again", lambda names: False)
+    assert look(done.folder, home).exit_code == 1
+
+
+def test_the_best_days_of_two_cassettes_are_not_one(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The better reply of two runs of a live model is kept: the cassette fits its question, not the journal."""
+    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
+    first = run(spec, tmp_path / "a", executor="inline", home=home)
+    monkeypatch.setattr("tradeassay.runs.claims.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.again.asked_again", lambda names: False)
+    path = first.folder / "models" / f"{MODEL}.jsonl"
+    lines = [cassette.DECODER.decode(line) for line in path.read_bytes().splitlines()]
+    last = max(n for n, line in enumerate(lines) if isinstance(line, cassette.AnswerLine))
+    line = lines[last]
+    assert isinstance(line, cassette.AnswerLine)
+    better = msgspec.structs.replace(line.reply, text=json.dumps({"symbol": "S1", "shares": 1, "why": "day 2"}))
+    lines[last] = msgspec.structs.replace(line, reply=better)
+    path.write_bytes(b"".join(cassette.ENCODER.encode(one) + b"\n" for one in lines))
+    cover_tracks(first.folder, path, home)
+    assert look(first.folder, home).exit_code == 1

@@ -1,6 +1,8 @@
 """Seals: one file, one root; a changed byte, a strange name or a wrong key is refused; a plan binds its run."""
 
+import hashlib
 import io
+import json
 import shutil
 import subprocess
 import zipfile
@@ -10,6 +12,7 @@ import pytest
 import runs_world as world
 
 from tradeassay.core.errors import RunError
+from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import Run, run
 from tradeassay.runs.seal import SEAL, merkle_root, open_seal, seal_plan, seal_run, verify_anything
 from tradeassay.runs.spec import Window
@@ -111,11 +114,41 @@ def test_a_plan_binds_the_run(home: Path, tmp_path: Path) -> None:
     run(whole, tmp_path / "kept", executor="inline", home=home)
     _, found = verify_anything(tmp_path / "kept", plan=tmp_path / "p.seal", home=home, workers=1)
     assert found is not None and found.exit_code == 0 and found.claims[-1].claim == "plan"
+    assert sealed.root in found.notes[-1]
     other = world.tiny_spec(seeds=(1,), window=Window(first="2024-01-15", last="2024-01-19"))
     run(other, tmp_path / "other", executor="inline", home=home)
     _, found = verify_anything(tmp_path / "other", plan=tmp_path / "p.seal", home=home, workers=1)
     assert found is not None and found.exit_code == 1
     assert "the run's spec is not the one that was committed to" in str(found.violations)
+
+
+def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:
+    """Rewrite a seal as a forger would: with the root of the changed files."""
+    with zipfile.ZipFile(source) as old:
+        head = json.loads(old.read(SEAL))
+    head["files"] |= {name: hashlib.sha256(body).hexdigest() for name, body in changes.items()}
+    head["root"] = merkle_root(head["files"])
+    rewrite(source, target, {SEAL: json.dumps(head).encode(), **changes})
+
+
+def test_a_forged_plan_contradicts_itself(tmp_path: Path) -> None:
+    """A plan that shows one spec to readers and binds another, or says more than a plan does."""
+    spec = world.tiny_spec(seeds=(0, 1, 2), window=Window(first="2024-01-15", last="2024-01-19"))
+    seal_plan(spec, tmp_path / "p.seal")
+    with zipfile.ZipFile(tmp_path / "p.seal") as old:
+        plan = json.loads(old.read("plan.json"))
+    plan["spec"]["seeds"] = [0]
+    for body in (plan, {**plan, "spec": {**plan["spec"], "seeds": [0, 1, 2]}, "registered": "2024-01-01"}):
+        sealed_again(tmp_path / "p.seal", tmp_path / "f.seal", {"plan.json": canonical_json(body)})
+        with pytest.raises(RunError, match="the plan contradicts itself"):
+            verify_anything(tmp_path / "f.seal")
+
+
+def test_a_sealed_summary_must_be_that_of_the_manifest(small: Run, home: Path, tmp_path: Path) -> None:
+    seal_run(small.folder, tmp_path / "r.seal")
+    sealed_again(tmp_path / "r.seal", tmp_path / "f.seal", {"data.json": b'{"sp500":"' + b"0" * 64 + b'"}'})
+    with pytest.raises(RunError, match=r"data\.json is not what the manifest says"):
+        verify_anything(tmp_path / "f.seal", home=home, workers=1)
 
 
 @needs_ssh

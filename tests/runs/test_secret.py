@@ -11,9 +11,11 @@ import runs_talk as talk
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.draws import draw_secret, seed_from
 from tradeassay.core.errors import UserError
-from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
+from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run, verify
 from tradeassay.runs.runner import with_secret
 from tradeassay.runs.spec import Window, takes_secret
+from tradeassay.runs.verification import OWN_SECRET
+from tradeassay.testing.verify import cover_tracks
 
 SECRET = "00112233445566778899aabbccddeeff"
 KEY = "tiny-talk-v2__tiny-us__tiny-good__s0"
@@ -91,3 +93,13 @@ def test_a_bad_one_is_refused(wrong: str) -> None:
         spec_of(secret=wrong)
     with pytest.raises(UserError, match="hexadecimal"):
         toy.ToySpec(secret=wrong).refuse_bad((), example="x")
+
+
+def test_it_cannot_be_changed_afterwards_and_who_chose_it_is_said(home: Path, tmp_path: Path) -> None:
+    done = run(spec_of(secret=SECRET), tmp_path / "one", executor="inline", home=home)
+    honest = verify(done.folder, home=home, workers=1)
+    assert honest.exit_code == 0 and OWN_SECRET in honest.notes
+    path = done.folder / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(SECRET.encode(), SECRET[::-1].encode()))
+    cover_tracks(done.folder, path, home)
+    assert verify(done.folder, home=home, workers=1).exit_code == 1

@@ -24,6 +24,7 @@ from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_iso
+from tradeassay.data import load_stored
 from tradeassay.runs.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.verification import VerifyReport
 
@@ -153,6 +154,8 @@ class _Season:
             self._say("prices", "cannot be checked", "a live source is asked once; its answer is as recorded")
             return
         try:
+            for name in {asset.dataset for asset in season.assets}:
+                load_stored(name, self._home)  # never a folder that came with the database
             feed = SnapshotFeed.open(season, self._home)
         except TradeassayError as error:
             self._say("prices", "cannot be checked", error.message)
@@ -328,9 +331,22 @@ class _Season:
                 steps.append((row.kind, one))
             again, last = replay(policy, steps), {row.slot: row for row in mine}
             where = ", ".join(account)
+            worth = 1.0
+            for row in mine:
+                if not _close(row.nav_before, worth):
+                    yield (
+                        where,
+                        f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}",
+                    )
+                worth = row.nav
             for number, made in again.items():
-                if made.kind == "settled" and not _close(made.earned or 0.0, last[number].earned or 0.0):
-                    yield where, f"decision {number} earned {made.earned}, not {last[number].earned}"
+                row = last[number]
+                if made.kind == "settled" and not _close(made.earned or 0.0, row.earned or 0.0):
+                    yield where, f"decision {number} earned {made.earned}, not {row.earned}"
+                elif row.number > 1 and not _restates(row, made):
+                    yield where, f"decision {number} is restated otherwise than the newest prices say"
+                elif (row.position_before, row.position) != (made.position_before, made.position):
+                    yield where, f"decision {number} is booked with another position than it takes"
             if steps and not _close(again[steps[-1][1].slot].nav, mine[-1].nav):
                 yield where, f"the newest prices give {again[steps[-1][1].slot].nav:.12g}, not {mine[-1].nav:.12g}"
 
@@ -357,6 +373,13 @@ _SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == 
 def _account(season: Season, row: Any) -> tuple[str, ...]:
     """The account that a booking belongs to: one over all assets, or one for each."""
     return (row.stage, row.entry) if season.rules.cross_asset else (row.stage, row.entry, row.asset)
+
+
+def _restates(row: Any, made: Booking) -> bool:
+    """Whether a correction says what the newest prices say of a decision, and of the account before it."""
+    then = (row.restated_before, row.fee, row.exposure_before, row.exposure)
+    now = (made.nav_before, made.fee, made.exposure_before, made.exposure)
+    return all(_close(one or 0.0, other or 0.0) for one, other in zip(then, now, strict=True))
 
 
 def _close(one: float, other: float) -> bool:

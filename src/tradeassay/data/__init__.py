@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import DatasetInfo as DatasetInfo
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
+    from tradeassay.data.datasets import load_stored as load_stored
     from tradeassay.data.doctor.diagnose import diagnose as diagnose
     from tradeassay.data.fault import DataFault as DataFault
     from tradeassay.data.files.config import FilesConfig as FilesConfig

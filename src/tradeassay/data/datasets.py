@@ -19,6 +19,7 @@ from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
 from tradeassay.data.store.write import write_snapshot
 
 _SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d+)")
+_PATHS = ("/", "./", "../", "~")
 
 
 class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,23 +45,32 @@ def load_dataset(name: str, home: Path | None = None) -> Snapshot:
     ``synthetic/<preset>:<seed>`` is made on first use and kept; a path (with a separator at its start, or of an
     existing folder with a manifest) is opened in place; anything else is looked up in the store.
     """
+    if name.startswith(_PATHS):
+        return open_snapshot(Path(name).expanduser())
+    try:
+        return load_stored(name, home)
+    except UserError:
+        if not name.startswith("synthetic/") and (Path(name) / MANIFEST_FILE).exists():
+            return open_snapshot(Path(name))
+        raise
+
+
+def load_stored(name: str, home: Path | None = None) -> Snapshot:
+    """Open a dataset of the store, or a synthetic world, but never a folder that a name leads to.
+
+    For names that somebody else wrote down: a folder can be sent along with them, and hold anything. Raises
+    :class:`UserError` when there is none.
+    """
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
     if name.startswith("synthetic/"):
         raise UserError(f"'{name}' is not a synthetic world", mend="write e.g. synthetic/us:7 (preset:seed)")
-    if name.startswith(("/", "./", "../", "~")):
-        return open_snapshot(Path(name).expanduser())
-    try:
-        folder = snapshot_folder(name, home)
-    except UserError:
-        if (Path(name) / MANIFEST_FILE).exists():
-            return open_snapshot(Path(name))
-        raise
-    if (folder / MANIFEST_FILE).exists():
-        return open_snapshot(folder)
-    if (Path(name) / MANIFEST_FILE).exists():
-        return open_snapshot(Path(name))
-    raise _no_dataset(name, home)
+    if name.startswith(_PATHS):
+        raise UserError(f"'{name}' is a folder, not data of the store", mend="import it and start the run again")
+    folder = snapshot_folder(name, home)
+    if not (folder / MANIFEST_FILE).exists():
+        raise _no_dataset(name, home)
+    return open_snapshot(folder)
 
 
 def list_datasets(home: Path | None = None) -> tuple[DatasetInfo, ...]:

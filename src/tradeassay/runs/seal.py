@@ -28,13 +28,13 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.runs.episode import expand
-from tradeassay.runs.manifest import AgentRecord, RunManifest, agent_record, folder_of, read_manifest
+from tradeassay.runs.manifest import AgentRecord, Manifest, RunManifest, agent_record, folder_of, read_manifest
 from tradeassay.runs.outcome import ClaimOutcome, Violation
 from tradeassay.runs.progress import Told
 from tradeassay.runs.runner import with_secret
 from tradeassay.runs.spec import RunSpec, work_sha256
 from tradeassay.runs.store import Versions, present_versions
-from tradeassay.runs.verification import VerifyReport, verify
+from tradeassay.runs.verification import OWN_SECRET, VerifyReport, verify
 
 SEAL = "seal.json"
 SIGNATURE = "seal.sig"
@@ -108,12 +108,15 @@ def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -
         tape = place.models / f"{one.key}.jsonl"
         if tape.is_file():
             content[tape.relative_to(path).as_posix()] = tape.read_bytes()
+    return _write(Path(file), "run", content | _summaries(manifest), key)
+
+
+def _summaries(manifest: Manifest) -> dict[str, bytes]:
+    """Return what a seal holds beside the run's own files, for people: the data's hashes and the environment."""
     data = (
         {name: one.sha256 for name, one in manifest.datasets.items()} if isinstance(manifest, RunManifest) else {}
     )
-    content["data.json"] = canonical_json(data)
-    content["environment.json"] = canonical_json(manifest.versions)
-    return _write(Path(file), "run", content, key)
+    return {"data.json": canonical_json(data), "environment.json": canonical_json(manifest.versions)}
 
 
 def seal_plan(spec: RunSpec, file: Path | str, *, key: Path | None = None) -> tuple[Sealed, RunSpec]:
@@ -192,7 +195,12 @@ def open_seal(
         words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers, signer)
         if signature is None and signers is not None:
             raise RunError(f"{file} is not signed", mend="leave out --allowed-signers, or get a signed one")
-        for name in (SEAL, SIGNATURE, "data.json", "environment.json"):
+        if head.kind == "run":
+            for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
+                if hashes.get(name) != sha256_bytes(body):
+                    raise RunError(f"{file}: {name} is not what the manifest says", mend="do not believe the seal")
+                (folder / name).unlink()
+        for name in (SEAL, SIGNATURE):
             (folder / name).unlink(missing_ok=True)
         yield folder, Sealed(kind=head.kind, root=head.root, files=len(hashes), signature=words)
 
@@ -251,6 +259,7 @@ def verify_anything(
         return None, _as_planned(found, path, plan)
     with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
         if sealed.kind == "plan":
+            _read_plan(folder, path)
             return sealed, None
         found = _as_planned(verify(folder, home=home, workers=workers, programs=programs, told=told), folder, plan)
     return sealed, msgspec.structs.replace(found, folder=str(path))
@@ -259,23 +268,39 @@ def verify_anything(
 def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
     if plan is None:
         return found
-    broken = tuple(Violation(check="plan", what=what) for what in check_plan(folder, plan))
-    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
-    return msgspec.structs.replace(found, violations=(*found.violations, *broken), claims=(*found.claims, claim))
-
-
-def check_plan(folder: Path, plan: Path) -> Iterator[str]:
-    """Yield everything in which a run is not the one that a sealed plan commits to."""
-    manifest = read_manifest(folder / "manifest.json")
     with open_seal(plan) as (place, sealed):
         if sealed.kind != "plan":
             raise UserError(f"{plan} seals a run, not a plan", mend="give the file made with seal --plan")
-        try:
-            record = msgspec.json.decode((place / "plan.json").read_bytes(), type=PlanRecord)
-        except (FileNotFoundError, msgspec.DecodeError) as error:
-            raise RunError(
-                f"{plan} does not hold a plan: {error}", mend="make it again with seal --plan"
-            ) from error
+        record = _read_plan(place, plan)
+    broken = tuple(
+        Violation(check="plan", what=what) for what in check_plan(read_manifest(folder / "manifest.json"), record)
+    )
+    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
+    note = f"the plan says something only if its root was published before the run began: {sealed.root}"
+    return msgspec.structs.replace(
+        found,
+        violations=(*found.violations, *broken),
+        claims=(*found.claims, claim),
+        notes=(*(one for one in found.notes if one != OWN_SECRET), note),
+    )
+
+
+def _read_plan(folder: Path, file: Path) -> PlanRecord:
+    """Read an unpacked plan; raises :class:`RunError` for one whose parts do not belong together."""
+    try:
+        content = (folder / "plan.json").read_bytes()
+        record = msgspec.json.decode(content, type=PlanRecord)
+        episodes = tuple(one.key for one in expand(record.spec))
+    except (FileNotFoundError, msgspec.DecodeError, UserError) as error:
+        raise RunError(f"{file} does not hold a plan: {error}", mend="make it again with seal --plan") from error
+    same = (work_sha256(record.spec), episodes) == (record.work_sha256, record.episodes)
+    if not same or canonical_json(record) != content:
+        raise RunError(f"{file}: the plan contradicts itself", mend="do not believe it")
+    return record
+
+
+def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
+    """Yield everything in which a run is not the one that a plan commits to."""
     if not isinstance(manifest, RunManifest):
         yield "the plan is of a run that trades"
         return

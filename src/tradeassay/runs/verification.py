@@ -22,7 +22,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import DataError, RunError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
-from tradeassay.data import load_dataset, verify_snapshot
+from tradeassay.data import load_stored, verify_snapshot
 from tradeassay.runs.again import Again, NotAgain, differences, extra_keys
 from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import EpisodeSpec, expand
@@ -56,6 +56,10 @@ BESIDE = ("report.html", "timing.json", ".lock", "cards")
 RUNNERS_CLAIM = (
     "what a model replied is a claim of the runner, unless the run was sealed before the result was known or a "
     "witness recorded it"
+)
+OWN_SECRET = (
+    "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
+    "the run began rules that out (verify --plan)"
 )
 _WORDS = frozenset(("title", "description"))
 """What a benchmark is called may be reworded."""
@@ -118,8 +122,9 @@ def verify(
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
-    examinations gave, so that many verifications of one run examine each program once. ``told`` hears how far it
-    is. Raises :class:`RunError` only when there is no readable manifest; everything else is in the report.
+    examinations gave, so that many verifications of one run examine each program once and hash a file of the
+    store once for as long as it stays as it is. ``told`` hears how far it is. Raises :class:`RunError` only when
+    there is no readable manifest; everything else is in the report.
     """
     path = Path(folder)
     _refuse_odd_files(path)
@@ -131,7 +136,7 @@ def verify(
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor, told).report()
+        return _TradingVerifier(place, manifest, where, executor, examined is not None, told).report()
 
 
 def _refuse_odd_files(path: Path) -> None:
@@ -188,6 +193,8 @@ class _Verifier(ABC, Generic[M]):
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
         self._notes.append("the versions and the machine in the manifest are as stated by the runner")
+        if self._manifest.secret:
+            self._notes.append(OWN_SECRET)
         return VerifyReport(
             folder=str(self._place.path),
             episodes=len(self._manifest.episodes),
@@ -284,9 +291,11 @@ class _TradingVerifier(_Verifier[RunManifest]):
         manifest: RunManifest,
         home: str | None,
         executor: TaskExecutor,
+        many: bool,
         told: Told | None = None,
     ) -> None:
         super().__init__(place, manifest)
+        self._many = many
         self._told = told
         self._home = home
         self._executor = executor
@@ -382,7 +391,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         recorded = self._manifest.datasets[name].sha256
         windows = wanted[name].windows if name in wanted else ()
         try:
-            snapshot = load_dataset(name, Path(self._home) if self._home else None)
+            snapshot = load_stored(name, Path(self._home) if self._home else None)
         except DataError as error:
             self._broken("data", error.message)
             self._say("data", "contradicted", "")
@@ -393,7 +402,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             )
             return None
         try:
-            verify_snapshot(snapshot.folder)
+            verify_snapshot(snapshot.folder, again=not self._many)
             if snapshot.sha256 != recorded:
                 raise DataError(
                     f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}",
@@ -516,6 +525,17 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         self._workers = workers
         self._programs = programs
         self._protocol, self._spec = reopen(manifest)
+        self._missing = self._missing_data()
+
+    def _missing_data(self) -> str:
+        """Return why the data that a spec names cannot be had from the store; nothing where it can."""
+        name: str | None = getattr(self._spec, "dataset", None)
+        try:
+            if name is not None:
+                load_stored(name)
+        except TradeassayError as error:
+            return f"'{name}' is not here: {error.message}"
+        return ""
 
     def _check_manifest(self) -> None:
         before, manifest = len(self._violations), self._manifest
@@ -532,11 +552,16 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 self._broken("spec", "the episodes are not those that the spec means")
             if self._protocol.notes != manifest.notes:
                 self._broken("spec", "the notes are not those that the spec means")
-            self._compare_facts(self._protocol.facts())
+            if not self._missing:
+                self._compare_facts(self._protocol.facts())
         except (TradeassayError, KeyError) as error:
             self._broken("spec", f"the run cannot be described again: {error}")
-        broken = len(self._violations) > before
-        self._say("rules", "contradicted" if broken else "re-derived")
+        if len(self._violations) > before:
+            self._say("rules", "contradicted")
+        elif self._missing:
+            self._say("data", "cannot be checked", self._missing)
+        else:
+            self._say("rules", "re-derived")
 
     def _compare_facts(self, now: Mapping[str, str]) -> None:
         then = self._manifest.facts
@@ -552,8 +577,8 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _check_episodes(self) -> None:
         again: Mapping[str, Again | TradeassayError] = {}
-        why = "programs were not to be examined again"
-        if self._programs:
+        why = self._missing or "programs were not to be examined again"
+        if self._programs and not self._missing:
             try:
                 again = examine_again(
                     self._protocol,
@@ -569,6 +594,12 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 self._broken("programs", f"the programs cannot be examined again: {error}")
         for episode in self._manifest.episodes:
             self._take(check_program(self._place, episode, self._protocol, again.get(episode.key), why))
+
+    def _check_scores(self) -> None:
+        if self._missing:
+            self._say("scores", "cannot be checked", self._missing)
+        else:
+            super()._check_scores()
 
     def _scores(self) -> bytes:
         return code_scores(self._protocol, self._manifest, self._place)

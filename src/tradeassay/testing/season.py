@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from tradeassay.arena.state.engine import open_engine
@@ -19,7 +20,7 @@ from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.testing._failed import CheckFailed
-from tradeassay.testing.verify import Tried, VerifyCheck, kind_share, other_value
+from tradeassay.testing.verify import Tried, VerifyCheck, other_value, summed_up
 
 ENTRY = "what an entry decided, said and used is a claim of the runner"
 CLOCK = "wall times are stated by the runner"
@@ -38,10 +39,13 @@ def check_season(
     *,
     home: Path | None = None,
     sample: int = 40,
+    first: int = 0,
     seed: int = 0,
     least: float = 0.99,
 ) -> VerifyCheck:
     """Change a copy of a season in ``sample`` places, one at a time, and verify each time.
+
+    The same ``seed`` gives the same places in the same order; those before number ``first`` are left out.
 
     Raises :class:`CheckFailed` when the season itself is contradicted, or when fewer than ``least`` of the changes
     that should be noticed are.
@@ -50,30 +54,25 @@ def check_season(
         honest, work = Path(place) / "honest.db", Path(place) / "work.db"
         shutil.copyfile(db, honest)
         open_engine(str(honest)).dispose()  # brings it to the present format
-        first = verify_arena(str(honest), home=home)
-        if first.contradicted:
-            raise CheckFailed(f"{db} is contradicted before anything is changed: {first.violations[0]}")
+        before = verify_arena(str(honest), home=home)
+        if before.contradicted:
+            raise CheckFailed(f"{db} is contradicted before anything is changed: {before.violations[0]}")
         tried: list[Tried] = []
-        for kind, what, statement, values in _changes(honest, random.Random(seed), sample):
+        for kind, what, statement, values in islice(
+            _changes(honest, random.Random(seed), first + sample), first, None
+        ):
             shutil.copyfile(honest, work)
             try:
                 _forge(work, statement, values)
                 found = verify_arena(str(work), home=home)
-                marked = found.unchecked != first.unchecked
+                marked = found.unchecked != before.unchecked
                 became = "contradicted" if found.contradicted else "marked" if marked else "passed"
             except (sqlite3.IntegrityError, TradeassayError):
                 became = "contradicted"  # the database refuses it, or it is refused in one line
             except Exception as error:
                 became = f"crashed: {type(error).__name__} {error}"
             tried.append((kind, what, became))
-    kinds = tuple(
-        kind_share(kind, [one for one in tried if one[0] == kind], UNCOVERED)
-        for kind in dict.fromkeys(one[0] for one in tried)
-    )
-    found_all = VerifyCheck(folder=str(db), kinds=kinds)
-    if found_all.share is not None and found_all.share < least:
-        raise CheckFailed(f"verify misses changes:\n{found_all}")
-    return found_all
+    return summed_up(str(db), tried, least, UNCOVERED)
 
 
 def _changes(db: Path, rng: random.Random, sample: int) -> Iterator[tuple[str, str, str, tuple[object, ...]]]:

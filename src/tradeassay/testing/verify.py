@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +107,15 @@ def check_verify(
     home: Path | str | None = None,
     most: int = 20,
     sample: int | None = None,
+    first: int = 0,
     seed: int = 0,
     programs: bool = True,
     least: float = 0.99,
 ) -> VerifyCheck:
     """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and verify each time.
 
-    With ``sample`` only so many of these changes are tried, drawn from all of them.
+    With ``sample`` only so many of these changes are tried, drawn from all of them, from number ``first`` on: the
+    same ``most`` and ``seed`` give the same changes in the same order, so that they can be tried in parts.
 
     Raises :class:`CheckFailed` when the run itself is contradicted, or when fewer than ``least`` of the changes
     that should be noticed are.
@@ -128,22 +131,41 @@ def check_verify(
         honest = look()
         if honest.contradicted:
             raise CheckFailed(f"{folder} is contradicted before anything is changed: {honest.violations[0]}")
-        tried = list(_attempts(work, home, look, honest, random.Random(seed), most, sample))
-    kinds = tuple(
-        kind_share(kind, [one for one in tried if one[0] == kind]) for kind in dict.fromkeys(t[0] for t in tried)
-    )
-    found = VerifyCheck(folder=str(folder), kinds=kinds)
-    if found.share is not None and found.share < least:
-        raise CheckFailed(f"verify misses changes:\n{found}")
-    return found
+        planned = _planned(work, random.Random(seed), most)
+        if sample is not None:
+            random.Random(seed).shuffle(planned)
+            planned = planned[first : first + sample]
+        tried = list(_attempts(work, home, look, honest, planned))
+    return summed_up(str(folder), tried, least)
 
 
 Tried = tuple[str, str, str]
 """The kind of file, what was changed, and what became of it: contradicted, marked, passed or crashed."""
 
 
-def kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, str]] = NOT_COVERED) -> KindShare:
-    """Count what became of the changes to one kind of file; ``not_covered`` pairs patterns with reasons."""
+def summed_up(
+    folder: str, tried: list[Tried], least: float, not_covered: Sequence[tuple[str, str]] = NOT_COVERED
+) -> VerifyCheck:
+    """Count what became of all changes; ``not_covered`` pairs patterns with reasons.
+
+    Raises :class:`CheckFailed` when fewer than ``least`` of the changes that should be noticed are.
+    """
+    kinds = dict.fromkeys(one[0] for one in tried)
+    found = VerifyCheck(
+        folder=folder,
+        kinds=tuple(_kind_share(kind, [one for one in tried if one[0] == kind], not_covered) for kind in kinds),
+    )
+    if found.share is not None and found.share < least:
+        raise CheckFailed(f"verify misses changes:\n{found}")
+    return found
+
+
+def why_uncovered(what: str, not_covered: Sequence[tuple[str, str]] = NOT_COVERED) -> str | None:
+    """Return why a change to a field need not be noticed; None where it must be."""
+    return next((why for pattern, why in not_covered if re.match(pattern, what)), None)
+
+
+def _kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, str]]) -> KindShare:
     reasons: dict[str, int] = {}
     missed = []
     for _, what, became in tried:
@@ -151,7 +173,7 @@ def kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, s
             missed.append(f"{what} ({became})")
         if became != "passed":
             continue
-        reason = next((why for pattern, why in not_covered if re.match(pattern, what)), None)
+        reason = why_uncovered(what, not_covered)
         if reason is None:
             missed.append(what)
         else:
@@ -166,26 +188,33 @@ def kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, s
     )
 
 
+Change = Callable[[], bytes | None]
+"""Makes the changed content of a file; None removes it."""
+Planned = tuple[str, Path, str, Change]
+"""The kind of file, the file, what is changed, and how."""
+
+
+def _planned(work: Path, rng: random.Random, most: int) -> list[Planned]:
+    return [
+        (kind, path, what, change)
+        for path in sorted(work.rglob("*"))
+        if path.is_file() and (kind := _kind_of(path, work)) is not None
+        for what, change in _changes(path, path.read_bytes(), rng, most)
+    ]
+
+
 def _attempts(
     work: Path,
     home: Path | str | None,
     look: Callable[[], VerifyReport],
     honest: VerifyReport,
-    rng: random.Random,
-    most: int,
-    sample: int | None,
+    planned: list[Planned],
 ) -> Iterator[Tried]:
     before = {path: path.read_bytes() for path in sorted(work.rglob("*")) if path.is_file()}
-    planned = [
-        (kind, path, what, changed)
-        for path, content in before.items()
-        if (kind := _kind_of(path, work)) is not None
-        for what, changed in _changes(path, content, rng, most)
-        if changed != content
-    ]
-    if sample is not None and sample < len(planned):
-        planned = rng.sample(planned, sample)
-    for kind, path, what, changed in planned:
+    for kind, path, what, change in planned:
+        changed = change()
+        if changed == before[path]:
+            continue
         if changed is None:
             path.unlink()
         else:
@@ -195,14 +224,14 @@ def _attempts(
             if all(file.is_file() and file.read_bytes() == was for file, was in before.items()):
                 continue  # a name that follows from the content: whoever computes it again undoes the change
         if " byte " in what and changed is not None:
-            what = _named(path, before[path], changed) or what
+            what = field_at(path, before[path], changed) or what
         yield kind, what if kind != "cassette" else f"models/{what}", _became(look, honest)
         for file, was in before.items():
             if not file.is_file() or file.read_bytes() != was:
                 file.write_bytes(was)
 
 
-def _named(path: Path, was: bytes, now: bytes) -> str | None:
+def field_at(path: Path, was: bytes, now: bytes) -> str | None:
     """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
     try:
         if path.suffix == ".jsonl":
@@ -240,25 +269,29 @@ def _became(look: Callable[[], VerifyReport], honest: VerifyReport) -> str:
     return "marked" if found.unchecked != honest.unchecked else "passed"
 
 
-def _changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, bytes | None]]:
+def _changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, Change]]:
     yield from _field_changes(path, content, rng, most)
-    yield f"{path.name} byte all: removed", None
-    yield f"{path.name} byte end: cut", content[:-7]
-    yield f"{path.name} byte end: longer", content + b"}\n"
+    yield f"{path.name} byte all: removed", lambda: None
+    yield f"{path.name} byte end: cut", lambda: content[:-7]
+    yield f"{path.name} byte end: longer", lambda: content + b"}\n"
     lines = content.splitlines(keepends=True)
     if path.suffix == ".jsonl" and len(lines) > 2:
         at = rng.randrange(len(lines) - 1)
-        yield f"{path.name} byte line {at}: twice", b"".join((*lines[: at + 1], *lines[at:]))
+        yield f"{path.name} byte line {at}: twice", lambda: b"".join((*lines[: at + 1], *lines[at:]))
         yield (
             f"{path.name} byte line {at}: swapped",
-            b"".join((*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :])),
+            lambda: b"".join((*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :])),
         )
-        yield f"{path.name} byte line {at}: left out", b"".join((*lines[:at], *lines[at + 1 :]))
+        yield f"{path.name} byte line {at}: left out", lambda: b"".join((*lines[:at], *lines[at + 1 :]))
     for name, signs in _CLASSES.items():
-        places = [at for at, byte in enumerate(content) if byte in signs]
-        for at in rng.sample(places, min(len(places), max(1, most // len(_CLASSES)))):
-            other = rng.choice([sign for sign in signs if sign != content[at]] or [0x7F])
-            yield f"{path.name} byte {at} ({name})", content[:at] + bytes([other]) + content[at + 1 :]
+        places = [place for place, byte in enumerate(content) if byte in signs]
+        for place in rng.sample(places, min(len(places), max(1, most // len(_CLASSES)))):
+            other = rng.choice([sign for sign in signs if sign != content[place]] or [0x7F])
+            yield f"{path.name} byte {place} ({name})", partial(_with_byte, content, place, other)
+
+
+def _with_byte(content: bytes, place: int, other: int) -> bytes:
+    return content[:place] + bytes([other]) + content[place + 1 :]
 
 
 _CLASSES = {
@@ -270,7 +303,7 @@ _CLASSES = {
 }
 
 
-def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, bytes]]:
+def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, Change]]:
     many = path.suffix == ".jsonl"
     values = (
         [msgspec.json.decode(line) for line in content.splitlines()] if many else [msgspec.json.decode(content)]
@@ -286,14 +319,18 @@ def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) ->
         (rest if name in seen else first).append(leaf)
         seen.add(name)
     for number, where in (first + rest)[:most]:
-        changed = msgspec.json.decode(msgspec.json.encode(values[number]))
-        _change(changed, where, rng)
         shown = ".".join(map(str, where))
-        lines = [*values[:number], changed, *values[number + 1 :]]
-        if many:
-            yield f"{path.name} {number}.{shown}", b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-        else:
-            yield f"{path.name} {shown}", _written(path, changed)
+        what = f"{path.name} {number}.{shown}" if many else f"{path.name} {shown}"
+        yield what, partial(_with_field, path, values, number, where, rng.random())
+
+
+def _with_field(path: Path, values: list[Any], number: int, where: tuple[Any, ...], draw: float) -> bytes:
+    changed = msgspec.json.decode(msgspec.json.encode(values[number]))
+    _change(changed, where, random.Random(draw))
+    if path.suffix != ".jsonl":
+        return _written(path, changed)
+    lines = [*values[:number], changed, *values[number + 1 :]]
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
 def _written(path: Path, value: Any) -> bytes:

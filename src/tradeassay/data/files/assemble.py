@@ -80,11 +80,11 @@ def _fault(bars: LongBars, row: int, check: str, reason: str) -> DataFault:
 
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid; the first of several rows for one day is kept and the others are faults."""
-    again, faults = repeated(bars, timing.day.astype(np.int64), "bar")
+    again, faults = repeated(bars, timing.day.view(np.int64), "bar")
     keep = np.flatnonzero(bars.stamps.good & ~again).astype(np.int32)
     if not keep.size:
         raise UserError("no readable row in any file", mend="check the date column")
-    days, row = distinct_days(timing.day.astype(np.int64)[keep])
+    days, row = distinct_days(timing.day.view(np.int64)[keep])
     sessions = days.astype("datetime64[D]")
     column = bars.symbol[keep]
     shape = (sessions.size, len(bars.symbols))

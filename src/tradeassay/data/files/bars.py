@@ -27,7 +27,7 @@ from tradeassay.data.fault import DataFault
 from tradeassay.data.files.codes import ashare_code
 from tradeassay.data.files.config import ColumnMap, FilesConfig, guess_columns
 from tradeassay.data.files.table import RawTable, read_table, stem_of
-from tradeassay.data.files.values import Stamps, read_stamps, to_floats
+from tradeassay.data.files.values import Stamps, read_stamps, same, to_floats
 from tradeassay.data.panel import CalendarName
 
 Int32s = NDArray[np.int32]
@@ -60,7 +60,8 @@ class LongBars:
 def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[LongBars, list[DataFault]]:
     """Read bar files; raises :class:`UserError` when one cannot be understood, returns faults of single rows."""
     faults: list[DataFault] = []
-    parts = []
+    parts: list[_Part] = []
+    merged: list[_Part] = []
     maps: dict[str, ColumnMap] = {}
     for number, path in enumerate(paths):
         label = str(path.relative_to(root)) if path != root else path.name
@@ -70,7 +71,28 @@ def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[L
         part, found = _read_part(table, columns, number, stem_of(path), config)
         parts.append(part)
         faults += [*table.faults, *found]
-    return _joined(parts, tuple(maps), _summarised(maps)), faults
+        if len(parts) == _TOGETHER:
+            merged.append(_merged(parts))
+            parts.clear()
+    whole = _merged([*merged, *parts])
+    bars = LongBars(
+        files=tuple(maps),
+        file=whole.file,
+        row=whole.row,
+        symbols=tuple(whole.names),
+        symbol=whole.symbol,
+        stamps=whole.stamps,
+        values=whole.values,
+        adj_close=whole.adj_close,
+        halted=whole.halted,
+        absent=tuple(field for field in FIELDS if field not in whole.present),
+        columns=_summarised(maps),
+    )
+    return bars, faults
+
+
+_TOGETHER = 250
+"""Files that are joined as soon as they are read: memory of many small arrays is not given back when they go."""
 
 
 def _roles(header: tuple[str, ...]) -> dict[str, str]:
@@ -175,38 +197,40 @@ def is_date(text: str) -> bool:
     return False
 
 
-def _joined(parts: list[_Part], files: tuple[str, ...], columns: dict[str, ColumnMap]) -> LongBars:
+def _merged(parts: list[_Part]) -> _Part:
+    """Join parts into one, with the numbers of their symbols made common. Takes the values out of the parts."""
     names = sorted({name for part in parts for name in part.names})
     place = {name: index for index, name in enumerate(names)}
     symbol = [np.array([place[name] for name in part.names], dtype=np.int32)[part.symbol] for part in parts]
-    present = frozenset[Field]().union(*(part.present for part in parts))
     adjusted = None
     if any(part.adj_close is not None for part in parts):
         adjusted = np.concatenate(
             [part.values["close"] if part.adj_close is None else part.adj_close for part in parts]
         )
-    spellings = sorted({part.stamps.spelling for part in parts})
-    stamps = Stamps(
-        np.concatenate([part.stamps.local for part in parts]),
-        np.concatenate([part.stamps.offset for part in parts]),
-        np.concatenate([part.stamps.zoned for part in parts]),
-        np.concatenate([part.stamps.good for part in parts]),
-        " and ".join(spellings),
-    )
-    return LongBars(
-        files=files,
+    return _Part(
         file=np.concatenate([part.file for part in parts]),
         row=np.concatenate([part.row for part in parts]),
-        symbols=tuple(names),
+        names=names,
         symbol=np.concatenate(symbol),
-        stamps=stamps,
+        stamps=_all_stamps([part.stamps for part in parts]),
         # Taken out of the parts one by one: all fields twice would be most of the memory of a large import.
         values={field: np.concatenate([part.values.pop(field) for part in parts]) for field in FIELDS},
         adj_close=adjusted,
         halted=np.concatenate([part.halted for part in parts]),
-        absent=tuple(field for field in FIELDS if field not in present),
-        columns=columns,
+        present=frozenset[Field]().union(*(part.present for part in parts)),
     )
+
+
+def _all_stamps(parts: list[Stamps]) -> Stamps:
+    spellings = sorted({spelling for part in parts for spelling in part.spelling.split(" and ")})
+    local = np.concatenate([part.local for part in parts])
+    if any(part.zoned.any() for part in parts):
+        offset = np.concatenate([part.offset for part in parts])
+        zoned = np.concatenate([part.zoned for part in parts])
+    else:
+        offset, zoned = same(0, local.size), same(False, local.size)
+    good = np.concatenate([part.good for part in parts])
+    return Stamps(local, offset, zoned, good, " and ".join(spellings))
 
 
 def _summarised(maps: dict[str, ColumnMap]) -> dict[str, ColumnMap]:
@@ -321,7 +345,7 @@ def _session_days(bars: LongBars, zone: str) -> Days:
     if moved.any():
         day = day.copy()
         day[moved] = _local_days(stamps.local[moved] - stamps.offset[moved], zone).astype(np.int64)
-    return day.astype("datetime64[D]")
+    return day.view("datetime64[D]")
 
 
 def _naive(bars: LongBars, zone: str) -> list[DataFault]:

@@ -34,13 +34,15 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 class RawTable:
     """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row.
 
-    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows.
+    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows;
+    ``delimiter`` stands between the columns of a CSV.
     """
 
     file: str
     columns: dict[str, pa.ChunkedArray]
     rows: Ints
     faults: tuple[DataFault, ...] = ()
+    delimiter: str = ","
 
 
 def one_line(error: BaseException) -> str:
@@ -125,7 +127,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
     columns = dict(zip(names, table.columns, strict=True))
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     if lines == table.num_rows + (0 if header else 1):
-        return RawTable(label, columns, np.arange(table.num_rows) + skipped + 1)
+        return RawTable(label, columns, np.arange(table.num_rows) + skipped + 1, delimiter=delimiter)
     # Empty lines, broken lines or line breaks inside quotes: count properly.
     rows, broken = _count_lines(text, delimiter, bool(header), len(names))
     before = skipped - (0 if header else 1)
@@ -135,7 +137,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
         )
         for line, n in broken
     )
-    return RawTable(label, columns, np.array(rows[: table.num_rows], dtype=np.int64) + before, faults)
+    return RawTable(label, columns, np.array(rows[: table.num_rows], dtype=np.int64) + before, faults, delimiter)
 
 
 def _names(raw: list[str]) -> tuple[str, ...]:

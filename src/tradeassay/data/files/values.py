@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, Ints
@@ -17,15 +19,17 @@ from tradeassay.data.fault import DataFault
 from tradeassay.data.files.table import RawTable
 
 _NOTHING = pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
-_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
+_SURELY_GROUPED = re.compile(r",\d{3}[,.]")
+"""Where semicolons stand between columns, ``10,500`` is as likely ten and a half: another cell has to tell."""
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
     """Return a column as numbers, NaN where it is empty; a cell that is no finite number is a fault and NaN.
 
-    ``1,234.5`` and units (``1.2M``, ``3万``) are understood. Raises :class:`UserError` for a column of a type that
-    holds no numbers.
+    ``1,234.5`` and units (``1.2M``, ``3万``) are understood, a decimal comma is not. Raises :class:`UserError` for
+    a column of a type that holds no numbers.
     """
     column = table.columns[name]
     if not _is_text(column.type):
@@ -44,10 +48,12 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
         pass
     values = np.full(len(text), np.nan)
     faults = []
-    for index, cell in enumerate(text.to_pylist()):
+    cells = text.to_pylist()
+    groups = table.delimiter == "," or any(cell and _SURELY_GROUPED.search(cell) for cell in cells)
+    for index, cell in enumerate(cells):
         if cell is None:
             continue
-        number = _number(cell)
+        number = _number(cell) if groups or "," not in cell else None
         if number is None:
             faults.append(
                 DataFault(
@@ -200,8 +206,12 @@ def _quick(text: pa.ChunkedArray) -> Stamps | None:
         local = np.asarray(text.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy(), dtype=np.int64)
     except pa.ArrowInvalid:
         return None
-    nowhere = np.zeros(local.size, dtype=np.int64)
-    return Stamps(local, nowhere, nowhere > 0, nowhere == 0, spelling)
+    return Stamps(local, same(0, local.size), same(False, local.size), same(True, local.size), spelling)
+
+
+def same(value: int, count: int) -> NDArray[Any]:
+    """Return an array that says the same of every row and takes no memory for it; nobody can write to it."""
+    return np.broadcast_to(np.array(value), (count,))
 
 
 def _typed(column: pa.ChunkedArray) -> Stamps:

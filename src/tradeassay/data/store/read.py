@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -82,7 +83,7 @@ def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
         _HASHED.clear()
     for name, entry in manifest.files.items():
         check_hash(folder / name, entry)
-    content = content_sha256(read_panel(folder))
+    content = content_sha256(_grids(folder, manifest), _records(folder, manifest))
     if content != manifest.sha256:
         raise DataError(f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}", mend=AGAIN)
     _WHOLE.add(whole)
@@ -97,11 +98,14 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
     check_hash(path, entry)
     try:
         with pa.memory_map(str(path), "r") as source:
-            return pa.ipc.open_file(source).read_all()
+            table = pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
         raise DataError(f"{path} is missing", mend=AGAIN) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
+    if table.num_columns and table.column(0).num_chunks > 1:
+        raise DataError(f"{path} holds several batches, of which only one would be read", mend=AGAIN)
+    return table
 
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
@@ -120,13 +124,20 @@ def read_panel(folder: Path) -> Panel:
     """Return a snapshot as the panel it was written from. It knows the future: for use inside ``data`` only."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
+    records = {name: open_table(folder, manifest, f"{name}.arrow") for name in tables.RECORDS}
+    return replace(
+        _grids(folder, manifest),
+        actions=tuple(map(tables.read_action, records["actions"].to_pylist())),
+        memberships=tables.read_memberships(records["memberships"]),
+        fundamentals=tuple(map(tables.read_fundamental, records["fundamentals"].to_pylist())),
+        news=tuple(map(tables.read_news_item, records["news"].to_pylist())),
+    )
+
+
+def _grids(folder: Path, manifest: Manifest) -> Panel:
+    """Return a snapshot's panel without its dated records."""
     bars = open_table(folder, manifest, "bars.arrow")
     rows = bars.num_rows
-
-    def rows_of(name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = open_table(folder, manifest, name).to_pylist()
-        return found
-
     indices = open_table(folder, manifest, "indices.arrow")
     return Panel(
         name=manifest.name,
@@ -138,12 +149,23 @@ def read_panel(folder: Path) -> Panel:
         bars={name: tables.matrix(one_chunk(bars, name), rows) for name in FIELDS},
         suspended=tables.matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
         minutes=read_minutes(folder, manifest),
-        actions=tuple(map(tables.read_action, rows_of("actions.arrow"))),
-        memberships=tables.read_memberships(open_table(folder, manifest, "memberships.arrow")),
+        actions=(),
+        memberships=(),
         indices={name: plain(one_chunk(indices, name)) for name in indices.column_names if name != "session"},
-        fundamentals=tuple(map(tables.read_fundamental, rows_of("fundamentals.arrow"))),
-        news=tuple(map(tables.read_news_item, rows_of("news.arrow"))),
+        fundamentals=(),
+        news=(),
     )
+
+
+def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
+    """Return a snapshot's dated records as they are stored, for their hash; none is made into an object."""
+    found = {}
+    for name, schema in tables.RECORDS.items():
+        table = found[name] = open_table(folder, manifest, f"{name}.arrow")
+        gaps = any(table.column(one.name).null_count for one in schema if not pa.types.is_string(one.type))
+        if table.schema != schema or gaps:
+            raise DataError(f"{folder / name}.arrow does not hold the columns of its kind", mend=AGAIN)
+    return found
 
 
 def read_minutes(folder: Path, manifest: Manifest) -> MinutePanel | None:
