@@ -343,8 +343,8 @@ def refuses_forged_revisions(db: Path) -> None:
         f"nav = nav * 1.1 WHERE {newest}",
         f"position = 1 - position WHERE {newest}",
         f"exposure = exposure + 1 WHERE {newest}",
-        "nav = nav * 1.5 WHERE id = 20",
-        "nav_before = nav_before * 1.5 WHERE id = 21",
+        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = 'executed')",
+        "nav_before = nav_before * 1.5 WHERE id = (SELECT max(id) FROM bookings WHERE kind = 'settled')",
     ):
         forged = db.with_name("forged.db")
         shutil.copyfile(db, forged)

@@ -333,7 +333,7 @@ class _Season:
             where = ", ".join(account)
             worth = 1.0
             for row in mine:
-                if not _close(row.nav_before, worth):
+                if row.kind != "settled" and not _close(row.nav_before, worth):
                     yield (
                         where,
                         f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}",
@@ -343,7 +343,7 @@ class _Season:
                 row = last[number]
                 if made.kind == "settled" and not _close(made.earned or 0.0, row.earned or 0.0):
                     yield where, f"decision {number} earned {made.earned}, not {row.earned}"
-                elif row.number > 1 and not _restates(row, made):
+                elif (row.number > 1 or season.rules.cross_asset) and not _restates(row, made):
                     yield where, f"decision {number} is restated otherwise than the newest prices say"
                 elif (row.position_before, row.position) != (made.position_before, made.position):
                     yield where, f"decision {number} is booked with another position than it takes"
@@ -376,7 +376,9 @@ def _account(season: Season, row: Any) -> tuple[str, ...]:
 
 
 def _restates(row: Any, made: Booking) -> bool:
-    """Whether a correction says what the newest prices say of a decision, and of the account before it."""
+    """Whether a line says what the newest prices say of a decision, and of the account before it."""
+    if row.number <= 1:  # never corrected: only the account before it must still be what the prices say
+        return row.kind != "settled" or _close(row.nav_before, made.nav_before)
     then = (row.restated_before, row.fee, row.exposure_before, row.exposure)
     now = (made.nav_before, made.fee, made.exposure_before, made.exposure)
     return all(_close(one or 0.0, other or 0.0) for one, other in zip(then, now, strict=True))
