@@ -34,7 +34,7 @@ from tradeassay.data import FilesConfig, export_parquet, import_parquet, open_sn
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
-from tradeassay.runs import load_run, run, verify
+from tradeassay.runs import Run, run, verify
 from tradeassay.runs.seal import open_seal, seal_plan, seal_run
 from tradeassay.testing.verify import field_at, why_uncovered
 
@@ -63,10 +63,10 @@ def verified(kept: dict[str, Any], folder: Path) -> str:
 
 def loaded(folder: Path) -> str:
     """Read a run as a page does."""
-    found = load_run(folder)
+    found = Run.load(folder)
     for episode in found.episodes:
         found.outcome(episode.key), list(found.dialogue(episode.key))
-        found.series(episode.key)  # type: ignore[union-attr]  # a run that trades
+        found.series(episode.key)
     msgspec.to_builtins(found.scores)
     return "read"
 
@@ -110,7 +110,7 @@ def make(kind: str, folder: Path) -> None:
         if kind == "seal":
             folder.mkdir()
             seal_run(done.folder, folder / "r.seal")
-            seal_plan(done.spec, folder / "p.seal")  # type: ignore[union-attr]  # a run that trades
+            seal_plan(done.spec, folder / "p.seal")
     elif kind == "import":
         folder.mkdir()
         (folder / "AAA.csv").write_text(CSV)

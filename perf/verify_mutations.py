@@ -34,9 +34,9 @@ OLD = ("daily-v1", "stockbench-v1", "ktdfin-v1", "quantcode-v1", "systrade-v1")
 KINDS = (*MADE, ARENA, *OLD)
 FIELDS = 100
 """Fields per file that may be changed, and as many bytes."""
-TOGETHER = 25
+TOGETHER = 50
 """Changes per call: what they found is written down after each."""
-_DAYS = {"first": "2022-03-01", "last": "2022-03-11"}
+_DAYS = {"first": "2022-03-01", "last": "2022-03-03"}
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

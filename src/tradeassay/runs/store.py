@@ -23,6 +23,7 @@ import platform
 import socket
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -200,6 +201,7 @@ def _minor(python: str) -> str:
     return ".".join(python.split(".")[:2])
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)

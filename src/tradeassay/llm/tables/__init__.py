@@ -13,9 +13,10 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -33,12 +34,17 @@ def read_table(kind: type[T], section: str, packaged: str, override: Path | None
 
     Raises :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form.
     """
-    text = resources.files("tradeassay.llm.tables").joinpath(packaged).read_text(encoding="utf-8")
-    table = _entries(kind, section, tomllib.loads(text), packaged)
+    table = _entries(kind, section, _packaged(packaged), packaged)
     own = own_file()
     for path in ((own,) if own.is_file() else ()) + (() if override is None else (override,)):
         table |= _entries(kind, section, _user_file(path), str(path))
     return table
+
+
+@cache
+def _packaged(name: str) -> dict[str, Any]:
+    """Return a packaged file; it is read once, since every model that is opened asks for it."""
+    return tomllib.loads(resources.files("tradeassay.llm.tables").joinpath(name).read_text(encoding="utf-8"))
 
 
 def own_file() -> Path:
