@@ -79,6 +79,7 @@ def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
         assert (there.folder / name).read_bytes() == (here.folder / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
     ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
     assert luck_of_run(finished, portfolios=100, spread=ray_) == luck_of_run(finished, portfolios=100)
@@ -87,6 +88,7 @@ def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
     assert leak_tests(finished, config=short, spread=ray_) == leak_tests(finished, config=short)
 
 
+@pytest.mark.slow
 def test_a_piece_that_kills_every_worker_is_said() -> None:
     with pytest.raises(RunError, match="1 of 2 pieces were lost"):
         Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])

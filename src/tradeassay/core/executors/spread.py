@@ -48,10 +48,11 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
                     done(place, found[-1])
             return found
         made: dict[int, R] = {}
-        # One pool for both attempts: most deaths are accidents, so that whatever was lost is tried once more.
+        # Most deaths are accidents, so that whatever was lost is tried once more; Ray has done so itself.
+        attempts = 1 if self.executor == "ray" else 2
         with make_executor(self.executor, entry=ENTRY, workers=self.workers, modules=self.modules) as pool:
             waiting, lost = [Task(str(at), pickle.dumps((function, one))) for at, one in enumerate(pieces)], ""
-            for _ in range(2):
+            for _ in range(attempts):
                 for result in pool.perform(waiting, lambda key, count: None):
                     if isinstance(result, Lost):
                         lost = result.reason
