@@ -80,7 +80,7 @@ def visit(driver: Any, address: str, width: int, picture: Path | None, *, dark: 
         time.sleep(0.05)
     time.sleep(0.2)  # a paint is reported a frame later
     found: dict[str, Any] = driver.execute_script(TIMES)
-    found["wider"] = driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+    found["wider"] = driver.execute_script("return document.documentElement.scrollWidth") - width
     found["plotly"] = sum("/plotly" in urlsplit(name).path for name, _, _ in found["files"])
     own = [(sent, plain) for name, sent, plain in found["files"] if "/plotly" not in urlsplit(name).path]
     found["own"] = found["bytes"] + sum(sent for sent, _ in own)

@@ -4,6 +4,7 @@ ARENA_TOKEN is what ``tradeassay arena register`` printed; ARENA_URL says where 
 """
 
 import os
+import time
 import uuid
 
 import httpx
@@ -11,7 +12,11 @@ import httpx
 with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"), timeout=30) as arena:
     arena.headers["Authorization"] = f"Bearer {os.environ['ARENA_TOKEN']}"
     while True:
-        found = arena.get("/agents/me/packet", params={"wait": 20})
+        try:
+            found = arena.get("/agents/me/packet", params={"wait": 20})
+        except httpx.TransportError:  # the arena is not up yet, or starts again; it asks once more then
+            time.sleep(2)
+            continue
         if found.status_code == 204:
             continue
         told = found.raise_for_status().json()

@@ -8,5 +8,5 @@ from collections.abc import Iterable
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return ``did you mean a or b?`` for names like ``name`` among ``known``, else ``otherwise``."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -16,7 +16,7 @@ from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.rounds.health import SILENT_S
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import workers
+from tradeassay.arena.state.tables import kept_views, workers
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.contents import names_of
 from tradeassay.arena.web.words import words
@@ -115,3 +115,39 @@ def test_everybody_has_a_name_of_their_own(reader: SeasonReader) -> None:
 def test_reasons_of_several_clauses_are_translated() -> None:
     said = words("zh").reason("number '7' is not in the source; something new; name 'X' is not in the source")
     assert said == "数字“7”不在来源中；something new；名称“X”不在来源中"
+
+
+def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up(
+    web_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum is worked out by hand here; served, a thread does it."""
+    later: list[tuple[object, ...]] = []
+
+    class Told:
+        def __init__(self, target, args, daemon) -> None:
+            later.append((target, *args))
+
+        def start(self) -> None:
+            pass
+
+    def forget() -> None:
+        with web_store.engine.begin() as db:
+            db.execute(delete(kept_views))
+
+    monkeypatch.setattr("tradeassay.arena.reading.reader.Thread", Told)
+    monkeypatch.setattr("tradeassay.arena.reading.reader.LARGE", 0)
+    forget()
+    seasons = ArenaReader(web_store, config=FAST, hurried=True)
+    with TestClient(create_app(seasons, current="small")) as client:
+        first = client.get("/season/small")
+        assert first.status_code == 200 and "rounds were settled since these standings" in first.text
+        assert client.get("/season/small/entries/one-a").status_code == 200
+        renew, version = later[0]
+        renew(version)
+        whole = client.get("/season/small").text
+        assert "rounds were settled since" not in whole
+    forget()
+    with TestClient(create_app(ArenaReader(web_store, config=FAST), current="small")) as client:
+        body = re.compile(r"<tbody>.*?</tbody>", re.S)
+        assert body.findall(whole) == body.findall(client.get("/season/small").text)
+    forget()

@@ -26,6 +26,7 @@ from tradeassay.arena.reading.seasons import (
     read_season,
     season_ids,
     select_from,
+    settled_decisions,
 )
 from tradeassay.arena.reading.told import EntryMemory, PacketsTold, entry_memory, given
 from tradeassay.arena.reading.trades import EntryTrades, entry_trades
@@ -125,11 +126,26 @@ QUICK_S = 0.3
 """What takes less than this to compute is computed while the reader waits."""
 
 
+LARGE = 20_000
+"""Settled decisions that take longer to sum up than a reader should wait for the first page."""
+
+
 class SeasonReader:
-    """Answers about one season. Views change with settlements; everything else is read as it is now."""
+    """Answers about one season. Views change with settlements; everything else is read as it is now.
+
+    ``hurried``: where nothing is kept of a large season it is shown without standings, which says so, until they
+    have been computed beside its readers.
+    """
 
     def __init__(
-        self, store: Store, season: Season, badges: SeasonBadges, pulse: Pulse, config: BoardConfig | None
+        self,
+        store: Store,
+        season: Season,
+        badges: SeasonBadges,
+        pulse: Pulse,
+        config: BoardConfig | None,
+        *,
+        hurried: bool = False,
     ) -> None:
         self.season = season
         self.badges = badges
@@ -137,11 +153,14 @@ class SeasonReader:
         self._pulse = pulse
         self._config = config
         kept = read_kept(store, season.id, config or BoardConfig())
-        if kept is None:
-            self._view = SeasonView(store, season, pulse.settled(season.id), config)
-        else:
-            self._view = SeasonView.of_kept(store, season, kept, config)
         self._made_at = time.monotonic()
+        if kept is not None:
+            self._view = SeasonView.of_kept(store, season, kept, config)
+        elif hurried and settled_decisions(store, season) > LARGE:
+            self._view = SeasonView.of_nothing(store, season, QUICK_S, config)
+            self._made_at = float("-inf")
+        else:
+            self._view = SeasonView(store, season, pulse.settled(season.id), config)
         self._lock = Lock()
         self._renewing = False
         self._kept = None if kept is None else kept.version
@@ -208,13 +227,13 @@ class SeasonReader:
     @property
     def shown_seq(self) -> int:
         """The newest event a page made now can show: an older one than :attr:`seq` while the view lags behind."""
-        view = self.view()
-        return self.seq if view.version == self._pulse.settled(self.season.id) else view.version
+        view, newest = self.view(), self._pulse.settled(self.season.id)
+        return self.seq if view.version == newest else max(view.version, newest - 1)
 
     def keep(self) -> None:
         """Keep the standings for the next start, once for each settlement that cost something to compute."""
         view = self.view()
-        if self._kept != view.version and view.cost_s > QUICK_S and not self._renewing:
+        if self._kept != view.version > 0 and view.cost_s > QUICK_S and not self._renewing:
             self._kept = view.version
             Thread(target=view.keep, daemon=True).start()
 
@@ -283,7 +302,10 @@ class SeasonReader:
 
 
 class ArenaReader:
-    """All seasons of a database. ``kind_of`` tells a data set's kind where the store cannot be asked."""
+    """All seasons of a database. ``kind_of`` tells a data set's kind where the store cannot be asked.
+
+    ``hurried`` as for :class:`SeasonReader`: for pages, whose readers come back by themselves.
+    """
 
     def __init__(
         self,
@@ -292,8 +314,10 @@ class ArenaReader:
         config: BoardConfig | None = None,
         pulse: Pulse | None = None,
         kind_of: Callable[[str], str] | None = None,
+        hurried: bool = False,
     ) -> None:
         self.store = store
+        self._hurried = hurried
         self.pulse = pulse or Pulse(store)
         self._config = config
         self._kind_of = kind_of
@@ -314,7 +338,9 @@ class ArenaReader:
                 return None
             season, replayed = found
             badges = badges_of(season, replayed, self._kind_of)
-            self._seasons[id] = SeasonReader(self.store, season, badges, self.pulse, self._config)
+            self._seasons[id] = SeasonReader(
+                self.store, season, badges, self.pulse, self._config, hurried=self._hurried
+            )
             return self._seasons[id]
 
     def seasons(self) -> tuple[SeasonFacts, ...]:

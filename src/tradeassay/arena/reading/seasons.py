@@ -151,6 +151,13 @@ def _status(heard: tuple[WorkerHealth, ...], finished: bool) -> tuple[Status, st
     return "waiting", None, None
 
 
+def settled_decisions(store: Store, season: Season) -> int:
+    """Return about how many decisions of a season are settled."""
+    query = select(func.count()).where(rounds.c.season == season.id, rounds.c.phase == "settled")
+    with store.read() as db:
+        return int(db.execute(query).scalar_one()) * len(season.everyone)
+
+
 def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> SeasonFacts:
     """Return a season as lists show it."""
     return SeasonFacts(

@@ -101,6 +101,16 @@ class SeasonView:
             made._made[("behaviour", one.entry, everything)] = one
         return made
 
+    @classmethod
+    def of_nothing(
+        cls, store: Store, season: Season, cost_s: float, config: BoardConfig | None = None
+    ) -> SeasonView:
+        """Return the view before the first settlement; ``cost_s`` is what a newer one is expected to cost."""
+        made = cls(store, season, 0, config)
+        made.cost_s = cost_s
+        made._made["lines", None, None] = {}
+        return made
+
     def keep(self) -> None:
         """Keep what the first page shows for the next start."""
         everything = Selection()

@@ -278,6 +278,13 @@ def is_live(season: Season) -> bool:
     return all(live)
 
 
+def check_data(season: Season, home: Path | None = None) -> None:
+    """Raise an error for stored data that a season names and that is not here; worlds are not made for it."""
+    for name in sorted({asset.dataset for asset in season.assets}):
+        if not name.startswith((PREFIX, "synthetic/")):
+            load_dataset(name, home)
+
+
 _CHINESE = (".SS", ".SH", ".SZ")
 _CHINESE_SOURCES = ("akshare", "baostock", "ashare")
 

@@ -25,7 +25,7 @@ from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors, KeyKind
 from tradeassay.arena.doors.outside import outside_agents
 from tradeassay.arena.reading.reader import ArenaReader, keep_standings
-from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, is_live
+from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live
 from tradeassay.arena.rounds.health import Health, own_name
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
@@ -345,11 +345,12 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     player = None
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
+        check_data(season)
         store.found_season(season, now)
         player = Player(season, store, pace, say, allow=parse_networks(how.allow), ended=ended)
     _show_keys(doors, how, say, now)
     app = create_app(
-        ArenaReader(store),
+        ArenaReader(store, hurried=True),
         current=None if season is None else season.id,
         speed=how.speed if season is not None else None,
         extra=(door.router(doors, operator=how.register),),
