@@ -18,7 +18,9 @@ from tradeassay.testing._rough import rough_market
 SESSIONS = 12
 CASH = 100_000.0
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
-quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=settings.default.max_examples // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 symbols = st.sampled_from([*(f"S{number}" for number in range(8)), "F0", "F1", "NOBODY"])
 amounts = st.one_of(

@@ -253,7 +253,7 @@ def compare(panel: Panel, seed: int, row: int, phase: str) -> None:
             assert everything(true.as_of(view.clock)) == everything(other.as_of(view.clock)) == told
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(seed=st.integers(0, 10_000), row=st.integers(0, 15), phase=st.sampled_from(PHASES))
 def test_rewriting_the_future_changes_nothing_readable(
     make_panel: Callable[..., Panel], seed: int, row: int, phase: str

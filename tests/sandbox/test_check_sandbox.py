@@ -24,7 +24,7 @@ def test_there_are_enough_attacks_and_each_is_a_program() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
     for attack in ATTACKS:
         ast.parse(attack.source)
-        ast.parse(attack.again)
+        ast.parse(attack.second)
     families = {attack.family for attack in ATTACKS}
     assert {attack.family for attack in ATTACKS if attack.short} >= families - {"privileged"}
 

@@ -139,7 +139,7 @@ def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
     with Arena(secret, victim=victim) as arena:
         result = executor.run(_job(attack.source, arena))
         if attack.again:
-            result = executor.run(_job(attack.again, arena))
+            result = executor.run(_job(attack.second, arena))
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
         escaped = attack.proof(arena, _outcome(result, arena))

@@ -41,46 +41,30 @@ class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
 Proof = Callable[[Arena, AttackOutcome], bool]
 
 
-class Attack(msgspec.Struct, frozen=True, kw_only=True):
-    """One attack. ``source`` defines ``run(columns, **targets)``; ``again`` is a second job that looks for what
-    the first one left. ``numpy`` asks for arrays in the control as well; ``short`` makes it part of the short
-    form.
+class Attack(msgspec.Struct, frozen=True):
+    """One attack. ``body`` fills the list ``found`` from the targets in ``p``, and every error is swallowed;
+    ``again`` is the body of a second job that looks for what the first one left. ``numpy`` asks for arrays in the
+    control as well; ``short`` makes it part of the short form.
     """
 
     name: str
     family: str
-    source: str
+    body: str
     proof: Proof
     again: str = ""
     numpy: bool = False
     short: bool = False
     wait_s: float = 0.0
 
+    @property
+    def source(self) -> str:
+        """The program: it defines ``run(columns, **targets)``."""
+        return _wrap(self.body)
 
-def attack(
-    name: str,
-    family: str,
-    body: str,
-    proof: Proof,
-    *,
-    again: str = "",
-    numpy: bool = False,
-    short: bool = False,
-    wait_s: float = 0.0,
-) -> Attack:
-    """Return the attack whose ``body`` fills the list ``found`` from the targets in ``p``; it swallows every
-    error.
-    """
-    return Attack(
-        name=name,
-        family=family,
-        source=_wrap(body),
-        proof=proof,
-        again=_wrap(again) if again else "",
-        numpy=numpy,
-        short=short,
-        wait_s=wait_s,
-    )
+    @property
+    def second(self) -> str:
+        """The second program, if there is one."""
+        return _wrap(self.again) if self.again else ""
 
 
 def _wrap(body: str) -> str:

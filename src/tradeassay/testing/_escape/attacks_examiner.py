@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done, knows_secret
+from tradeassay.testing._escape.attack import Attack, done, knows_secret
 
 EXAMINER: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "market-generator",
         "future",
         """
@@ -19,7 +19,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "generator-in-memory",
         "future",
         """
@@ -40,7 +40,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "generator-by-its-file",
         "future",
         """
@@ -53,7 +53,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "lock-a-library",
         "file",
         """
@@ -65,7 +65,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "true-randomness",
         "file",
         """
@@ -74,7 +74,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "clone-by-the-new-call",
         "process",
         """
@@ -89,7 +89,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "open-by-the-new-call",
         "file",
         """
@@ -101,7 +101,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         """,
         knows_secret,
     ),
-    attack(
+    Attack(
         "network-behind-many-files",
         "network",
         """

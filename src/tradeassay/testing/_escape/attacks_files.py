@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done, knows_secret, touched
+from tradeassay.testing._escape.attack import Attack, done, knows_secret, touched
 
 READING: Final[tuple[Attack, ...]] = (
-    attack("read-secret", "file", "found.append(open(p['secret']).read())", knows_secret, short=True),
-    attack(
+    Attack("read-secret", "file", "found.append(open(p['secret']).read())", knows_secret, short=True),
+    Attack(
         "read-passwd",
         "file",
         """
@@ -18,7 +18,7 @@ READING: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "read-by-ctypes",
         "file",
         """
@@ -28,7 +28,7 @@ READING: Final[tuple[Attack, ...]] = (
         """,
         knows_secret,
     ),
-    attack(
+    Attack(
         "read-by-directory-descriptor",
         "file",
         """
@@ -38,19 +38,19 @@ READING: Final[tuple[Attack, ...]] = (
         """,
         knows_secret,
     ),
-    attack(
+    Attack(
         "read-by-dots",
         "file",
         "found.append(open('../' * 20 + p['secret'].lstrip('/')).read())",
         knows_secret,
     ),
-    attack(
+    Attack(
         "read-by-own-root",
         "file",
         "found.append(open('/proc/self/root' + p['secret']).read())",
         knows_secret,
     ),
-    attack(
+    Attack(
         "read-by-symlink",
         "file",
         """
@@ -61,7 +61,7 @@ READING: Final[tuple[Attack, ...]] = (
         knows_secret,
         short=True,
     ),
-    attack(
+    Attack(
         "list-folder",
         "file",
         """
@@ -71,7 +71,7 @@ READING: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "stat-file",
         "file",
         """
@@ -81,7 +81,7 @@ READING: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "own-environment",
         "file",
         """
@@ -91,19 +91,19 @@ READING: Final[tuple[Attack, ...]] = (
         knows_secret,
         short=True,
     ),
-    attack(
+    Attack(
         "other-environment",
         "file",
         "found.append(open(f\"/proc/{p['victim']}/environ\", 'rb').read().decode())",
         knows_secret,
     ),
-    attack(
+    Attack(
         "own-start-environment",
         "file",
         "found.append(open('/proc/self/environ', 'rb').read().decode())",
         knows_secret,
     ),
-    attack(
+    Attack(
         "host-command-line",
         "file",
         """
@@ -112,7 +112,7 @@ READING: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "host-memory-file",
         "file",
         """
@@ -125,24 +125,24 @@ READING: Final[tuple[Attack, ...]] = (
 )
 
 CHANGING: Final[tuple[Attack, ...]] = (
-    attack("write-outside", "file", "open(p['folder'] + '/new', 'w').write('x')", touched, short=True),
-    attack("append-outside", "file", "open(p['secret'], 'a').write('x')", touched),
-    attack("delete-outside", "file", "import os\nos.remove(p['secret'])", touched),
-    attack("rename-outside", "file", "import os\nos.rename(p['secret'], p['folder'] + '/gone')", touched),
-    attack("make-folder-outside", "file", "import os\nos.mkdir(p['folder'] + '/new')", touched),
-    attack("hard-link-outside", "file", "import os\nos.link(p['secret'], p['folder'] + '/link')", touched),
-    attack("symlink-outside", "file", "import os\nos.symlink('/etc', p['folder'] + '/link')", touched),
-    attack("pipe-outside", "file", "import os\nos.mkfifo(p['folder'] + '/pipe')", touched),
-    attack("chmod-outside", "file", "import os\nos.chmod(p['secret'], 0o600)", touched),
-    attack("utime-outside", "file", "import os\nos.utime(p['secret'], (1, 1))", touched),
-    attack("truncate-outside", "file", "import os\nos.truncate(p['secret'], 0)", touched),
-    attack(
+    Attack("write-outside", "file", "open(p['folder'] + '/new', 'w').write('x')", touched, short=True),
+    Attack("append-outside", "file", "open(p['secret'], 'a').write('x')", touched),
+    Attack("delete-outside", "file", "import os\nos.remove(p['secret'])", touched),
+    Attack("rename-outside", "file", "import os\nos.rename(p['secret'], p['folder'] + '/gone')", touched),
+    Attack("make-folder-outside", "file", "import os\nos.mkdir(p['folder'] + '/new')", touched),
+    Attack("hard-link-outside", "file", "import os\nos.link(p['secret'], p['folder'] + '/link')", touched),
+    Attack("symlink-outside", "file", "import os\nos.symlink('/etc', p['folder'] + '/link')", touched),
+    Attack("pipe-outside", "file", "import os\nos.mkfifo(p['folder'] + '/pipe')", touched),
+    Attack("chmod-outside", "file", "import os\nos.chmod(p['secret'], 0o600)", touched),
+    Attack("utime-outside", "file", "import os\nos.utime(p['secret'], (1, 1))", touched),
+    Attack("truncate-outside", "file", "import os\nos.truncate(p['secret'], 0)", touched),
+    Attack(
         "poison-library",
         "file",
         "open(p['folder'] + '/helper.py', 'w').write('CLEAN = False')",
         touched,
     ),
-    attack(
+    Attack(
         "shared-memory-folder",
         "file",
         """
@@ -154,14 +154,14 @@ CHANGING: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "leave-a-message",
         "file",
         "open('message.txt', 'w').write('done')",
         done,
         again="found.append(open('message.txt').read())",
     ),
-    attack(
+    Attack(
         "leave-a-module",
         "file",
         "open('poisoned.py', 'w').write('STATE = \"done\"')",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done, flooded
+from tradeassay.testing._escape.attack import Attack, done, flooded
 
 LIMITS: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "memory-bomb",
         "limits",
         """
@@ -19,7 +19,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "memory-file",
         "limits",
         """
@@ -32,7 +32,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "shared-memory",
         "limits",
         """
@@ -45,7 +45,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "message-queue",
         "limits",
         """
@@ -58,7 +58,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "lock-memory",
         "limits",
         """
@@ -69,7 +69,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "fill-disk",
         "limits",
         """
@@ -82,7 +82,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "fill-disk-with-many-files",
         "limits",
         """
@@ -93,7 +93,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "inode-flood",
         "limits",
         """
@@ -103,7 +103,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "descriptor-flood",
         "limits",
         """
@@ -113,7 +113,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "endless-loop",
         "limits",
         """
@@ -125,7 +125,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "ignore-time-signal",
         "limits",
         """
@@ -137,7 +137,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "sleep-on",
         "limits",
         """
@@ -149,7 +149,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "raise-own-limits",
         "limits",
         """
@@ -160,7 +160,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "print-flood",
         "limits",
         """
@@ -169,7 +169,7 @@ LIMITS: Final[tuple[Attack, ...]] = (
         """,
         flooded,
     ),
-    attack(
+    Attack(
         "huge-result",
         "limits",
         "found.extend(str(number) * 40 for number in range(20_000))",

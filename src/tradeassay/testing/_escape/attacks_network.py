@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done, heard
+from tradeassay.testing._escape.attack import Attack, done, heard
 
 NETWORK: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "tcp-connect",
         "network",
         """
@@ -17,7 +17,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         heard,
         short=True,
     ),
-    attack(
+    Attack(
         "http-request",
         "network",
         """
@@ -26,7 +26,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         heard,
     ),
-    attack(
+    Attack(
         "udp-send",
         "network",
         """
@@ -35,7 +35,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         heard,
     ),
-    attack(
+    Attack(
         "dns-query",
         "network",
         """
@@ -46,7 +46,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         heard,
     ),
-    attack(
+    Attack(
         "name-lookup",
         "network",
         """
@@ -56,7 +56,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "unix-socket",
         "network",
         """
@@ -66,7 +66,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         heard,
         short=True,
     ),
-    attack(
+    Attack(
         "abstract-socket",
         "network",
         """
@@ -75,7 +75,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         heard,
     ),
-    attack(
+    Attack(
         "socket-pair",
         "network",
         """
@@ -87,7 +87,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "listen",
         "network",
         """
@@ -99,7 +99,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "netlink",
         "network",
         """
@@ -109,7 +109,7 @@ NETWORK: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "raw-syscall-socket",
         "network",
         """

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done
+from tradeassay.testing._escape.attack import Attack, done
 
 PRIVILEGED: Final[tuple[Attack, ...]] = (
-    attack("become-root", "privileged", "import os\nos.setuid(0)\nfound.append('done')", done),
-    attack("change-root", "privileged", "import os\nos.chroot('/')\nfound.append('done')", done),
-    attack(
+    Attack("become-root", "privileged", "import os\nos.setuid(0)\nfound.append('done')", done),
+    Attack("change-root", "privileged", "import os\nos.chroot('/')\nfound.append('done')", done),
+    Attack(
         "new-user-namespace",
         "privileged",
         "import ctypes\nctypes.CDLL(None).unshare(0x10000000) == 0 and found.append('done')",
         done,
     ),
-    attack(
+    Attack(
         "outlive-parent",
         "privileged",
         "import ctypes\nctypes.CDLL(None).prctl(1, 0, 0, 0, 0) == 0 and found.append('done')",
         done,
     ),
-    attack(
+    Attack(
         "ring-of-calls",
         "privileged",
         """
@@ -32,7 +32,7 @@ PRIVILEGED: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "key-ring",
         "privileged",
         """
@@ -43,7 +43,7 @@ PRIVILEGED: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "watch-performance",
         "privileged",
         """
@@ -55,13 +55,13 @@ PRIVILEGED: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "kernel-log",
         "privileged",
         "import ctypes\nctypes.CDLL(None).klogctl(10, None, 0) >= 0 and found.append('done')",
         done,
     ),
-    attack(
+    Attack(
         "system-call-of-32-bits",
         "privileged",
         """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, done, hurt, knows_secret, touched
+from tradeassay.testing._escape.attack import Attack, done, hurt, knows_secret, touched
 
 PROCESS: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "fork",
         "process",
         """
@@ -21,7 +21,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         done,
         short=True,
     ),
-    attack(
+    Attack(
         "fork-bomb",
         "process",
         """
@@ -39,7 +39,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "surviving-grandchild",
         "process",
         """
@@ -54,7 +54,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         touched,
         wait_s=1.5,
     ),
-    attack(
+    Attack(
         "run-a-program",
         "process",
         """
@@ -64,20 +64,20 @@ PROCESS: Final[tuple[Attack, ...]] = (
         knows_secret,
         short=True,
     ),
-    attack("shell", "process", "import os\nos.system('echo x > ' + p['folder'] + '/new')", touched),
-    attack(
+    Attack("shell", "process", "import os\nos.system('echo x > ' + p['folder'] + '/new')", touched),
+    Attack(
         "shell-by-ctypes",
         "process",
         "import ctypes\nctypes.CDLL(None).system(('echo x > ' + p['folder'] + '/new').encode())",
         touched,
     ),
-    attack(
+    Attack(
         "become-a-program",
         "process",
         "import os\nos.execv('/bin/sh', ['/bin/sh', '-c', 'echo x > ' + p['folder'] + '/new'])",
         touched,
     ),
-    attack(
+    Attack(
         "program-from-memory",
         "process",
         """
@@ -88,7 +88,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         touched,
     ),
-    attack(
+    Attack(
         "thread",
         "process",
         """
@@ -99,14 +99,14 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack("kill-a-process", "process", "import os\nos.kill(p['victim'], 15)", hurt, short=True),
-    attack(
+    Attack("kill-a-process", "process", "import os\nos.kill(p['victim'], 15)", hurt, short=True),
+    Attack(
         "kill-by-handle",
         "process",
         "import os, signal\nsignal.pidfd_send_signal(os.pidfd_open(p['victim']), signal.SIGTERM)",
         hurt,
     ),
-    attack(
+    Attack(
         "queue-a-signal",
         "process",
         """
@@ -117,8 +117,8 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         hurt,
     ),
-    attack("probe-host", "process", "import os\nos.kill(p['host'], 0)\nfound.append('done')", done),
-    attack(
+    Attack("probe-host", "process", "import os\nos.kill(p['host'], 0)\nfound.append('done')", done),
+    Attack(
         "ptrace",
         "process",
         """
@@ -129,7 +129,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "read-host-memory",
         "process",
         """
@@ -145,7 +145,7 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         knows_secret,
     ),
-    attack(
+    Attack(
         "take-host-descriptor",
         "process",
         """
@@ -156,13 +156,13 @@ PROCESS: Final[tuple[Attack, ...]] = (
         """,
         done,
     ),
-    attack(
+    Attack(
         "lower-priority",
         "process",
         "import os\nos.setpriority(os.PRIO_PROCESS, 0, 19)\nfound.append('done')",
         done,
     ),
-    attack(
+    Attack(
         "pin-processor",
         "process",
         "import os\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nfound.append('done')",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tradeassay.testing._escape.attack import Attack, attack, forged, knows_future, touched
+from tradeassay.testing._escape.attack import Attack, forged, knows_future, touched
 
 FORGING: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "printed-result",
         "result",
         """
@@ -18,7 +18,7 @@ FORGING: Final[tuple[Attack, ...]] = (
         forged,
         short=True,
     ),
-    attack(
+    Attack(
         "patched-score",
         "result",
         """
@@ -28,7 +28,7 @@ FORGING: Final[tuple[Attack, ...]] = (
         forged,
         short=True,
     ),
-    attack(
+    Attack(
         "patched-writer",
         "result",
         """
@@ -43,7 +43,7 @@ FORGING: Final[tuple[Attack, ...]] = (
         """,
         forged,
     ),
-    attack(
+    Attack(
         "infinite-result",
         "result",
         """
@@ -60,7 +60,7 @@ FORGING: Final[tuple[Attack, ...]] = (
         """,
         forged,
     ),
-    attack(
+    Attack(
         "pickle-result",
         "result",
         """
@@ -77,7 +77,7 @@ FORGING: Final[tuple[Attack, ...]] = (
         """,
         touched,
     ),
-    attack(
+    Attack(
         "overwrite-prices",
         "result",
         """
@@ -98,7 +98,7 @@ FORGING: Final[tuple[Attack, ...]] = (
 )
 
 FUTURE: Final[tuple[Attack, ...]] = (
-    attack(
+    Attack(
         "base-of-a-view",
         "future",
         "found.append(f\"{columns['close'].base[-1]:.4f}\")",
@@ -106,7 +106,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         numpy=True,
         short=True,
     ),
-    attack(
+    Attack(
         "beyond-the-end",
         "future",
         """
@@ -122,7 +122,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         knows_future,
         numpy=True,
     ),
-    attack(
+    Attack(
         "beyond-the-end-by-ctypes",
         "future",
         """
@@ -134,7 +134,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         knows_future,
         numpy=True,
     ),
-    attack(
+    Attack(
         "garbage-collector",
         "future",
         """
@@ -150,7 +150,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         """,
         knows_future,
     ),
-    attack(
+    Attack(
         "callers-frames",
         "future",
         """
@@ -168,7 +168,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         """,
         knows_future,
     ),
-    attack(
+    Attack(
         "open-descriptors",
         "future",
         """
@@ -184,7 +184,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         knows_future,
         short=True,
     ),
-    attack(
+    Attack(
         "descriptors-by-proc",
         "future",
         """
@@ -201,7 +201,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         """,
         knows_future,
     ),
-    attack(
+    Attack(
         "own-memory-file",
         "future",
         """
@@ -214,7 +214,7 @@ FUTURE: Final[tuple[Attack, ...]] = (
         knows_future,
         numpy=True,
     ),
-    attack(
+    Attack(
         "data-file-by-name",
         "future",
         """

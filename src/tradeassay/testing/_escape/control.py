@@ -60,7 +60,7 @@ main()
 def run_control(attack: Attack, arena: Arena) -> AttackOutcome:
     """Run an attack without walls and return what it brought home."""
     outcome = _run(attack.source, attack, arena)
-    return _run(attack.again, attack, arena) if attack.again else outcome
+    return _run(attack.second, attack, arena) if attack.again else outcome
 
 
 def _run(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
