@@ -4,16 +4,17 @@ BIN := .venv/bin
 # Tests start hundreds of Python processes: each module is compiled once, not by each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all check suite docs lock wheel release clean
+.PHONY: demo test system test-all check suite docs lock wheel release clean
 demo: .venv/.runtime     ## rules and a real model's recorded answers, a verdict, and a page to open
 	TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
-test: .venv/.test        ## style, types, import contracts and all tests that are not slow
-	scripts/system-packages
+test:                    ## style, types, import contracts and all tests that are not slow
+	$(MAKE) --no-print-directory -j2 .venv/.test system
 	$(MAKE) --no-print-directory -j2 check suite
+system:
+	scripts/system-packages
 suite: .venv/.test       ## only the tests that are not slow
 	$(BIN)/python -m pytest -n 2 --dist worksteal
-test-all: .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
-	scripts/system-packages
+test-all: system .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network"
 check: .venv/.test       ## only style, types and import contracts
