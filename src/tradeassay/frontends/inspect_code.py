@@ -32,7 +32,7 @@ from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
-from tradeassay.runs.code_protocol import AskRole, CodeAsk
+from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
@@ -284,7 +284,7 @@ def _sample(protocol: QuantCodeV2Protocol, item: EpisodeSpec) -> Sample:
 
 
 async def _carry(
-    protocol: _Protocol, item: EpisodeSpec, writer: Asker, workers: int
+    protocol: CodeProtocol, item: EpisodeSpec, writer: Asker, workers: int
 ) -> TaskOutcome | StrategyOutcome:
     roles = protocol.roles(item)
     others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
@@ -322,7 +322,7 @@ class _Sandbox:
         self._lock = threading.Lock()
         self._opened: dict[str, JobExecutor] = {}
 
-    def open(self, protocol: _Protocol, workers: int) -> JobExecutor:
+    def open(self, protocol: CodeProtocol, workers: int) -> JobExecutor:
         """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
             if not self._opened:

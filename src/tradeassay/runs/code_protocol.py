@@ -96,7 +96,7 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Measure]
 
 
-_Spec = TypeVar("_Spec", bound=CodeSpec, contravariant=True)
+_Spec = TypeVar("_Spec", bound=CodeSpec, covariant=True)
 _Request = TypeVar("_Request", bound=msgspec.Struct, contravariant=True)
 _Scores = TypeVar("_Scores", bound=msgspec.Struct)
 
