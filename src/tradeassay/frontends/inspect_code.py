@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -32,7 +32,7 @@ from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
-from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol
+from tradeassay.runs.code_protocol import AskRole, CodeAsk
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
@@ -284,15 +284,16 @@ def _sample(protocol: QuantCodeV2Protocol, item: EpisodeSpec) -> Sample:
 
 
 async def _carry(
-    protocol: CodeProtocol, item: EpisodeSpec, writer: Asker, workers: int
+    protocol: _Protocol, item: EpisodeSpec, writer: Asker, workers: int
 ) -> TaskOutcome | StrategyOutcome:
     roles = protocol.roles(item)
     others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
+    examine: Callable[[EpisodeSpec, Any, JobExecutor], msgspec.Struct] = protocol.examine
 
     async def answer(ask: CodeAsk) -> Any:
         if not isinstance(ask, AskRole):
             executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
-            return await anyio.to_thread.run_sync(protocol.examine, item, ask.request, executor)
+            return await anyio.to_thread.run_sync(examine, item, ask.request, executor)
         if ask.role != "writer":
             return await others[ask.role](ask.request)
         reply = await writer.reply(ask.request)
@@ -322,7 +323,7 @@ class _Sandbox:
         self._lock = threading.Lock()
         self._opened: dict[str, JobExecutor] = {}
 
-    def open(self, protocol: CodeProtocol, workers: int) -> JobExecutor:
+    def open(self, protocol: _Protocol, workers: int) -> JobExecutor:
         """Return it, opening it on first use; raises what opening a sandbox raises."""
         with self._lock:
             if not self._opened:
