@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -63,13 +63,12 @@ class AskRole(msgspec.Struct, frozen=True, kw_only=True):
 class Examine(msgspec.Struct, frozen=True, kw_only=True):
     """Please work out something that needs the sandbox; ``request`` is a struct of the protocol's own."""
 
-    request: msgspec.Struct
+    request: Any
 
 
 CodeAsk = AskRole | Examine
 CodeReply = ModelReply | msgspec.Struct
-_Record = TypeVar("_Record", bound=msgspec.Struct)
-CodeDialogue: TypeAlias = Generator[CodeAsk, Any, _Record]
+CodeDialogue = Generator[CodeAsk, Any, Any]
 """Is sent a :class:`ModelReply` for an :class:`AskRole`, a result for an :class:`Examine`; returns a record."""
 
 
@@ -96,12 +95,7 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Measure]
 
 
-_Spec = TypeVar("_Spec", bound=CodeSpec, covariant=True)
-_Request = TypeVar("_Request", bound=msgspec.Struct, contravariant=True)
-_Scores = TypeVar("_Scores", bound=msgspec.Struct)
-
-
-class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
+class CodeProtocol(Protocol):
     """A benchmark of programs, opened for one spec.
 
     ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it stores: what was asked for, what came of an
@@ -113,7 +107,7 @@ class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
     Result: ClassVar[type[msgspec.Struct]]
     Scores: ClassVar[type[msgspec.Struct]]
 
-    def __init__(self, spec: _Spec) -> None:
+    def __init__(self, spec: Any) -> None:
         """Open the benchmark; raises :class:`UserError` for an invalid spec."""
 
     @property
@@ -133,7 +127,7 @@ class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
         """Return the episode's models by role."""
         ...
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[_Record]:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Return a fresh dialogue for an episode. The same replies make the same record."""
         ...
 
@@ -141,29 +135,26 @@ class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
         """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
         ...
 
-    def examine(self, episode: EpisodeSpec, request: _Request, executor: JobExecutor) -> msgspec.Struct:
+    def examine(self, episode: EpisodeSpec, request: Any, executor: JobExecutor) -> Any:
         """Work something out; called from several threads. What it returns must be the same every time."""
         ...
 
-    def ended(self, record: _Record) -> Ending:
+    def ended(self, record: Any) -> Ending:
         """Say whether a record is a result."""
         ...
 
-    def score(self, records: Mapping[str, _Record]) -> _Scores:
+    def score(self, records: Mapping[str, Any]) -> msgspec.Struct:
         """Sum up a run; ``records`` holds those of the episodes that have one, failed ones included, by key."""
         ...
 
-    def inconsistencies(self, record: _Record) -> Iterator[tuple[int, str]]:
+    def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
         """Yield the contradictions within a record: the turn (from 0), and what does not fit."""
         ...
 
-    def rows(self, scores: _Scores) -> tuple[CodeRow, ...]:
+    def rows(self, scores: Any) -> tuple[CodeRow, ...]:
         """Return the rows by which two runs are compared."""
         ...
 
-
-CodeProtocol: TypeAlias = CodeProtocolOf[Any, Any, Any, Any]
-"""Any benchmark of programs: the loop hands on specs, requests, records and scores that it does not look into."""
 
 code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 """All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""

@@ -49,7 +49,6 @@ from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
-    CodeProtocolOf,
     CodeRow,
     CodeSpec,
     Ending,
@@ -134,7 +133,7 @@ _MOST_KEPT = 4096
 
 
 @code_protocols.register(QUANTCODE_V1)
-class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutcome, QuantCodeScores]):
+class QuantCodeProtocol:
     """QuantCode for one spec, version 1. Version 2 derives from it."""
 
     version: ClassVar[Version] = 1
@@ -181,7 +180,7 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
             roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
         return roles
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[TaskOutcome]:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Carry the benchmark's conversation, asking the language judge about programs that get that far."""
         task, settings = self.tasks[episode.task], self.settings(episode)
         reference = reference_of(task, settings.framework)

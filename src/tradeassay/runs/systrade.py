@@ -44,7 +44,6 @@ from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
-    CodeProtocolOf,
     CodeRow,
     CodeSpec,
     Ending,
@@ -124,7 +123,7 @@ _MOST_KEPT = 4096
 @code_protocols.register(SYSTRADE_V1)
 @code_protocols.register(SYSTRADE)
 @code_protocols.register(SYSTRADE_SYSTB)
-class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome, SystradeScores]):
+class SystradeProtocol:
     """SysTradeBench for one spec."""
 
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
@@ -183,7 +182,7 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
         return roles
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[StrategyOutcome]:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
         """Carry the loop of build, test and patch."""
         reference = load_reference(episode.task, minutes=self._on_minutes(episode.task))
         teach_builder({episode.task: (reference.card, reference.source)})
