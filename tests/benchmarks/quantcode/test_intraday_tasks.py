@@ -41,12 +41,12 @@ def run(task: CodeTask, source: str, seed: int) -> TrustedRun:
     return run_trusted(source, bars_of(task, seed), terms_of(task), trust="reference")
 
 
-def outline(trades: tuple[RoundTrip, ...], *, sized: bool = False) -> Counter[tuple[object, ...]]:
-    """What was traded, and ``sized`` how much of it: a decoy may only be wrong about that."""
-    return Counter(
-        (trade.asset, trade.entry_bar, trade.exit_bar, trade.long, round(trade.size, 6) if sized else None)
-        for trade in trades
-    )
+def outline(trades: tuple[RoundTrip, ...]) -> Counter[tuple[object, ...]]:
+    return Counter((trade.asset, trade.entry_bar, trade.exit_bar, trade.long) for trade in trades)
+
+
+def sizes(found: TrustedRun) -> Counter[tuple[object, ...]]:
+    return Counter((fill.asset, fill.bar, round(fill.size, 6)) for fill in found.fills)
 
 
 def check(task: CodeTask, seed: int) -> None:
@@ -62,9 +62,8 @@ def check(task: CodeTask, seed: int) -> None:
         assert not expect.flat_by_session_end or days[trade.entry_bar] == days[end]
     for decoy in task.decoys:
         if decoy.fails_at == "judge":
-            sized = decoy.kind == "wrong-sizing"
-            gold = outline(found.trades, sized=sized)
-            other = outline(run(task, decoy.source, seed).trades, sized=sized)
+            made, sized = run(task, decoy.source, seed), decoy.kind == "wrong-sizing"
+            gold, other = (sizes(one) if sized else outline(one.trades) for one in (found, made))
             assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 
