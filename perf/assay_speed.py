@@ -27,6 +27,7 @@ def main() -> int:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
+    parser.add_argument("--agent", action="append", default=[], help="only this one; there is no bar then")
     asked = parser.parse_args()
     run = Run.load(asked.run)
     for dataset in dict.fromkeys(episode.dataset for episode in run.episodes):
@@ -35,14 +36,14 @@ def main() -> int:
         )
         luck_of_episode(run, key, portfolios=100)
     began = time.process_time()
-    leaks = leak_tests(run)
+    leaks = leak_tests(run, agents=asked.agent)
     tested = time.process_time()
-    made = assay_run(run, VerdictConfig(), leaks=leaks)
+    made = assay_run(run, VerdictConfig(), agents=asked.agent, leaks=leaks)
     done = time.process_time()
     print(f"leak tests of {len(leaks)} agents: {tested - began:.1f} s of CPU")
     print(f"verdicts on {len(made.agents)} rows: {done - tested:.1f} s of CPU")
     print(f"together {done - began:.1f} s of CPU; the bar is {BAR:.0f}")
-    return 0 if done - began <= BAR else 1
+    return 0 if asked.agent or done - began <= BAR else 1
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ def _famous() -> AgentAssay:
 
 def _model(folder: Path) -> AgentAssay:
     """Return the verdict on the model of the demo where it saw names and dates."""
-    found = assay(Run.load(folder), VerdictConfig(portfolios=1_000))
+    run = Run.load(folder)
+    models = {episode.label for episode in run.episodes if episode.by_model}
+    found = assay(run, VerdictConfig(portfolios=1_000), agents=sorted(models))
     return next(one for one in found.agents if one.by_model and one.mask == "bright")
 
 

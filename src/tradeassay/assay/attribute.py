@@ -170,11 +170,13 @@ def attribute_run(
     config: AttributionConfig | None = None,
     bootstrap: BootstrapConfig | None = None,
     spread: Spread = HERE,
+    intervals: bool = True,
 ) -> RunAttribution:
     """Take every episode of a run apart, wherever ``spread`` says, and sum up its agents.
 
-    ``baselines`` are the labels that models' exposure preferences are compared with, by default every agent that
-    is not a language model. Raises :class:`UserError` for a label that is not in the run.
+    Without ``intervals`` parts have values alone; agents' preferences always have theirs. ``baselines`` are the
+    labels that models' preferences are compared with, by default every agent that is not a language model.
+    Raises :class:`UserError` for a label that is not in the run.
     """
     labels = dict.fromkeys(episode.label for episode in run.episodes)
     for label in baselines or ():
@@ -183,7 +185,7 @@ def attribute_run(
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
     members: dict[tuple[str, str], list[EpisodeSpec]] = {}
-    take = partial(_episode, run, convention=convention, config=config, bootstrap=bootstrap)
+    take = partial(_episode, run, convention=convention, config=config, bootstrap=bootstrap, intervals=intervals)
     for episode, (taken, daily) in zip(run.episodes, spread.map(take, run.episodes), strict=True):
         found[episode.key] = taken
         row = (episode.cell, episode.label)
@@ -254,6 +256,7 @@ def _episode(
     convention: Convention | None,
     config: AttributionConfig | None,
     bootstrap: BootstrapConfig | None,
+    intervals: bool = True,
 ) -> tuple[Attribution, DailyParts]:
     failure = run.series(episode.key).failure
     benchmark = run.manifest.benchmark(episode)
@@ -286,6 +289,7 @@ def _episode(
             convention=convention or run.manifest.convention,
             year=benchmark.periods_per_year,
             bootstrap=bootstrap or run.spec.bootstrap,
+            intervals=intervals,
         ),
     )
 

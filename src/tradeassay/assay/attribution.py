@@ -179,11 +179,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How an account is taken apart: by which convention, with how many sessions in a ``year``."""
+    """How an account is taken apart: by which convention, with how many sessions in a ``year``.
+
+    Without ``intervals`` parts have values alone, and preferences are left out: daily parts are all that is used.
+    """
 
     convention: Convention
     year: int
     bootstrap: BootstrapConfig
+    intervals: bool = True
 
 
 def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attribution, DailyParts]:
@@ -214,8 +218,8 @@ def record(
     trading, bootstrap = trading or {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:
-        totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap)
-        likes = preferences(daily, bootstrap=bootstrap) if method == "holdings" else {}
+        totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap, intervals=taking.intervals)
+        likes = preferences(daily, bootstrap=bootstrap) if method == "holdings" and taking.intervals else {}
     else:
         none = dict.fromkeys(rows, not_scored(account.failure))
         totals = Totals(linked=None, reason=account.failure, intervals=none, per_year=dict(none))

@@ -7,6 +7,7 @@ behind them, or keeps what lies ahead, gets the other future.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -62,6 +63,9 @@ class _Spliced(History):
         self.suspended = self._own("suspended", true.suspended)
         self.trading = self._own("trading", true.trading)
         self.levels = {name: self._own(f"level {name}", values) for name, values in true.levels.items()}
+        self._sources = [
+            (array, self._source(true, name), self._source(false, name)) for name, array in self._arrays.items()
+        ]
         self._now = self.sessions.size
         self._clock: Instant = 1 << 62
         self._tables = (_SplicedTable(true.news, false.news), _SplicedTable(true.fundamentals, false.fundamentals))
@@ -82,8 +86,7 @@ class _Spliced(History):
         """Let the present be ``moment`` of session ``row``."""
         unknown = row + 1 if moment == "close" else row
         start = min(self._now, unknown)
-        for name, array in self._arrays.items():
-            true, false = self._source(self._true, name), self._source(self._false, name)
+        for array, true, false in self._sources:
             array[start:unknown] = true[start:unknown]
             if self._now >= self.sessions.size:
                 array[unknown:] = false[unknown:]
@@ -151,12 +154,9 @@ class _Spliced(History):
 
     def _splice_actions(self, row: int, clock: Instant) -> None:
         true, false = self._true, self._false
-        known = [action for action in true.actions if action.known_at <= clock]
-        self.actions: tuple[CorporateAction, ...] = (
-            *known,
-            *(action for action in false.actions if action.known_at > clock),
-        )
-        self.action_times = [action.known_at for action in self.actions]
+        known, told = bisect_right(true.action_times, clock), bisect_right(false.action_times, clock)
+        self.actions: tuple[CorporateAction, ...] = true.actions[:known] + false.actions[told:]
+        self.action_times = true.action_times[:known] + false.action_times[told:]
 
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
         """Return the actions that take effect in a session."""

@@ -111,7 +111,7 @@ def assay_run(
     say = say or _silent
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
-    taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread)
+    taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
     rows = _counted_tries(run, [_row(run, one, taken) for one in scores], config)
     ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
     luck = _luck(run, [row for row in rows if not agents or row.scores.agent in agents], config, spread)

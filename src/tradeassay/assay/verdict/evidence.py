@@ -86,7 +86,7 @@ def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comp
     """
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market")}
     bootstrap = BootstrapConfig(level=config.level, draws=100)
-    found = total_parts(parts, periods_per_year=year, bootstrap=bootstrap)
+    found = total_parts(parts, periods_per_year=year, bootstrap=bootstrap, intervals=False)
     total = rows["total"]
     if found.linked is None:
         return found

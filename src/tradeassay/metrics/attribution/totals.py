@@ -104,8 +104,9 @@ def total_parts(
     *,
     periods_per_year: int = 252,
     bootstrap: BootstrapConfig | None = None,
+    intervals: bool = True,
 ) -> Totals:
-    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval.
+    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval, or none at all.
 
     Sessions are resampled in blocks, all parts together, as for every measure of a value path. Without sessions,
     or with one that returned -100 % or less, there are no totals, and the reason is given.
@@ -121,14 +122,18 @@ def total_parts(
     sums, whole = scaled.sum(axis=1), slope(compounded(total))
     linked = {name: float(value) for name, value in zip(rows, sums / whole, strict=True)}
     means = parts.mean(axis=1) * periods_per_year
-    drawn = _resampled(parts, scaled, total, bootstrap)
-    note = None if drawn else f"no interval: {total.size} sessions, at least {bootstrap.least} are needed"
-    intervals, per_year = {}, {}
+    drawn = _resampled(parts, scaled, total, bootstrap) if intervals else None
+    note = (
+        None
+        if drawn or not intervals
+        else f"no interval: {total.size} sessions, at least {bootstrap.least} are needed"
+    )
+    whole_window, per_year = {}, {}
     for k, name in enumerate(rows):
         seen = (None, None) if drawn is None else (drawn[0][k], drawn[1][k] * periods_per_year)
-        intervals[name] = measure_from(linked[name], seen[0], level=bootstrap.level, n=total.size, note=note)
+        whole_window[name] = measure_from(linked[name], seen[0], level=bootstrap.level, n=total.size, note=note)
         per_year[name] = measure_from(float(means[k]), seen[1], level=bootstrap.level, n=total.size, note=note)
-    return Totals(linked=linked, reason=None, intervals=intervals, per_year=per_year)
+    return Totals(linked=linked, reason=None, intervals=whole_window, per_year=per_year)
 
 
 def _resampled(
