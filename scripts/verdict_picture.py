@@ -30,11 +30,12 @@ body{{margin:0;padding:22px;width:{width}px;box-sizing:border-box;background:#ff
 main{{display:grid;grid-template-columns:1fr 1fr;gap:22px;align-items:stretch;max-width:none;padding:0;margin:0}}
 section{{border:1px solid #d8dee4;border-radius:14px;padding:20px 22px;display:flex;flex-direction:column}}
 h2{{font-size:17px;color:#0f6cbd;margin:0 0 6px}}
-.said{{font-size:19px;font-weight:700;line-height:1.35;margin:0;flex:1}}
+.verdict-line{{font-size:19px;font-weight:700;line-height:1.35;margin:0;flex:1}}
 figure{{margin:14px 0 0}} footer{{font-size:13px;color:#57606a;margin-top:8px;border:0;padding:0}}
 </style><main>{cards}</main></html>""")
 _CARD = Markup(
-    "<section><h2>{heading}</h2><p class=said>{said}</p><figure>{drawn}</figure><footer>{foot}</footer></section>"
+    "<section><h2>{heading}</h2><p class=verdict-line>{said}</p><figure>{drawn}</figure>"
+    "<footer>{foot}</footer></section>"
 )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 560.0, 250.0
+_SIGN = 5.6
+"""Width of a letter under a bar, rather too much."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 28.0
 _NAMES = {"Market": "common", "Selection": "selection", "Trading": "trading", "Style": "style"}
 _TICKS = 5
@@ -87,9 +89,17 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
         parts.append(
             f'<text class="value" x="{middle}" y="{max(above, 11):.1f}">{numbers.difference(step.value)}</text>'
         )
-        parts.append(f'<text class="name" x="{middle}" y="{_HEIGHT - 9}">{escape(step.label)}</text>')
+        name = _fitting(step.label, width)
+        parts.append(f'<text class="name" x="{middle}" y="{_HEIGHT - 9}">{escape(name)}</text>')
     said = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
     return _svg(parts, f"What the return is made of: {said}")
+
+
+def _fitting(label: str, width: float) -> str:
+    """Return a label that does not run into its neighbour's; a sector is known by its own name."""
+    label = label.removeprefix("SECTOR ")
+    most = max(4, int(width / _SIGN))
+    return label if len(label) <= most else f"{label[: most - 1]}\u2026"
 
 
 def curve_svg(one: AgentAssay) -> Markup | None:

@@ -449,7 +449,8 @@ def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) 
             f"'{memory.against}' ({spanned(memory.masked)})."
         )
     if timing(found, config) and found.timing is not None:
-        return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part the names: {yearly}."
+        other = "something else" if found.method == "returns" else "the names"
+        return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part {other}: {yearly}."
     return (
         f"{made}; it leans to styles, which brought {_style_part(found, config)}, and part is its own: {yearly}."
     )

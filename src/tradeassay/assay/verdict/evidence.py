@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,10 +28,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import (
-    BootstrapConfig,
-    cosine_interval,
-)
+from tradeassay.metrics import BootstrapConfig, cosine_interval, significant
 from tradeassay.metrics.attribution import MAIN, Totals, compounded, total_parts
 from tradeassay.metrics.attribution.totals import slope
 from tradeassay.runs.trading import modules_of
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
     from tradeassay.runs.episode import EpisodeSpec
 
 INVESTED = "invested"
+_MOST_GROWTH = 700.0
+"""Log growth beyond which a return is no number any more."""
 MARKET = "the market"
 """The passive portfolio behind the market part."""
 EDGE = "edge"
@@ -96,11 +96,15 @@ def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comp
         made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=bootstrap.least)
         return msgspec.structs.replace(made, value=value) if made.value is not None else made
 
+    whole = {name: spanned(row * weight, total.size, found.intervals[name].value) for name, row in parts.items()}
+    # Nobody loses more than everything: the whole return's interval is that of its log growth.
+    grown = spanned(np.log1p(total), total.size, found.intervals["total"].value)
+    if grown.low is not None and grown.high is not None:
+        low, high = (significant(math.expm1(min(end, _MOST_GROWTH))) for end in (grown.low, grown.high))
+        grown = msgspec.structs.replace(grown, low=low, high=high)
     return replace(
         found,
-        intervals={
-            name: spanned(row * weight, total.size, found.intervals[name].value) for name, row in parts.items()
-        },
+        intervals={**whole, "total": grown},
         per_year={name: spanned(row, year, found.per_year[name].value) for name, row in parts.items()},
     )
 
