@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import sys
 import threading
 import time
 from asyncio import TimerHandle, Transport
@@ -229,6 +230,9 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 STALLED = 75
 """The exit status of an arena that cannot go on: try again later (``EX_TEMPFAIL``)."""
 
+SWITCH_S = 0.001
+"""How long a page that is being made may keep the others waiting for the interpreter (Python's own: 5 ms)."""
+
 HEADERS_S = 10.0
 PER_ADDRESS = 256
 MOST_CONNECTIONS = 1200
@@ -369,6 +373,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         limit_concurrency=MOST_CONNECTIONS,
     )
     server = ArenaServer(config, app)
+    sys.setswitchinterval(SWITCH_S)
     stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
     prepare()
