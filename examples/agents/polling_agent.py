@@ -14,10 +14,13 @@ with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"),
     while True:
         try:
             found = arena.get("/agents/me/packet", params={"wait": 20})
-        except httpx.TransportError:  # the arena is not up yet, or starts again; it asks once more then
+        except httpx.TransportError:  # the arena is not up yet, or starts again
             time.sleep(2)
             continue
         if found.status_code == 204:
+            continue
+        if found.status_code >= 500 or found.status_code == 429:
+            time.sleep(float(found.headers.get("Retry-After", 2)))
             continue
         told = found.raise_for_status().json()
         up = (told["packet"]["momentum"] or 0) > 0

@@ -283,6 +283,19 @@ def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFe
     assert kept == script  # kept as it was said; pages escape it
 
 
+def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store: Store) -> None:
+    doors = founded(store)
+    token = doors.register("doors", "anna", now=NOW).token
+
+    async def talk(http: httpx.AsyncClient) -> None:
+        waiting = asyncio.create_task(Client(http, token).get("/packet?wait=25"))
+        await asyncio.sleep(0)
+        doors.closing.set()
+        assert (await asyncio.wait_for(waiting, 20)).status_code == 204
+
+    through(doors, talk)
+
+
 def test_too_many_requests(store: Store) -> None:
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token

@@ -15,6 +15,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from threading import Event
 from typing import Annotated, Literal
 
 import msgspec
@@ -248,6 +249,7 @@ class Doors:
         self.store = store
         self._real_time = real_time
         self._seasons: dict[str, Season] = {}
+        self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
         with schema_lock(store.engine) as db:
             metadata.create_all(db)
 

@@ -358,7 +358,7 @@ def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
 
 
 async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float, poll_s: float = 0.25) -> Told | None:
-    """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
+    """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one, or until the end."""
     loop = asyncio.get_running_loop()
     until = loop.time() + (min(wait, MAX_WAIT_S) if len(_WAITING) < MOST_WAITING else 0.0)
     me = object()
@@ -366,7 +366,7 @@ async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float, poll_s
     try:
         while True:
             told = await run_in_threadpool(doors.waiting, agent)
-            if told is not None or loop.time() >= until:
+            if told is not None or loop.time() >= until or doors.closing.is_set():
                 return told
             await asyncio.sleep(min(poll_s, max(until - loop.time(), 0.0)))
     finally:

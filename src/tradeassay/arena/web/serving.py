@@ -275,11 +275,14 @@ class PatientProtocol(H11Protocol):
 
 
 class ArenaServer(uvicorn.Server):
-    """A server that ends its live streams when it is told to stop, so that nobody's open page holds it up."""
+    """A server that ends its live streams when it is told to stop, so that nobody's open page holds it up.
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    ``closing`` are further events that say so, to agents that wait for a packet, say.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, *closing: threading.Event) -> None:
         super().__init__(config)
-        self._stopping = app.state.house.stopping
+        self._closing = (app.state.house.stopping, *closing)
 
     def stop(self) -> None:
         """Stop soon; from any thread."""
@@ -287,7 +290,8 @@ class ArenaServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """End the streams, then everything else."""
-        self._stopping.set()
+        for one in self._closing:
+            one.set()
         await super().shutdown(sockets)
 
 
@@ -372,7 +376,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         http=PatientProtocol,
         limit_concurrency=MOST_CONNECTIONS,
     )
-    server = ArenaServer(config, app)
+    server = ArenaServer(config, app, doors.closing)
     sys.setswitchinterval(SWITCH_S)
     stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
