@@ -254,6 +254,7 @@ def _others(
         season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
         database = ["--db", str(out / f"{named['slug'] or 'ama-paper'}.db")]
         out.mkdir(parents=True, exist_ok=True)
+        say(f"a season takes minutes and is kept in {database[1]}: stopped, the same command goes on where it was")
         return main(["arena", "run", *season, *database, "--speed", "max"]) or main(
             ["arena", "standings", *database, *told]
         )
