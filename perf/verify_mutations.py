@@ -36,7 +36,7 @@ FIELDS = 100
 """Fields per file that may be changed, and as many bytes."""
 TOGETHER = 50
 """Changes per call: what they found is written down after each."""
-_DAYS = {"first": "2022-03-01", "last": "2022-03-03"}
+FIRST, LAST = "2022-03-01", "2022-03-03"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +60,12 @@ def folder_of(kind: str, place: Path) -> Path:
         return folder
     spec = {
         "daily": lambda: tradeassay.make_spec(
-            "daily-ashare-v2", agents=["momentum-12-1", "random"], slug="d", **_DAYS
+            "daily-ashare-v2", agents=["momentum-12-1", "random"], slug="d", first=FIRST, last=LAST
         ),
-        "stockbench": lambda: tradeassay.make_spec("stockbench-v2", models=models, slug="s", **_DAYS),
-        "ktdfin": lambda: tradeassay.make_spec("ktdfin-v2", models=models, slug="k", **_DAYS),
+        "stockbench": lambda: tradeassay.make_spec(
+            "stockbench-v2", models=models, slug="s", first=FIRST, last=LAST
+        ),
+        "ktdfin": lambda: tradeassay.make_spec("ktdfin-v2", models=models, slug="k", first=FIRST, last=LAST),
         "quantcode": lambda: QuantCodeSpec(models=("scripted/coder-mends",), tasks=("d-ibs-long",)),
         "systrade": lambda: SystradeSpec(models=("scripted/builder-gold",), strategies=("turtle",), iterations=1),
     }[kind]()
