@@ -114,7 +114,8 @@ def quantcode(run: CodeRun) -> str:
     whole = sum(code is not None and parses(code) for code in codes)
     return (
         f"{text}\n\nHow the last programs ended: {last}. How answers were written: {written}. Answers that hold "
-        f"a program: {_of(held, len(codes))}; one that Python can read to its end: {_of(whole, len(codes))}."
+        f"a program, whole or not: {_of(held, len(codes))}; one that Python can read to its end: "
+        f"{_of(whole, len(codes))}."
     )
 
 

@@ -40,6 +40,19 @@ def test_lines_come_at_intervals() -> None:
     ]
 
 
+def test_the_time_left_does_not_grow_when_models_play_after_rules() -> None:
+    stream, clock = io.StringIO(), Clock()
+    listen = LineListener(stream, interval=10, clock=clock)
+    listen(PhaseStarted(phase="play", total=11, sessions=444))
+    listen(Advanced(key="rules", sessions=400))
+    for _ in range(43):
+        clock.now += 10
+        listen(Advanced(key="model", sessions=1))
+    told = [int(line.split(", ")[2].split()[0]) for line in stream.getvalue().splitlines()[1:]]
+    settled = told[3:]
+    assert settled == [10 * (43 - line) + 10 for line in range(4, 44)]
+
+
 def test_the_bar_shows_episodes_failures_and_the_hint() -> None:
     stream = io.StringIO()
     listen = BarListener(stream)

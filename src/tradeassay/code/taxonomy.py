@@ -51,8 +51,8 @@ FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
             "runs to the end and opens no trade",
         ),
         (
-            "line-object", "Line object as a truth value", "__bool__ / Line object errors",
-            "a Backtrader line is used as a number or a truth value without an index",
+            "line-object", "Line object in place of a value", "__bool__ / Line object errors",
+            "a Backtrader line is used as a number, a truth value or (by TA-Lib) an array without being read",
         ),
         (
             "missing-attribute", "Missing attribute or method", "Missing attribute/method",

@@ -13,7 +13,8 @@ takes its place. Compressed, or with letters mixed into it, it is not found.
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
 
-This module is loaded by every command: what only a configured secret needs is imported where it is used.
+This module is loaded by every command: what only a configured secret needs is imported, and patterns are compiled,
+where they are used (``re`` keeps what it has compiled).
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ PIECE = 12
 _SHORT, _LONG = 4, 12
 """Sizes of the grams by which spellings are found: long ones where digits are, of which any data is full."""
 _REMOVED = REMOVED.encode()
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:API_?KEY|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|BEARER"
-    r"|AUTHORIZATION)(?:_|$)|(?:APIKEY|APITOKEN|PASSWORD)$",
-    re.IGNORECASE,
+_SECRET_NAME = (
+    r"(?i)(?:^|_)(?:API_?KEY|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|BEARER"
+    r"|AUTHORIZATION)(?:_|$)|(?:APIKEY|APITOKEN|PASSWORD)$"
 )
-_PUBLIC_START = re.compile(
+_IN_SECRET_NAMES = ("KEY", "SECRET", "TOKEN", "PASSW", "CREDENTIAL", "BEARER", "AUTHORIZATION")
+_PUBLIC_START = (
     r"sk-(?:ant-[a-z]+\d+-|proj-|svcacct-|admin-|or-v\d-|lf-)?|pk-lf-|xai-|gsk_|hf_|r8_|AIza(?:Sy)?|pplx-|fw_|gh[pousr]_"
     r"|github_pat_|glpat-|xox[abeoprs]-|AKIA|ASIA|nvapi-|bs-"
 )
-_WORDS = re.compile(r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*")
-_PATH = re.compile(r"[~.]{0,2}/|[A-Za-z]:\\")
-_LOOKS = re.compile(
+_WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
+_PATH = r"[~.]{0,2}/|[A-Za-z]:\\"
+_LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
     rb"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."
@@ -57,21 +58,20 @@ _LOOKS = re.compile(
 T = TypeVar("T")
 
 
-_GIVEN = re.compile(
-    r"(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
-    r"(?![-$])\S{8,}",
-    re.IGNORECASE,
+_GIVEN = (
+    r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
+    r"(?![-$])\S{8,}"
 )
 """A key that is given to a command in its arguments, or as a variable before it."""
 _ALNUM = bytes(sign for sign in range(128) if chr(sign).isalnum())
 _OTHER = bytes(sign for sign in range(256) if sign not in _ALNUM)
-_BETWEEN = re.compile(rb"\\+u(?!00[2-7])[0-9a-fA-F]{4}|</?[a-z]{1,10}[0-9]?>")
+_BETWEEN = rb"\\+u(?!00[2-7])[0-9a-fA-F]{4}|</?[a-z]{1,10}[0-9]?>"
 _ESCAPED_BLANKS = (rb"\n", rb"\r", rb"\t", rb"\b", rb"\f")
 """What may stand between the letters of a text without being seen: escaped signs and blanks, and tags."""
-_WIDE = re.compile(rb"\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]", re.IGNORECASE)
-_QUOTED = re.compile(rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*')
+_WIDE = rb"(?i)\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]"
+_QUOTED = rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*'
 """Where one string of a JSON text ends and the next begins."""
-_DIGITS = re.compile(rb"[0-9]+")
+_DIGITS = rb"[0-9]+"
 
 
 class _Form:
@@ -200,7 +200,7 @@ class Secrets:
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
-            elif _SECRET_NAME.search(name) and not _PATH.match(value):
+            elif _named(name) and not re.compile(_PATH).match(value):
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
@@ -243,11 +243,11 @@ class Secrets:
 
     def count_lookalikes(self, data: bytes) -> None:
         """Count what looks like a key in bytes that were cleaned already."""
-        self.lookalikes += len(_LOOKS.findall(data))
+        self.lookalikes += len(re.compile(_LOOKS).findall(data))
 
     def _without_wide(self, data: bytes) -> bytes:
         """Return bytes without secrets in full-width letters."""
-        found = list(_WIDE.finditer(data))
+        found = list(re.compile(_WIDE).finditer(data))
         text = bytes(_narrow(match[0]) for match in found).lower()
         kept = [at for at, sign in enumerate(text) if sign in _ALNUM]
         hits = [*self._short.spans(text.translate(None, _OTHER))]
@@ -265,7 +265,12 @@ def _narrow(wide: bytes) -> int:
 
 def names_secret(name: str) -> bool:
     """Tell whether a setting or a part of a query is called like a key, a token or a password."""
-    return name.lower() == "key" or _SECRET_NAME.search(name.replace("-", "_")) is not None
+    return name.lower() == "key" or _named(name.replace("-", "_"))
+
+
+def _named(name: str) -> bool:
+    upper = name.upper()
+    return any(word in upper for word in _IN_SECRET_NAMES) and re.search(_SECRET_NAME, name) is not None
 
 
 def holds_key(text: str) -> bool:
@@ -273,7 +278,9 @@ def holds_key(text: str) -> bool:
     from urllib.parse import parse_qsl, urlsplit
 
     queries = [name for one in text.split() for name, _ in parse_qsl(urlsplit(one).query)] if "?" in text else []
-    return any(map(names_secret, queries)) or bool(_LOOKS.search(text.encode()) or _GIVEN.search(text))
+    return any(map(names_secret, queries)) or bool(
+        re.compile(_LOOKS).search(text.encode()) or re.compile(_GIVEN).search(text)
+    )
 
 
 def _blanked(data: bytes) -> bytes:
@@ -282,17 +289,17 @@ def _blanked(data: bytes) -> bytes:
         for seen in _ESCAPED_BLANKS:  # a backslash that is left before one is no letter either
             data = data.replace(seen, b"  ")
     if b"<" in data or b"\\u" in data:
-        return _BETWEEN.sub(lambda found: b" " * len(found[0]), data)
+        return re.compile(_BETWEEN).sub(lambda found: b" " * len(found[0]), data)
     return data
 
 
 def _parts(data: bytes, start: int, end: int, numbers: bool) -> Iterator[tuple[int, int, bytes]]:
     """Yield what to cut of a span and what to put there: what is JSON stays JSON."""
     if numbers:
-        for found in _DIGITS.finditer(data, start, end):
+        for found in re.compile(_DIGITS).finditer(data, start, end):
             yield *found.span(), b"0"
         return
-    for found in _QUOTED.finditer(data, start, end):
+    for found in re.compile(_QUOTED).finditer(data, start, end):
         if start < found.start():
             yield start, found.start(), _REMOVED
         start = found.end()
@@ -302,7 +309,7 @@ def _parts(data: bytes, start: int, end: int, numbers: bool) -> Iterator[tuple[i
 def _is_secret(value: str) -> bool:
     if len(value) < SHORTEST or value == len(value) * value[0] or value.isdigit():
         return False
-    if _WORDS.fullmatch(value):
+    if re.compile(_WORDS).fullmatch(value):
         single = value.isalpha()
         return len(value) >= (16 if single else SHORTEST_WORDS)
     return True
@@ -310,14 +317,14 @@ def _is_secret(value: str) -> bool:
 
 def _piece(value: str) -> int:
     """Return how many characters of a secret, after its public prefix, give it away."""
-    if _WORDS.fullmatch(value):
+    if re.compile(_WORDS).fullmatch(value):
         return len(value) - _public(value)  # a part of it is an ordinary word
     body = len(value) - _public(value)
     return min(body, max(SHORTEST, min(PIECE, math.ceil(body / 2))))
 
 
 def _public(value: str) -> int:
-    start = _PUBLIC_START.match(value)
+    start = re.compile(_PUBLIC_START).match(value)
     return start.end() if start and len(value) - start.end() >= SHORTEST else 0
 
 

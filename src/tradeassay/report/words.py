@@ -203,7 +203,7 @@ def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
 def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:
     phrase, one = cell.baseline_phrase, len(rivals) == 1
     if all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
-        return f"{rivals[0].name} has the highest return; nothing could be compared with {phrase}."
+        return f"{_first(rivals[0], cell)} has the highest return; nothing could be compared with {phrase}."
     if len(behind) == len(rivals):
         return f"{rivals[0].name if one else 'Every agent'} falls behind {phrase}."
     if behind:
@@ -237,10 +237,17 @@ def _nobody(cell: CellSummary) -> BestAnswer:
     return BestAnswer(headline="No agent has a result.", support=("Every episode failed; the reasons are below.",))
 
 
+def _first(agent: AgentSummary, cell: CellSummary) -> str:
+    """Name the best of those compared with the baseline, behind the baseline where that returned more."""
+    base = next((one.result.value for one in cell.agents if one.baseline), None)
+    ahead = base is not None and agent.result.value is not None and base > agent.result.value
+    return f"After {cell.baseline_phrase}, {agent.name}" if ahead else agent.name
+
+
 def _leader(agent: AgentSummary, cell: CellSummary, *, luck: bool) -> str:
     measure = agent.result
     bounds = numbers.interval("cumulative_return", measure)
-    text = f"{agent.name} has the highest return, {numbers.written(measure.value or 0.0, 'change')}"
+    text = f"{_first(agent, cell)} has the highest return, {numbers.written(measure.value or 0.0, 'change')}"
     text += f" ({bounds})" if bounds else ""
     if not luck or agent.versus is None or agent.versus.distinguishable is None:
         return text + "."

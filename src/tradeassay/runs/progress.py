@@ -71,6 +71,10 @@ class RunEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     hint: str | None = None
 
 
+_FEWEST_SESSIONS = 3
+"""Sessions in which a pace shows, over at least two stretches between lines."""
+_REMEMBERED = 360
+"""Lines whose pace is kept: a model may take an hour for a session."""
 ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
@@ -124,6 +128,7 @@ class LineListener:
         self._began = self._spoke = clock()
         self._done = 0
         self._sessions = 0
+        self._pace = [(self._began, 0)]
         self._talk = Talk()
 
     def __call__(self, event: ProgressEvent) -> None:
@@ -132,6 +137,7 @@ class LineListener:
             self._phase = event
             self._began = self._spoke = self._clock()
             self._done = self._sessions = 0
+            self._pace = [(self._began, 0)]
             if event.total:
                 self._say(f"{_PHASES[event.phase]}: {event.total} {_THINGS[event.phase]}")
         elif isinstance(event, Advanced):
@@ -155,12 +161,20 @@ class LineListener:
 
     def _state(self) -> str:
         text = f"{_PHASES[self._phase.phase]}: {self._done} of {self._phase.total}"
-        elapsed = self._clock() - self._began
-        if self._phase.sessions and self._sessions and elapsed > 0:
-            rate = self._sessions / elapsed
+        rate = self._rate()
+        if self._phase.sessions and rate > 0:
             left = max(0, self._phase.sessions - self._sessions) / rate
             text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
         return text + (f"; {self._talk.words()}" if self._talk.spending.calls else "")
+
+    def _rate(self) -> float:
+        """Return sessions per second of late: rules are done in a moment, and models after them take hours."""
+        now = self._clock()
+        spans = [(now - then, self._sessions - sessions) for then, sessions in reversed(self._pace)]
+        enough = (at for at, (_, sessions) in enumerate(spans) if at and sessions >= _FEWEST_SESSIONS)
+        seconds, sessions = spans[next(enough, len(spans) - 1)]
+        self._pace = [*self._pace[-_REMEMBERED:], (now, self._sessions)]
+        return sessions / seconds if seconds > 0 else 0.0
 
     def _ended(self, event: RunEnded) -> None:
         if self._talk.spending.calls:

@@ -170,7 +170,7 @@ class QuantCodeProtocol:
         }
         found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes(self.version).items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
-        found |= {f"package {name}": _version(name) for name in _COMPUTING}
+        found |= {f"package {name}": installed_version(name) for name in _COMPUTING}
         return found
 
     def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
@@ -341,7 +341,8 @@ def _episode(benchmark: str, model: str, task: str, way: dict[str, str], seed: i
     return code_episode("__".join(parts), benchmark, model, task, way=way, seed=seed)
 
 
-def _version(package: str) -> str:
+def installed_version(package: str) -> str:
+    """Return the version of a package, or that it is not installed: extras need not be."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from importlib.metadata import version
 from typing import Any, ClassVar
 
 import msgspec
@@ -53,7 +52,7 @@ from tradeassay.runs.code_protocol import (
     code_protocols,
 )
 from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.quantcode import LONG_ANSWERS
+from tradeassay.runs.quantcode import LONG_ANSWERS, installed_version
 from tradeassay.runs.spec import safe_name
 from tradeassay.runs.systrade_scores import SystradeScores, systrade_scores
 from tradeassay.sandbox import JobExecutor, open_executor
@@ -172,7 +171,7 @@ class SystradeProtocol:
             used = self.strategies[name].semantics.sha256
             if used != load_spec(name).semantics.sha256:
                 found[f"strategy {name} on minutes"] = used
-        found |= {f"package {name}": version(name) for name in _COMPUTING}
+        found |= {f"package {name}": installed_version(name) for name in _COMPUTING}
         return found
 
     def roles(self, episode: EpisodeSpec) -> dict[str, Role]:

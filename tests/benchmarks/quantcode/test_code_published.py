@@ -60,6 +60,11 @@ def test_it_is_said_why_numbers_are_not_comparable() -> None:
     [
         ("TypeError", "__bool__ should return bool, returned LineOwnOperation", "line-object"),
         ("TypeError", "'<' not supported between instances of 'LineBuffer' and 'float'", "line-object"),
+        (
+            "TypeError",
+            "Argument 'real' has incorrect type (expected numpy.ndarray, got LineBuffer)",  # TA-Lib on a line
+            "line-object",
+        ),
         ("AttributeError", "module 'backtrader.indicators' has no attribute 'VWAP'", "missing-attribute"),
         ("AttributeError", "'Lines_LineSeries_DataSeries' object has no attribute 'hl2'", "missing-attribute"),
         ("AttributeError", "'NoneType' object has no attribute 'price'", "type-or-none"),
