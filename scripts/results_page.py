@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ here. A dash is a number that could not be computed.
 readable hand-in for at least 10 of SysTradeBench's 12 strategies, and a valid answer on at least 60 % of the days
 of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 
+**Elsewhere.** Every recording was played again on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and scipy 1.18.1
+instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of Qwen's
+KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions that the
+programs ran on, and are refused under others with one line.
+
 **What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
 The mask probe was made before the last change of prompts, none of which it uses. Of Qwen's twelve strategies of
 SysTradeBench all first hand-ins are here, but patches of only eight: in the other four an error message named a
@@ -56,7 +62,7 @@ def shown(measure: Measure | None, form: str = ".1%") -> str:
     return f"{text} ({format(measure.low, form)} to {format(measure.high, form)})"
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Write a table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
