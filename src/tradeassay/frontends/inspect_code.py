@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -288,11 +288,12 @@ async def _carry(
 ) -> TaskOutcome | StrategyOutcome:
     roles = protocol.roles(item)
     others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
+    examine: Callable[[EpisodeSpec, Any, JobExecutor], msgspec.Struct] = protocol.examine
 
     async def answer(ask: CodeAsk) -> Any:
         if not isinstance(ask, AskRole):
             executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
-            return await anyio.to_thread.run_sync(protocol.examine, item, ask.request, executor)
+            return await anyio.to_thread.run_sync(examine, item, ask.request, executor)
         if ask.role != "writer":
             return await others[ask.role](ask.request)
         reply = await writer.reply(ask.request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -63,12 +63,13 @@ class AskRole(msgspec.Struct, frozen=True, kw_only=True):
 class Examine(msgspec.Struct, frozen=True, kw_only=True):
     """Please work out something that needs the sandbox; ``request`` is a struct of the protocol's own."""
 
-    request: Any
+    request: msgspec.Struct
 
 
 CodeAsk = AskRole | Examine
 CodeReply = ModelReply | msgspec.Struct
-CodeDialogue = Generator[CodeAsk, Any, Any]
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+CodeDialogue: TypeAlias = Generator[CodeAsk, Any, _Record]
 """Is sent a :class:`ModelReply` for an :class:`AskRole`, a result for an :class:`Examine`; returns a record."""
 
 
@@ -95,7 +96,12 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, Measure]
 
 
-class CodeProtocol(Protocol):
+_Spec = TypeVar("_Spec", bound=CodeSpec, covariant=True)
+_Request = TypeVar("_Request", bound=msgspec.Struct, contravariant=True)
+_Scores = TypeVar("_Scores", bound=msgspec.Struct)
+
+
+class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
     """A benchmark of programs, opened for one spec.
 
     ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it stores: what was asked for, what came of an
@@ -107,7 +113,7 @@ class CodeProtocol(Protocol):
     Result: ClassVar[type[msgspec.Struct]]
     Scores: ClassVar[type[msgspec.Struct]]
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: _Spec) -> None:
         """Open the benchmark; raises :class:`UserError` for an invalid spec."""
 
     @property
@@ -127,7 +133,7 @@ class CodeProtocol(Protocol):
         """Return the episode's models by role."""
         ...
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[_Record]:
         """Return a fresh dialogue for an episode. The same replies make the same record."""
         ...
 
@@ -135,26 +141,29 @@ class CodeProtocol(Protocol):
         """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
         ...
 
-    def examine(self, episode: EpisodeSpec, request: Any, executor: JobExecutor) -> Any:
+    def examine(self, episode: EpisodeSpec, request: _Request, executor: JobExecutor) -> msgspec.Struct:
         """Work something out; called from several threads. What it returns must be the same every time."""
         ...
 
-    def ended(self, record: Any) -> Ending:
+    def ended(self, record: _Record) -> Ending:
         """Say whether a record is a result."""
         ...
 
-    def score(self, records: Mapping[str, Any]) -> msgspec.Struct:
+    def score(self, records: Mapping[str, _Record]) -> _Scores:
         """Sum up a run; ``records`` holds those of the episodes that have one, failed ones included, by key."""
         ...
 
-    def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
+    def inconsistencies(self, record: _Record) -> Iterator[tuple[int, str]]:
         """Yield the contradictions within a record: the turn (from 0), and what does not fit."""
         ...
 
-    def rows(self, scores: Any) -> tuple[CodeRow, ...]:
+    def rows(self, scores: _Scores) -> tuple[CodeRow, ...]:
         """Return the rows by which two runs are compared."""
         ...
 
+
+CodeProtocol: TypeAlias = CodeProtocolOf[Any, Any, Any, Any]
+"""Any benchmark of programs: the loop hands on specs, requests, records and scores that it does not look into."""
 
 code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
 """All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""

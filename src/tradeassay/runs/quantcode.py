@@ -49,6 +49,7 @@ from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
+    CodeProtocolOf,
     CodeRow,
     CodeSpec,
     Ending,
@@ -133,7 +134,7 @@ _MOST_KEPT = 4096
 
 
 @code_protocols.register(QUANTCODE_V1)
-class QuantCodeProtocol:
+class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutcome, QuantCodeScores]):
     """QuantCode for one spec, version 1. Version 2 derives from it."""
 
     version: ClassVar[Version] = 1
@@ -180,7 +181,7 @@ class QuantCodeProtocol:
             roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
         return roles
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[TaskOutcome]:
         """Carry the benchmark's conversation, asking the language judge about programs that get that far."""
         task, settings = self.tasks[episode.task], self.settings(episode)
         reference = reference_of(task, settings.framework)

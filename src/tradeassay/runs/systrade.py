@@ -43,6 +43,7 @@ from tradeassay.runs.code_protocol import (
     AskRole,
     CodeAsk,
     CodeDialogue,
+    CodeProtocolOf,
     CodeRow,
     CodeSpec,
     Ending,
@@ -122,7 +123,7 @@ _MOST_KEPT = 4096
 @code_protocols.register(SYSTRADE_V1)
 @code_protocols.register(SYSTRADE)
 @code_protocols.register(SYSTRADE_SYSTB)
-class SystradeProtocol:
+class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome, SystradeScores]):
     """SysTradeBench for one spec."""
 
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
@@ -181,7 +182,7 @@ class SystradeProtocol:
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
         return roles
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue:
+    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[StrategyOutcome]:
         """Carry the loop of build, test and patch."""
         reference = load_reference(episode.task, minutes=self._on_minutes(episode.task))
         teach_builder({episode.task: (reference.card, reference.source)})
