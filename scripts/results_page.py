@@ -43,7 +43,8 @@ of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 **Elsewhere.** Every recording was played again on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and scipy 1.18.1
 instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of
 Qwen's KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions
-that the programs ran on, and are refused under others with one line.
+that the programs ran on, and are refused under others with one line; with those, Qwen's patched strategies of
+SysTradeBench hold on 3.12 too. QuantCode was not played there to the end.
 
 **What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
 The mask probe was made before the last change of prompts, none of which it uses. Of Qwen's twelve strategies of
