@@ -21,7 +21,7 @@ RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
 def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("season") / "arena.db"
     shutil.copyfile(RECORDED, path)
-    open_engine(str(path)).dispose()  # brings it to the present format
+    open_engine(str(path), keep=False).dispose()  # brings it to the present format
     return path
 
 

@@ -39,7 +39,7 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
     """
     with tempfile.TemporaryDirectory() as place:
         try:
-            with open_engine(_copied(db, Path(place)), durable=False).connect() as connection:
+            with open_engine(_copied(db, Path(place)), durable=False, keep="://" in db).connect() as connection:
                 found = [_Season(connection, row, home) for row in connection.execute(select(seasons))]
                 for one in found:
                     one.check()

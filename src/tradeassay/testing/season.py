@@ -53,7 +53,7 @@ def check_season(
     with tempfile.TemporaryDirectory() as place:
         honest, work = Path(place) / "honest.db", Path(place) / "work.db"
         shutil.copyfile(db, honest)
-        open_engine(str(honest)).dispose()  # brings it to the present format
+        open_engine(str(honest), keep=False).dispose()  # brings it to the present format
         before = verify_arena(str(honest), home=home)
         if before.contradicted:
             raise CheckFailed(f"{db} is contradicted before anything is changed: {before.violations[0]}")

@@ -20,10 +20,11 @@ from tradeassay.core.errors import DataError, TradeassayWarning, UserError, requ
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
 
-def open_engine(url: str, *, durable: bool = True) -> Engine:
+def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
-    A database of an older format becomes one of this format; of an SQLite file a copy is kept beside it first.
+    A database of an older format becomes one of this format; of an SQLite file a copy is kept beside it first,
+    unless ``keep`` is False: it is a copy already.
     Any number of processes may open an empty one at once.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
@@ -33,7 +34,8 @@ def open_engine(url: str, *, durable: bool = True) -> Engine:
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
-        _keep_copy(engine)
+        if keep:
+            _keep_copy(engine)
         with schema_lock(engine) as connection:
             _upgrade_old(connection)
             tables.metadata.create_all(connection)

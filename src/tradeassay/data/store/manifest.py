@@ -163,7 +163,9 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
     # Typed columns, so that a numpy scalar or an int for a float does not change the hash; and values rather than
     # buffers, so that a library's way of laying them out does not either.
     for name in table.column_names:
-        column = table.column(name).combine_chunks()
+        pieces = table.column(name)
+        # An empty column of a file has no chunk; joining none would load pandas.
+        column = pieces.combine_chunks() if pieces.num_chunks else tables.column([], pieces.type)
         where = f"{label}.{name}"
         if pa.types.is_list(column.type):
             _add_array(digest, f"{where} ends", plain(column.offsets).astype(np.int64))
