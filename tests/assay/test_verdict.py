@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -345,6 +346,13 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
     assert peeker.ranks.by_return == 1
 
 
+def test_a_run_travels_as_its_path(played: Run) -> None:
+    there = pickle.loads(pickle.dumps(played))
+    assert (there.folder, there.home) == (played.folder.absolute(), played.home)
+    assert there.scores == played.scores
+
+
+@pytest.mark.slow
 def test_processes_give_the_same_verdicts(played: Run, judged: Assay) -> None:
     two = Spread(executor="local", workers=2)
     assert assay(played, SMALL, spread=two) == judged
