@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tradeassay.core.errors import TradeassayWarning
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
@@ -90,7 +92,8 @@ def test_a_recorded_season_is_played_again(name: str, tmp_path: Path) -> None:
 
 def test_a_recorded_season_says_what_it_said(tmp_path: Path) -> None:
     shutil.copy(V1 / "arena" / "arena.db", tmp_path / "arena.db")
-    same(doors.season_said(tmp_path / "arena.db"), expected("arena"))
+    with pytest.warns(TradeassayWarning, match="has format 1 and becomes one of format"):
+        same(doors.season_said(tmp_path / "arena.db"), expected("arena"))
 
 
 def test_venues_and_benchmarks_of_existing_versions_are_frozen() -> None:
