@@ -324,7 +324,7 @@ def _checked(name: str, row: int, year: int, month: int, day: int) -> str:
         return date(year, month, day).isoformat()
     except ValueError:
         raise UserError(
-            f"{name}: row {row + 1}: there is not a day {year}-{month:02}-{day:02}",
+            f"{name}: row {row + 1}: there is no day {year}-{month:02}-{day:02}",
             mend="write days as 2024-01-31",
         ) from None
 
