@@ -235,7 +235,7 @@ def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
         number += 1
         try:
             line = _DECODER.decode(content[start:end])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RunError(
                 f"{path}, line {number} is damaged: {error}",
                 mend="delete the episode's folder and resume: recorded answers are not asked again",

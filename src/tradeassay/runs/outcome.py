@@ -126,7 +126,7 @@ def read_outcome(path: Path) -> Outcome | None:
     try:
         old = msgspec.json.decode(content, type=_Head).events_sha256 is None
         return msgspec.json.decode(outcome_from_1(content) if old else content, type=Outcome)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(
             f"{path} is damaged: {error}", mend="delete it and resume: recorded answers are not asked again"
         ) from error

@@ -106,7 +106,7 @@ def read_scores(path: Path, kind: type[S]) -> S:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         raise RunError(f"{path.parent} has no scores yet", mend=f"tradeassay resume {path.parent}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path} is damaged: {error}", mend="delete it and resume: it is computed again") from error
 
 

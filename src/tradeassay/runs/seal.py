@@ -208,7 +208,7 @@ def open_seal(
 def _head(path: Path, file: Path) -> SealHead:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SealHead)
-    except (FileNotFoundError, msgspec.DecodeError) as error:
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{file} is not a seal: {error}", mend="make one with: tradeassay seal RUN") from error
 
 
@@ -291,7 +291,7 @@ def _read_plan(folder: Path, file: Path) -> PlanRecord:
         content = (folder / "plan.json").read_bytes()
         record = msgspec.json.decode(content, type=PlanRecord)
         episodes = tuple(one.key for one in expand(record.spec))
-    except (FileNotFoundError, msgspec.DecodeError, UserError) as error:
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, UserError) as error:
         raise RunError(f"{file} does not hold a plan: {error}", mend="make it again with seal --plan") from error
     same = (work_sha256(record.spec), episodes) == (record.work_sha256, record.episodes)
     if not same or canonical_json(record) != content:
