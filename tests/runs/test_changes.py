@@ -103,3 +103,10 @@ def test_two_processes_cannot_write_one_run(unfinished: Path, home: Path) -> Non
 
     with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
         resume(unfinished, executor="inline", home=home)
+
+
+def test_a_byte_that_is_no_text_is_one_line(unfinished: Path, home: Path) -> None:
+    path = unfinished / "manifest.json"
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes().replace(b'"tiny-us-v1"', b'"tiny-\xff-v1"', 1))
+    refused(unfinished, home, "manifest.json is damaged")

@@ -270,7 +270,7 @@ def read_manifest(path: Path) -> Manifest:
                 mend="read it with the version of tradeassay that made it",
             )
         return _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
-    except (msgspec.DecodeError, KeyError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
         raise RunError(f"{path} is damaged: {error}", mend="start the run again") from error
 
 

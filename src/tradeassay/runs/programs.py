@@ -259,7 +259,7 @@ def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
     kind = find_protocol(manifest.benchmark)
     try:
         spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"the spec in the manifest cannot be read: {error}", mend="start the run again") from error
     return kind(spec), spec
 
@@ -287,7 +287,7 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
         return None
     try:
         return msgspec.json.decode(outcome.program.record, type=kind.Record)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(
             f"the record of an episode is damaged: {error}", mend="delete its folder and resume"
         ) from error

@@ -272,7 +272,7 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
 def _label(content: bytes, file: Path) -> RecordingLabel:
     try:
         label = msgspec.json.decode(content, type=RecordingLabel)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"the label of {file} cannot be read: {error}", mend="get the recording again") from None
     if label.format != RECORDING_FORMAT:
         raise RunError(f"{file} has format {label.format}", mend="use the version that wrote it")

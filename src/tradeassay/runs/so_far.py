@@ -90,5 +90,5 @@ def _lines(file: Path, kind: type[S]) -> Iterator[S]:
     for line in file.read_bytes().splitlines():
         try:
             yield msgspec.json.decode(line, type=kind)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return

@@ -130,7 +130,7 @@ class RunLock:
 def _name(content: bytes) -> str:
     try:
         holder = msgspec.json.decode(content, type=Holder)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return "another process"
     return f"process {holder.pid} on {holder.host}"
 

@@ -52,7 +52,7 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
         body = self.fetch(f"{self.address}/submissions/CIK{self.cik:010d}.json")
         try:
             found = msgspec.json.decode(body, type=_Submissions)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"the list of filings of CIK {self.cik} cannot be read: {error}") from error
         return tuple(self._items(found, now))
 
