@@ -15,12 +15,9 @@ with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"),
         try:
             found = arena.get("/agents/me/packet", params={"wait": 20})
         except httpx.TransportError:  # the arena is not up yet, or starts again
-            time.sleep(2)
-            continue
-        if found.status_code == 204:
-            continue
-        if found.status_code >= 500 or found.status_code == 429:
-            time.sleep(float(found.headers.get("Retry-After", 2)))
+            found = httpx.Response(503)
+        if found.status_code in (204, 429) or found.status_code >= 500:
+            time.sleep(0 if found.status_code == 204 else 2)
             continue
         told = found.raise_for_status().json()
         up = (told["packet"]["momentum"] or 0) > 0

@@ -61,7 +61,7 @@ def robustness() -> Robustness:
     )  # fmt: skip
 
 
-def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any) -> Examined:
+def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, scenarios: Any = None) -> Examined:
     """Return what might have been found, by what the source is."""
     gates = {name: passed() for name in GATES}
     if "_Honest" in submission.source:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import errno
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tradeassay.cli._group import root
-from tradeassay.core.errors import TradeassayError
+from tradeassay.core.errors import TradeassayError, TradeassayWarning
 
 __all__ = ["main", "root"]
 
@@ -22,12 +25,30 @@ def main(argv: list[str] | None = None) -> int:
     from tradeassay.core.screen import clean_screen
     from tradeassay.core.secrets import lookalikes
 
-    with clean_screen():
+    with clean_screen(), _warnings_in_one_line():
         try:
             return _main(argv)
         finally:
             if (warning := lookalikes()) is not None:
                 print(warning, file=sys.stderr)
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Show our own warnings without the place in the source that they come from."""
+    usual = warnings.formatwarning
+
+    def said(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        ours = issubclass(category, TradeassayWarning)
+        return f"warning: {message}\n" if ours else usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = said
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _main(argv: list[str] | None) -> int:

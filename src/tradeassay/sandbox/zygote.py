@@ -72,6 +72,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 def main(descriptor: int) -> None:
     """Serve the host at the other end of ``descriptor`` until it hangs up. Never returns."""
     host = socket.socket(fileno=descriptor)
+    _forget_what_was_ignored()
     try:
         config = msgspec.json.decode(host.recv(1 << 16), type=SandboxConfig)
         stage, hello = _prepare(config, host)
@@ -80,6 +81,12 @@ def main(descriptor: int) -> None:
         os._exit(1)
     host.send(msgspec.json.encode(hello))
     _serve(host, stage)
+
+
+def _forget_what_was_ignored() -> None:
+    """Give signals their usual effect again: a host under nohup ignores some, and a child would inherit it."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, Hello]:
