@@ -51,6 +51,7 @@ def test_everything_but_the_decisions_is_re_derived(season: Path, capsys: pytest
         "UPDATE rounds SET momentum = 1",
         "UPDATE rounds SET packet = packet || ' '",
         "UPDATE decisions SET action = 'SELL' WHERE action = 'BUY'",
+        "UPDATE decisions SET action = 'WAIT' WHERE action = 'HOLD'",
         "UPDATE decisions SET entry = 'somebody' WHERE id = 1",
         "UPDATE seasons SET spec = replace(spec, '100000', '200000')",
         "UPDATE seasons SET spec = '{'",

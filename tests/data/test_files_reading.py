@@ -7,6 +7,8 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from tradeassay.core.errors import UserError
@@ -153,6 +155,12 @@ def test_encodings_and_packed_files(tmp_path: Path) -> None:
     (tmp_path / "d.parquet").write_bytes(b"no parquet")
     with pytest.raises(UserError, match=r"d\.parquet is not a Parquet file"):
         read_table(tmp_path / "d.parquet", "d.parquet")
+    texts = pa.table({"date": ["2024-01-02"], "close": ["10500"]})
+    pa.parquet.write_table(texts, tmp_path / "f.parquet", compression="none", use_dictionary=False)
+    content = (tmp_path / "f.parquet").read_bytes()
+    (tmp_path / "f.parquet").write_bytes(content.replace(b"10500", b"1\xb2500"))
+    with pytest.raises(UserError, match=r"f\.parquet is not a Parquet file.*UTF8"):
+        read_table(tmp_path / "f.parquet", "f.parquet")
     with pytest.raises(UserError, match=r"e\.csv is empty"):
         read_csv(b"\n", "e.csv")
 

@@ -105,8 +105,22 @@ def test_two_processes_cannot_write_one_run(unfinished: Path, home: Path) -> Non
         resume(unfinished, executor="inline", home=home)
 
 
-def test_a_byte_that_is_no_text_is_one_line(unfinished: Path, home: Path) -> None:
-    path = unfinished / "manifest.json"
+@pytest.mark.parametrize(
+    ("name", "old", "new", "complaint"),
+    [
+        ("manifest.json", b'"tiny-us-v1"', b'"tiny-\xff-v1"', "manifest.json is damaged"),
+        ("manifest.json", b'"windows"', b'"wind\xffws"', "manifest.json is damaged"),
+        ("manifest.json", b'"tiny-us-v1": {', b'"tiny-us-v9": {', "not describe"),
+        ("episodes/*/events.jsonl", b'"step"', b'"st\xffp"', "damaged"),
+    ],
+)
+def test_a_byte_that_does_not_belong_is_one_line(
+    unfinished: Path, home: Path, name: str, old: bytes, new: bytes, complaint: str
+) -> None:
+    path = next(unfinished.glob(name))
+    assert old in path.read_bytes()
     path.chmod(0o644)
-    path.write_bytes(path.read_bytes().replace(b'"tiny-us-v1"', b'"tiny-\xff-v1"', 1))
-    refused(unfinished, home, "manifest.json is damaged")
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    if name.endswith("jsonl"):
+        (path.parent / "outcome.json").unlink()
+    refused(unfinished, home, complaint)

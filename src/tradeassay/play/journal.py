@@ -68,7 +68,7 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Journa
         raw = content[start:end]
         try:
             lines.append(JournalLine(decoder.decode(raw), raw))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if content.find(b"\n", end + 1) >= 0:
                 raise RunError(
                     f"{path}, line {len(lines) + 1} is damaged: {error}",

@@ -263,15 +263,29 @@ def read_manifest(path: Path) -> Manifest:
             f"{path.parent} does not hold a run: manifest.json is missing", mend="give the folder of a run"
         ) from None
     try:
+        content.decode()  # a decoder of records does not look into names that it does not know
         head = msgspec.json.decode(content, type=_Head)
         if head.format not in (1, MANIFEST_FORMAT):
             raise RunError(
                 f"{path} has format {head.format}, this version reads up to {MANIFEST_FORMAT}",
                 mend="read it with the version of tradeassay that made it",
             )
-        return _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
+        found = _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
         raise RunError(f"{path} is damaged: {error}", mend="start the run again") from error
+    if isinstance(found, RunManifest) and (lost := _not_described(found)) is not None:
+        raise RunError(f"{path} is damaged: it does not describe '{lost}'", mend="start the run again")
+    return found
+
+
+def _not_described(manifest: RunManifest) -> str | None:
+    """Return the first benchmark or data set of an episode that a manifest says nothing about."""
+    named = (
+        (known, name)
+        for episode in manifest.episodes
+        for known, name in ((manifest.benchmarks, episode.benchmark), (manifest.datasets, episode.dataset))
+    )
+    return next((name for known, name in named if name not in known), None)
 
 
 def folder_of(path: Path, manifest: Manifest) -> RunFolder:

@@ -124,6 +124,7 @@ def read_outcome(path: Path) -> Outcome | None:
     except FileNotFoundError:
         return None
     try:
+        content.decode()  # a decoder of records does not look into names that it does not know
         old = msgspec.json.decode(content, type=_Head).events_sha256 is None
         return msgspec.json.decode(outcome_from_1(content) if old else content, type=Outcome)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

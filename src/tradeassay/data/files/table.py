@@ -82,6 +82,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     if _kind(path) == "parquet":
         try:
             table = pa.parquet.read_table(path)
+            table.validate(full=True)  # texts are read as they stand, also where they are none
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UserError(f"{label} is not a Parquet file: {one_line(error)}", mend="check the file") from error
         names = header or tuple(map(str, table.column_names))
