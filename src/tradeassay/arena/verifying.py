@@ -201,9 +201,9 @@ class _Season:
         shared = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
         slots = {row.id: row for row in self._db.execute(select(decisions).where(decisions.c.season == season.id))}
         self.slots = len(slots)
-        for slot in slots.values():
-            if slot.action not in get_args(Action) and (slot.action is not None or slot.status == "decided"):
-                yield f"decision {slot.id}, {slot.entry}", f"{slot.action!r} is no action"
+        for made in slots.values():
+            if made.action not in get_args(Action) and (made.action is not None or made.status == "decided"):
+                yield f"decision {made.id}, {made.entry}", f"{made.action!r} is no action"
         state: dict[tuple[str, ...], tuple[int, float]] = {}
         value: dict[tuple[str, str], float] = {}
         held: dict[tuple[str, str], dict[str, float]] = {}
