@@ -11,7 +11,6 @@ fields that ``verify`` does not cover, which are listed with the reason.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import random
 import shutil
@@ -29,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import tradeassay
+from numbered_parts import ask, gather
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data import FilesConfig, export_parquet, import_parquet, open_snapshot, write_snapshot
 from tradeassay.data.files.reader import read_files
@@ -199,31 +199,17 @@ def child(kind: str, folder: Path, first: int, end: int) -> None:
 
 def main() -> None:
     """Try a part of the flips of every kind, or print how all of them ended."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--kinds", nargs="*", choices=tuple(READERS), default=list(READERS))
-    parser.add_argument("--first", type=int, default=0, help="number of the first flip")
-    parser.add_argument("--count", type=int, default=TOGETHER, help="flips per kind")
-    parser.add_argument("--show", action="store_true", help="only print what was found so far")
-    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()) / "fuzz-files")
-    asked = parser.parse_args()
-    asked.place.mkdir(parents=True, exist_ok=True)
-    kept = asked.place / "parts.jsonl"
-    parts = [
-        msgspec.json.decode(line, type=Part) for line in (kept.read_bytes().splitlines() if kept.exists() else ())
-    ]
-    done = {(one.kind, one.first) for one in parts}
-    for kind in () if asked.show else asked.kinds:
+    asked = ask(__doc__.split("\n", 1)[0], tuple(READERS), "flip", TOGETHER, "fuzz-files")
+
+    def open_kind(kind: str) -> Callable[[int, int], Part]:
         if not (asked.place / kind).exists():
             make(kind, asked.place / kind)
         work = asked.place / "work" / kind
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(asked.place / kind, work)
-        for first in range(asked.first, asked.first + asked.count, TOGETHER):
-            if (kind, first) in done:
-                continue
-            parts.append(part(kind, work, first, min(TOGETHER, asked.first + asked.count - first)))
-            with kept.open("ab") as file:
-                file.write(msgspec.json.encode(parts[-1]) + b"\n")
+        return partial(part, kind, work)
+
+    parts = gather(asked, Part, TOGETHER, open_kind)
     totals: dict[str, Counter[str]] = {kind: Counter() for kind in READERS}
     for one in parts:
         totals[one.kind].update(one.ended)

@@ -190,7 +190,7 @@ def cheats() -> Iterator[object]:
         "/proc/1/mem",
         "/dev/mem",
         "/sys/kernel",
-        "/root/.ssh/id_rsa",
+        "/etc/shadow",
     ):
         yield program(f"raise RuntimeError(open('{name}').read())")
     yield program("import os\nraise RuntimeError(str(dict(os.environ)))")

@@ -11,15 +11,16 @@ covered is listed with the reason.
 
 from __future__ import annotations
 
-import argparse
 import os
-import tempfile
 from collections import Counter
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 import tradeassay
+from numbered_parts import ask, gather
 from tradeassay.runs import run
 from tradeassay.runs.quantcode import QuantCodeSpec
 from tradeassay.runs.systrade import SystradeSpec
@@ -80,37 +81,19 @@ def attack(kind: str, folder: Path, first: int, count: int) -> Part:
         found = check_season(folder, sample=count, first=first, least=0.0)
     else:
         found = check_verify(folder, most=FIELDS, sample=count, first=first, least=0.0)
-    return Part(kind=kind, first=first, cpu=sum(os.times()[:4]) - began, found=found.kinds)
+    used = sum(os.times()[:4]) - began
+    print(f"{kind} {first}: {used:.1f} CPU-seconds", flush=True)
+    return Part(kind=kind, first=first, cpu=used, found=found.kinds)
 
 
 def main() -> None:
     """Try a part of the changes of every kind of run, or print what all parts found."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--first", type=int, default=0, help="number of the first change")
-    parser.add_argument("--count", type=int, default=100, help="changes per kind")
-    parser.add_argument("--show", action="store_true", help="only print what was found so far")
-    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()) / "verify-mutations")
-    asked = parser.parse_args()
-    asked.place.mkdir(parents=True, exist_ok=True)
-    kept = asked.place / "parts.jsonl"
-    parts = [
-        msgspec.json.decode(line, type=Part) for line in (kept.read_bytes().splitlines() if kept.exists() else ())
-    ]
-    done = {(one.kind, one.first) for one in parts}
-    for kind in () if asked.show else asked.kinds:
-        folder = folder_of(kind, asked.place)
-        for first in range(asked.first, asked.first + asked.count, TOGETHER):
-            if (kind, first) in done:
-                continue
-            parts.append(attack(kind, folder, first, min(TOGETHER, asked.first + asked.count - first)))
-            with kept.open("ab") as file:
-                file.write(msgspec.json.encode(parts[-1]) + b"\n")
-            print(f"{kind} {first}: {parts[-1].cpu:.1f} CPU-seconds", flush=True)
+    asked = ask(__doc__.split("\n", 1)[0], KINDS, "change", 100, "verify-mutations")
+    parts = gather(asked, Part, TOGETHER, lambda kind: partial(attack, kind, folder_of(kind, asked.place)))
     show(parts)
 
 
-def show(parts: list[Part]) -> None:
+def show(parts: Iterable[Part]) -> None:
     """Print the table, and everything that was not noticed."""
     table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for part in parts:
