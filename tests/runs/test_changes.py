@@ -111,7 +111,9 @@ def test_two_processes_cannot_write_one_run(unfinished: Path, home: Path) -> Non
         ("manifest.json", b'"tiny-us-v1"', b'"tiny-\xff-v1"', "manifest.json is damaged"),
         ("manifest.json", b'"windows"', b'"wind\xffws"', "manifest.json is damaged"),
         ("manifest.json", b'"tiny-us-v1": {', b'"tiny-us-v9": {', "not describe"),
+        ("manifest.json", b"{", b'{"more":' + b"[" * 100_000, "manifest.json is damaged"),
         ("episodes/*/events.jsonl", b'"step"', b'"st\xffp"', "damaged"),
+        ("episodes/*/events.jsonl", b"{", b'{"more":' + b"[" * 100_000, "damaged"),
     ],
 )
 def test_a_byte_that_does_not_belong_is_one_line(

@@ -10,7 +10,7 @@ import msgspec
 
 from tradeassay.benchmarks.ama.rules import AmaRules, Kind, rules_for
 from tradeassay.core.badges import Convention
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_day
 
@@ -300,7 +300,7 @@ def load_season(path: Path) -> Season:
         return msgspec.toml.decode(path.read_bytes(), type=Season)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", mend="name a season's TOML file") from error
-    except (msgspec.DecodeError, ValueError) as error:
+    except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{path} is not a season: {error}", mend="see docs/reference/arena.md") from error
 
 

@@ -21,7 +21,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, seasons, skipped
 from tradeassay.core.arena import Action, Packet
-from tradeassay.core.errors import RunError, TradeassayError
+from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_iso
 from tradeassay.data import load_stored
@@ -79,7 +79,7 @@ class _Season:
         """Check the spec, then prices, then every booking in the order in which it was made."""
         try:
             season = msgspec.json.decode(self._row.spec, type=Season)
-        except (msgspec.DecodeError, TradeassayError) as error:
+        except (TradeassayError, *UNDECODABLE) as error:
             self._broken("season", f"its spec cannot be read: {error}")
             self._say("season", "contradicted")
             return
@@ -106,7 +106,7 @@ class _Season:
             try:
                 packet = msgspec.json.decode(row.packet, type=Packet)
                 kind = season.asset(row.asset).kind
-            except (msgspec.DecodeError, TradeassayError) as error:
+            except (TradeassayError, *UNDECODABLE) as error:
                 yield _where(row), f"what entries were shown cannot be read: {error}"
                 continue
             if not _written_by_us(row.packet, packet):
@@ -403,7 +403,7 @@ def _same_facts(row: Any, facts: AssetFacts) -> Iterator[tuple[str, str]]:
     """History and reports in a packet are those of the data. News may have come from a desk that has ended."""
     try:
         packet = msgspec.json.decode(row.packet, type=Packet)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return  # it is named already
     told = (packet.history, packet.annual_report, packet.quarterly_report)
     if told != (facts.history, facts.annual_report, facts.quarterly_report):

@@ -49,7 +49,7 @@ from tradeassay.code.submission_run import (
     market_columns,
 )
 from tradeassay.core.draws import seed_from
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits
 from tradeassay.sandbox.config import PRELOAD
@@ -263,7 +263,7 @@ def parse_gate(submission: Submission) -> Finding:
 def _card_faults(text: str) -> tuple[Exhibit, ...]:
     try:
         card = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return (Exhibit(code="card_no_json", text=f"{CARD} is no JSON: {error}", file="strategy_card.json"),)
     if not isinstance(card, dict):
         return (Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file="strategy_card.json"),)

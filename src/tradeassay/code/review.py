@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.code.submission import Submission
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.secrets import clean_text
 from tradeassay.core.view import Floats
@@ -345,7 +345,7 @@ def read_form(ratings: Sequence[Path], key: Path) -> Rated:
         raise UserError(
             f"{error.filename} cannot be read: {error.strerror}", mend="name the filled tables"
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise UserError(f"{key} is not the key of a form: {error}", mend="use the key.json of the form") from error
     every = _once(tuple(found))
     return Rated(raters=agreement_of(every), board=review_board(as_reviews(every, known)))
@@ -356,7 +356,7 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
     if text.lstrip().startswith("["):
         try:
             return _once(msgspec.json.decode(text, type=tuple[Rating, ...]))
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise UserError(f"the ratings cannot be read: {error}", mend="marks are 1 to 10") from error
     rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     missing = {"item", "rater", "fidelity", "risk"} - set(rows.fieldnames or ())

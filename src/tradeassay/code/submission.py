@@ -18,7 +18,7 @@ from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.semantics import Semantics, interpret
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.task import Timeframe
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.schema import schema_of_type
 from tradeassay.core.secrets import clean_text
@@ -89,7 +89,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         """Return the card; raises :class:`UserError` naming the place that does not fit."""
         try:
             return msgspec.json.decode(self.card, type=StrategyCard)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise UserError(f"{CARD}: {error}", mend="compare it with the card's schema") from error
 
 

@@ -6,6 +6,13 @@ that escapes is a bug in tradeassay and keeps its traceback.
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What a decoder raises on what it cannot read: another format or shape, text that is not UTF-8, deep nesting."""
+
 
 class TradeassayWarning(UserWarning):
     """Something the user should know but that does not change a number."""

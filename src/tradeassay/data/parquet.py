@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import whole_folder
 from tradeassay.core.own_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
@@ -89,7 +89,7 @@ def _facts(folder: Path) -> _Facts:
         facts = msgspec.json.decode(content, type=_Facts)
     except FileNotFoundError:
         raise DataError(f"{folder} has no {FACTS_FILE}", mend="import it as plain files instead") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
     if not facts.files:
         raise DataError(f"{path} holds no hashes: it was exported by an earlier version", mend=AGAIN)

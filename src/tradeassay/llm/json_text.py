@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tradeassay.core.errors import UNDECODABLE
+
 _OPEN = re.compile(r"^[ \t]*+```[ \t]*+([\w.+-]*+)[^\n`]*+\n", re.MULTILINE)
 FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _BRACES = {"{": "}", "[": "]"}
@@ -54,7 +56,7 @@ def parse_object(text: str) -> dict[str, object] | None:
         return None
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNDECODABLE:
         return None
     return value if isinstance(value, dict) else None
 

@@ -20,6 +20,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
@@ -130,7 +131,7 @@ def _objects(block: str) -> list[dict[str, object]]:
     """Return the objects of a block: one, an array of them, or those under ``tool_calls``."""
     try:
         value = msgspec.json.decode(block.strip())
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNDECODABLE:
         return []
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
         value = value["tool_calls"]

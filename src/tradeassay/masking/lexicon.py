@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.instruments import Instrument
 from tradeassay.data.names import is_us, us_names
 
@@ -49,7 +50,7 @@ class JsonSpans:
 def _is_json(text: str) -> bool:
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNDECODABLE:
         return False
     return True
 

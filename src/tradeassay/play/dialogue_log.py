@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import append_durably
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.play.episode import Asked
@@ -235,7 +235,7 @@ def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
         number += 1
         try:
             line = _DECODER.decode(content[start:end])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise RunError(
                 f"{path}, line {number} is damaged: {error}",
                 mend="delete the episode's folder and resume: recorded answers are not asked again",

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.events import ENCODER, STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
 from tradeassay.core.files import append_durably, sync_folder, take_lock
 from tradeassay.core.secrets import clean_bytes
@@ -68,7 +68,7 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Journa
         raw = content[start:end]
         try:
             lines.append(JournalLine(decoder.decode(raw), raw))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             if content.find(b"\n", end + 1) >= 0:
                 raise RunError(
                     f"{path}, line {len(lines) + 1} is damaged: {error}",

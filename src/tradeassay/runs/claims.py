@@ -18,7 +18,7 @@ from tradeassay.account import Ledger
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.drive import drive
-from tradeassay.core.errors import LedgerError, RunError, TradeassayError
+from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.data import Snapshot
@@ -236,7 +236,7 @@ def _journal(
     for step, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else ()):
         try:
             record = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             yield step, "journal", f"the line does not parse: {error}"
             return None
         if encode_line(record) != line:

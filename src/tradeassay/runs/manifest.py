@@ -18,7 +18,7 @@ from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.badges import Badges, Convention
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
 from tradeassay.runs.conversation import ProtocolRecord, describe_protocol, with_protocol
@@ -271,7 +271,7 @@ def read_manifest(path: Path) -> Manifest:
                 mend="read it with the version of tradeassay that made it",
             )
         found = _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+    except (KeyError, *UNDECODABLE) as error:
         raise RunError(f"{path} is damaged: {error}", mend="start the run again") from error
     if isinstance(found, RunManifest) and (lost := _not_described(found)) is not None:
         raise RunError(f"{path} is damaged: it does not describe '{lost}'", mend="start the run again")

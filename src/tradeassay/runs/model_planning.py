@@ -14,6 +14,7 @@ import msgspec
 
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay.llm.tables import Tokens
@@ -60,7 +61,7 @@ def measured_before(folder: Path, episode: EpisodeSpec) -> Before | None:
         place = RunFolder(manifest.parent)
         try:
             played = msgspec.json.decode(manifest.read_bytes(), type=_Played).episodes
-        except (OSError, msgspec.DecodeError):  # somebody else's file
+        except (OSError, *UNDECODABLE):  # somebody else's file
             continue
         timing, earlier = read_timing(place.timing), days
         for other in played:
@@ -72,7 +73,7 @@ def measured_before(folder: Path, episode: EpisodeSpec) -> Before | None:
                 continue
             try:
                 ended = msgspec.json.decode(place.outcome(other.key).read_bytes(), type=Outcome)
-            except (OSError, msgspec.DecodeError):
+            except (OSError, *UNDECODABLE):
                 continue
             if ended.status != "done" or isinstance(ended.model, msgspec.UnsetType) or not ended.steps:
                 continue

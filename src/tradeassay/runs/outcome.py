@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.play.dialogue_log import Spending
@@ -127,7 +127,7 @@ def read_outcome(path: Path) -> Outcome | None:
         content.decode()  # a decoder of records does not look into names that it does not know
         old = msgspec.json.decode(content, type=_Head).events_sha256 is None
         return msgspec.json.decode(outcome_from_1(content) if old else content, type=Outcome)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"{path} is damaged: {error}", mend="delete it and resume: recorded answers are not asked again"
         ) from error

@@ -26,7 +26,7 @@ import msgspec
 
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, fault_of
-from tradeassay.core.errors import MissingExtra, RunError, SandboxError, TradeassayError, UserError
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.core.executors import cores
 from tradeassay.core.executors.one_thread import one_thread
@@ -259,7 +259,7 @@ def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
     kind = find_protocol(manifest.benchmark)
     try:
         spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RunError(f"the spec in the manifest cannot be read: {error}", mend="start the run again") from error
     return kind(spec), spec
 
@@ -287,7 +287,7 @@ def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | 
         return None
     try:
         return msgspec.json.decode(outcome.program.record, type=kind.Record)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RunError(
             f"the record of an episode is damaged: {error}", mend="delete its folder and resume"
         ) from error

@@ -30,7 +30,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.secrets import clean_bytes
@@ -272,7 +272,7 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
 def _label(content: bytes, file: Path) -> RecordingLabel:
     try:
         label = msgspec.json.decode(content, type=RecordingLabel)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RunError(f"the label of {file} cannot be read: {error}", mend="get the recording again") from None
     if label.format != RECORDING_FORMAT:
         raise RunError(f"{file} has format {label.format}", mend="use the version that wrote it")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import AgainstBaseline, EpisodeSeries, SeedSummary, significant
@@ -106,7 +106,7 @@ def read_scores(path: Path, kind: type[S]) -> S:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         raise RunError(f"{path.parent} has no scores yet", mend=f"tradeassay resume {path.parent}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RunError(f"{path} is damaged: {error}", mend="delete it and resume: it is computed again") from error
 
 

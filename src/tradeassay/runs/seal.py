@@ -24,7 +24,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.runs.episode import expand
@@ -208,7 +208,7 @@ def open_seal(
 def _head(path: Path, file: Path) -> SealHead:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SealHead)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (FileNotFoundError, *UNDECODABLE) as error:
         raise RunError(f"{file} is not a seal: {error}", mend="make one with: tradeassay seal RUN") from error
 
 
@@ -291,7 +291,7 @@ def _read_plan(folder: Path, file: Path) -> PlanRecord:
         content = (folder / "plan.json").read_bytes()
         record = msgspec.json.decode(content, type=PlanRecord)
         episodes = tuple(one.key for one in expand(record.spec))
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, UserError) as error:
+    except (FileNotFoundError, UserError, *UNDECODABLE) as error:
         raise RunError(f"{file} does not hold a plan: {error}", mend="make it again with seal --plan") from error
     same = (work_sha256(record.spec), episodes) == (record.work_sha256, record.episodes)
     if not same or canonical_json(record) != content:

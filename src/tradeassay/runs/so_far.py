@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.recorded import CodeRun, Run
 
@@ -90,5 +91,5 @@ def _lines(file: Path, kind: type[S]) -> Iterator[S]:
     for line in file.read_bytes().splitlines():
         try:
             yield msgspec.json.decode(line, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             return

@@ -30,6 +30,7 @@ from types import TracebackType
 
 import msgspec
 
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.files import naming, take_lock, write_atomic
 from tradeassay.core.hashing import canonical_json
 
@@ -130,7 +131,7 @@ class RunLock:
 def _name(content: bytes) -> str:
     try:
         holder = msgspec.json.decode(content, type=Holder)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return "another process"
     return f"process {holder.pid} on {holder.host}"
 
@@ -146,7 +147,7 @@ def read_timing(path: Path) -> RunTiming:
     """Return the times so far; a missing or damaged file counts as empty, since nothing depends on it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunTiming)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, *UNDECODABLE):
         return RunTiming()
 
 

@@ -17,6 +17,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.core.errors import UNDECODABLE
+
 MAGIC: Final = b"TAS1"
 MAX_HEAD: Final = 64 * 1024
 MAX_WORD: Final = 4096
@@ -192,7 +194,7 @@ def _read_head(data: Buffer) -> tuple[Head, int]:
         raise CodecError("no well-formed prefix")
     try:
         head = _decode_head(bytes(data[_PREFIX.size : end]))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         raise CodecError("no well-formed head") from None
     return head, end
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.errors import TradeassayError
+from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.llm.cassette import store as cassette
@@ -243,7 +243,7 @@ def field_at(path: Path, was: bytes, now: bytes) -> str | None:
             ]
         else:
             found = [where for where, _, _ in differences(msgspec.json.decode(was), msgspec.json.decode(now))]
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+    except (ValueError, *UNDECODABLE):
         return None
     return f"{path.name} {found[0]} (a byte)" if len(found) == 1 else None
 
@@ -388,7 +388,7 @@ def cover_tracks(work: Path, path: Path, home: Path | str | None = None) -> None
     for step in (_cover_manifest, _cover_journal, _cover_cassette, _cover_spending):
         try:
             step(work, path)
-        except (TradeassayError, msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError, OSError):
+        except (TradeassayError, ValueError, KeyError, TypeError, AttributeError, OSError, *UNDECODABLE):
             continue
     if path.name != "scores.json":
         try:

@@ -17,7 +17,7 @@ import msgspec
 from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
 from tradeassay.agents.factor_models.fitting import FittedModel
 from tradeassay.agents.factor_models.qlib_world import check_installed
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
@@ -166,7 +166,7 @@ def _read_facts(folder: Path) -> TrainedBaseline:
     path = folder / FACTS_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrainedBaseline)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNDECODABLE) as error:
         raise DataError(f"{path} is damaged: {error}", mend=f"delete {folder} and train again") from error
 
 

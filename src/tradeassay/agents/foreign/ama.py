@@ -29,7 +29,7 @@ from tradeassay.agents.foreign.transport import (
     wants,
 )
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Packet
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.secrets import clean_foreign, clean_words
 
 PATH = "/trading_action/"
@@ -140,7 +140,7 @@ def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER, wire: str = "trad
         answer = _ANSWERS[wire].decode(clean_foreign(raw))
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Unusable("parse", f"no JSON: {error}") from error
     return to_choice(answer)
 

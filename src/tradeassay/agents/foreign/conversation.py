@@ -32,7 +32,7 @@ from tradeassay.agents.foreign.transport import (
 )
 from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.secrets import clean_foreign, clean_words, holds_key
 from tradeassay.llm import Model, ModelParams, QuestionPlace
@@ -145,7 +145,7 @@ def read_reply(body: bytes, request: AskModel, place: QuestionPlace) -> ModelRep
         said = _SAID.decode(clean_foreign(body))
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Unusable("parse", f"the answer is not JSON: {error}") from error
     if (said.answer is not None) + (said.text is not None or said.calls is not None) != 1:
         raise Unusable("schema", "give one of text, answer and calls")

@@ -24,7 +24,7 @@ from tradeassay.arena.doors.doors import (
     Told,
     TurnedAway,
 )
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.time import Clock, WallClock, iso
 
 
@@ -235,7 +235,7 @@ class DoorGate:
             raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
         try:
             return msgspec.json.decode(bytes(found), type=type_)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise TurnedAway(422, str(error)) from error
 
     async def _read(self, request: Request) -> bytearray:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tradeassay.arena.standings import Behaviour, BoardConfig, Standings
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.report.charts import Equity
 
 
@@ -39,7 +40,7 @@ def read_kept(store: Store, season: str, config: BoardConfig) -> KeptView | None
         with store.read() as db:
             body = db.execute(select(kept_views.c.body).where(kept_views.c.season == season)).scalar()
         found = None if body is None else _KEPT.decode(zlib.decompress(body))
-    except (SQLAlchemyError, msgspec.DecodeError, zlib.error):
+    except (SQLAlchemyError, zlib.error, *UNDECODABLE):
         return None
     return found if found is not None and found.config == config else None
 

@@ -13,6 +13,7 @@ from tradeassay.arena.state.records import read_packet
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds
 from tradeassay.core.arena import NewsShown
+from tradeassay.core.errors import UNDECODABLE
 
 ROUNDS = 400
 """How many of the newest rounds are looked at."""
@@ -107,7 +108,7 @@ def _asset(asset: str, body: bytes) -> AssetMemory:
     try:
         value = msgspec.json.decode(body)
         raw = msgspec.json.format(body, indent=2).decode()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return AssetMemory(asset=asset, items=(), size=len(body), raw=body.decode("utf-8", "replace"))
     return AssetMemory(asset=asset, items=_items(value), size=len(body), raw=raw)
 

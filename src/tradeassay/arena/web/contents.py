@@ -20,7 +20,7 @@ from tradeassay.arena.stream import items, quality
 from tradeassay.arena.web.api import Fate, entry_shown, one_item
 from tradeassay.arena.web.house import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import PageWords
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Band, Equity
 from tradeassay.report.numbers import NONE, number
@@ -476,7 +476,7 @@ def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
     """
     try:
         said = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return [("", text)]
     if not isinstance(said, dict):
         return [("", text)]

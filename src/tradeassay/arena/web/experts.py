@@ -12,7 +12,7 @@ from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.router import Limiter
 from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 
 MOST_BYTES = 8192
 
@@ -103,7 +103,7 @@ async def _body(request: Request) -> ExpertVerdict | Response:
             return _refuse(413, f"a body has at most {MOST_BYTES} bytes")
     try:
         return msgspec.json.decode(bytes(found), type=ExpertVerdict)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         return _refuse(422, str(error))
 
 

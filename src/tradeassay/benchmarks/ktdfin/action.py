@@ -15,7 +15,7 @@ from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
-from tradeassay.core.errors import DataError
+from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.orders import Order
 
 SLACK = 1e-9
@@ -347,7 +347,7 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
     except msgspec.ValidationError as error:
         names = ("orders", "overall_reason")
         raise BadArguments(in_plain_words(str(error), fields=names, may_repeat=wire.may_repeat)) from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         raise BadArguments("the arguments are not one JSON object") from None
     if len(_plain(action.overall_reason)) < min_reason:
         raise BadArguments(f"overall_reason must have at least {min_reason} characters")

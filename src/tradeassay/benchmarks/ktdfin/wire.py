@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tradeassay.benchmarks.plain_words import in_plain_words
-from tradeassay.core.errors import TradeassayError, UserError
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.masking import Gate, UnknownAlias
 
@@ -130,7 +130,7 @@ class Wire:
             return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
         except msgspec.ValidationError as error:
             raise BadArguments(_own_words(str(error))) from None
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except UNDECODABLE:
             raise BadArguments("the arguments are no JSON object", mend="send one JSON object") from None
 
     def decode_plainly(
@@ -142,7 +142,7 @@ class Wire:
         except msgspec.ValidationError as error:
             words = in_plain_words(str(error), fields=fields, choices=choices, may_repeat=self.may_repeat)
             raise BadArguments(words) from None
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except UNDECODABLE:
             raise BadArguments("the arguments are not one JSON object") from None
 
     def may_repeat(self, word: str) -> bool:

@@ -29,7 +29,7 @@ from tradeassay.code.task import (
     Sizing,
     Timeframe,
 )
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.near import did_you_mean
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<where>[^`]*)`)?")
@@ -167,7 +167,7 @@ def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[
         raise UserError(f"there is no task file {file}", mend=mend)
     try:
         records: Any = msgspec.json.decode(file.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise DataError(f"{file.name} is not JSON: {error}", mend="download it again") from error
     if isinstance(records, dict):
         records = records.get("tasks")

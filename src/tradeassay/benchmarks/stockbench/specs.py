@@ -12,6 +12,7 @@ from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
 from tradeassay.benchmarks.stockbench.config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _planted(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
 
     try:
         config = preset(msgspec.json.decode(snapshot.facts.query, type=_World).preset)
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return _extremes(snapshot)
     if config.sessions != len(snapshot.sessions):
         # A world of a different length has its regimes elsewhere.

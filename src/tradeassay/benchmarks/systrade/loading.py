@@ -34,7 +34,7 @@ from tradeassay.code.submission import (
     write_submission,
 )
 from tradeassay.code.task import Timeframe
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.near import did_you_mean
 
@@ -67,7 +67,7 @@ def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
     """Return the scenarios in a file; raises :class:`UserError` when it does not fit the strategy."""
     try:
         stored = msgspec.json.decode(body, type=tuple[ScenarioFile, ...])
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise UserError(f"the scenarios of '{semantics.id}' cannot be read: {error}") from error
     return tuple(
         Scenario(one.name, one.what, bars_of(one, semantics), _expected(one, semantics)) for one in stored

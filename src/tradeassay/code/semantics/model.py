@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.schema import schema_of_type
 
@@ -109,7 +109,7 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
     """Return the semantics in a JSON document; raises :class:`UserError` naming the place that is wrong."""
     try:
         found = msgspec.json.decode(body, type=Semantics)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{where}: {error}", mend="compare it with the schema (tradeassay code schema)") from error
     _check_names(found, where)
     return found

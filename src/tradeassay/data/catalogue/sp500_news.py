@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import SourceError
+from tradeassay.core.errors import UNDECODABLE, SourceError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Fundamental, NewsItem
 from tradeassay.core.time import DAY, midnight, parse_day
@@ -58,7 +58,7 @@ def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]
     for name in archive.names(files):
         try:
             items = msgspec.json.decode(archive.read(name), type=list[_Item])
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise SourceError(f"'{name}' in the package has another form: {error}") from error
         for item in items:
             symbol = _RENAMED.get(item.symbol, item.symbol)

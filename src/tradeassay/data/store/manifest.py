@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from tradeassay.core.errors import DataError
+from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.hashing import canonical_json, sha256_file
 from tradeassay.core.own_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS
@@ -104,7 +104,7 @@ def read_manifest(folder: Path) -> Manifest:
                 mend="get or import the data again",
             )
         manifest = msgspec.json.decode(content, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise DataError(f"{path} is damaged: {error}", mend="get or import the data again") from error
     if manifest.own_sha256 and not holds_own_hash(content):
         raise DataError(f"{path} was altered after it was written", mend="get or import the data again")

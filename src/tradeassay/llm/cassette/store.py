@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import naming
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
@@ -247,7 +247,7 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
     for number, text in enumerate(raw.splitlines(), start=1):
         try:
             line = DECODER.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise RunError(f"line {number} of {path} is damaged: {error}", mend=_DAMAGED) from None
         if number == 1 and not (isinstance(line, HeadLine) and line.format == FORMAT):
             raise RunError(f"{path} is not a cassette of format {FORMAT}", mend="use the version that wrote it")

@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.arena.stream.connectors.collecting import Fetch
 from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
-from tradeassay.core.errors import DataError, SourceError
+from tradeassay.core.errors import UNDECODABLE, DataError, SourceError
 from tradeassay.core.time import Instant, iso
 
 FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
@@ -52,7 +52,7 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
         body = self.fetch(f"{self.address}/submissions/CIK{self.cik:010d}.json")
         try:
             found = msgspec.json.decode(body, type=_Submissions)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             raise SourceError(f"the list of filings of CIK {self.cik} cannot be read: {error}") from error
         return tuple(self._items(found, now))
 
