@@ -20,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from openai_answers import completion
+
 BAR_MS, BAR_MB = 45.0, 200.0
 SHORT, LONG = 20, 548
 CALLS: tuple[tuple[str, dict[str, object]], ...] = (
@@ -43,21 +45,9 @@ class Instant(BaseHTTPRequestHandler):
         results = sum(message["role"] == "tool" for message in asked["messages"])
         offered = {tool["function"]["name"] for tool in asked["tools"]}
         name, arguments = ("submit_action", ACTION) if offered == {"submit_action"} else CALLS[min(results, 4)]
-        message: dict[str, Any] = {"role": "assistant", "content": None}
         if results >= len(CALLS) and offered != {"submit_action"}:
             name, arguments = "submit_action", ACTION
-        call = {"name": name, "arguments": json.dumps(arguments)}
-        message["tool_calls"] = [{"id": f"call_{results}", "type": "function", "function": call}]
-        body = json.dumps(
-            {
-                "id": "c",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "m",
-                "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-                "usage": {"prompt_tokens": 5000, "completion_tokens": 100, "total_tokens": 5100},
-            }
-        ).encode()
+        body = completion(calls=[(f"call_{results}", name, json.dumps(arguments))])
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from openai_answers import completion, read_request, write_answer
 from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.llm import Access, Budget, CassetteStore, QuestionPlace, load_prices, open_model
 from tradeassay.llm.tables import Price, PriceTable
@@ -43,18 +44,7 @@ ORDERS = [
     for number in range(8)
 ]
 ARGUMENTS = json.dumps({"orders": ORDERS, "overall_reason": "hold what leads by momentum"})
-CALL = {"id": "ID", "type": "function", "function": {"name": "submit_action", "arguments": ARGUMENTS}}
-MESSAGE = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-ANSWER = json.dumps(
-    {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": MESSAGE}],
-        "usage": {"prompt_tokens": 5000, "completion_tokens": 300, "total_tokens": 5300},
-    }
-).encode()
+ANSWER = completion(calls=[("ID", "submit_action", ARGUMENTS)], written=300)
 ORDER_FIELDS = {
     "stock_id": {"type": "string"},
     "side": {"type": "string", "enum": ["BUY", "SELL"]},
@@ -91,19 +81,14 @@ def serve(pipe: Any, delay: float) -> None:
     """Answer every request with the same call, after a while."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
         count = 0
         try:
             while True:
-                lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-                size = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
-                await reader.readexactly(size)
+                await read_request(reader)
                 if delay:
                     await asyncio.sleep(delay)
                 count += 1
-                body = ANSWER.replace(b"ID", b"call_%d" % count)
-                writer.write(head % len(body) + body)
-                await writer.drain()
+                await write_answer(writer, ANSWER.replace(b"ID", b"call_%d" % count))
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 

@@ -17,15 +17,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from openai_answers import completion, read_request, write_answer
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import Access, ModelParams, QuestionPlace, open_model
 
 EPISODES = 64
-BODY = (
-    b'{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop",'
-    b'"message":{"role":"assistant","content":"hold"}}],"usage":{"prompt_tokens":900,"completion_tokens":100,'
-    b'"total_tokens":1000}}'
-)
+BODY = completion("hold", asked=900)
 
 
 def serve(slots: int, seconds: float, ports: Any) -> None:
@@ -37,18 +34,12 @@ def serve(slots: int, seconds: float, ports: Any) -> None:
         async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             while True:
                 try:
-                    head = await reader.readuntil(b"\r\n\r\n")
+                    await read_request(reader)
                 except (asyncio.IncompleteReadError, ConnectionError):
                     return
-                lines = head.lower().split(b"\r\n")
-                size = next((int(one.split(b":")[1]) for one in lines if one.startswith(b"content-length")), 0)
-                await reader.readexactly(size)
                 async with free:
                     await asyncio.sleep(seconds)
-                kind = b"content-type: application/json"
-                writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: %d\r\n\r\n" % (kind, len(BODY)))
-                writer.write(BODY)
-                await writer.drain()
+                await write_answer(writer, BODY)
 
         server = await asyncio.start_server(one, "127.0.0.1", 0)
         ports.put(server.sockets[0].getsockname()[1])
