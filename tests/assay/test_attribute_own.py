@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 import runs_world as world
 
 from tradeassay.assay import Attribution, OwnAccount, attribute_tables, check_identity
-from tradeassay.assay.own import read_returns
 from tradeassay.assay.own_tables import read_series
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
@@ -204,7 +203,7 @@ def test_a_wrong_table_is_one_clear_line(
 def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp_path: Path) -> None:
     path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
     with pytest.raises(UserError, match=match) as caught:
-        read_returns(path)
+        read_series(path)
     assert "\n" not in str(caught.value)
 
 
@@ -226,7 +225,6 @@ def test_returns_in_per_cent_are_read_and_said(
     found = read_series(path)
     assert found.returns == pytest.approx(dict(zip(days(20, 23), read, strict=True)), abs=1e-15)
     assert found.notes == (f"{path}: {note}",)
-    assert read_returns(path) == found.returns
 
 
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:

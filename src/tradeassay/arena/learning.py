@@ -175,8 +175,3 @@ def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tup
     return tuple(
         Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward) for row in rows
     )
-
-
-def by_position(found: tuple[Experience, ...]) -> dict[int, Floats]:
-    """Return the rewards earned long (1), flat (0) and short (-1)."""
-    return {side: np.array([one.reward for one in found if one.position == side]) for side in (1, 0, -1)}

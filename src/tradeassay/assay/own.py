@@ -69,12 +69,6 @@ def read_weights(path: Path) -> LongTable:
     return read_long(path, (WEIGHT,))
 
 
-def read_returns(path: Path) -> dict[str, float]:
-    """Read what an account returned each session, net of costs
-    (:func:`~tradeassay.assay.own_tables.read_series`)."""
-    return read_series(path).returns
-
-
 def is_long(path: Path) -> bool:
     """Return whether a table has a ``symbol`` column: returns of names, not of one account."""
     return SYMBOL in columns_of(path)

@@ -330,13 +330,6 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
     right: dict[str, Measure]
 
     @property
-    def false_skill(self) -> Measure:
-        """How often agents without skill (noise, and the luckiest of many) were said to have some."""
-        honest = [self.counts[name] for name in ("noise", "lucky") if name in self.counts]
-        wrong = sum(row.get("skill", 0) + row.get("mixed", 0) for row in honest)
-        return rate_measure(wrong, sum(sum(row.values()) for row in honest), nothing="none was judged", level=0.95)
-
-    @property
     def convicted(self) -> Measure:
         """How often passive portfolios were praised or blamed."""
         rows = [self.counts[name] for name in PASSIVE if name in self.counts]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tradeassay.runs import Asking, Run
 
 Study = Literal["robustness", "regimes", "rationales"]
-STUDIES: tuple[Study, ...] = ("robustness", "regimes", "rationales")
 ASKS_NOBODY = ("costs", "delay")
 """Disturbances that repeat recorded decisions; the others ask the agents again."""
 

@@ -21,7 +21,6 @@ import numpy as np
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.secrets import clean_text
 from tradeassay.core.view import Floats
 from tradeassay.metrics.agreement import agreement, krippendorff_alpha
 from tradeassay.metrics.ranks import Pairing, ratings
@@ -309,22 +308,6 @@ def make_form(
         entries.append(ReviewEntry(item=item, strategy=strategy, card=submission.card, source=submission.source))
         key[item] = (submission.name, strategy)
     return ReviewForm(questions=dict(QUESTIONS), entries=tuple(entries)), key
-
-
-def write_form(
-    submissions: Sequence[tuple[str, Submission]], folder: Path, *, seed: int = 0
-) -> tuple[Path, Path, Path]:
-    """Write a blind form of (strategy, submission) pairs: what raters read, the table they fill in, and the key.
-
-    Returns the paths of ``form.json``, ``ratings.csv`` and ``key.json``; the key stays with the sender.
-    """
-    form, key = make_form(submissions, seed=seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = folder / "form.json", folder / "ratings.csv", folder / "key.json"
-    texts = form.as_json(), form.as_csv(), msgspec.json.format(msgspec.json.encode(key), indent=2).decode()
-    for path, text in zip(written, texts, strict=True):
-        path.write_text(clean_text(text), encoding="utf-8")
-    return written
 
 
 class Rated(msgspec.Struct, frozen=True, kw_only=True):

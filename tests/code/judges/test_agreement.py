@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.code.judges.agreement import AgreementConfig, FillTable, agreement, events_of, hints
+from tradeassay.code.judges.agreement import AgreementConfig, FillTable, agreement, hints
 
 CLOSES = np.full((10, 2), 100.0)
 
@@ -40,8 +40,8 @@ def test_an_exit_that_comes_late_by_hand() -> None:
 def test_a_reversal_is_an_exit_and_an_entry_however_it_is_ordered() -> None:
     one = table((1, 0, 10.0), (4, 0, -20.0))
     two = table((1, 0, 10.0), (4, 0, -10.0), (4, 0, -10.0))
-    assert [event.kind for event in events_of(one, 10, 2)] == ["entry", "exit", "entry"]
-    assert agreement(one, two, CLOSES).value == 1.0
+    found = agreement(one, two, CLOSES)
+    assert (found.value, found.matched, found.candidate, found.entries, found.exits) == (1.0, 3, 3, 1.0, 1.0)
 
 
 def test_opposite_and_disjoint_runs_do_not_agree() -> None:

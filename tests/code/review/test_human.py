@@ -11,7 +11,6 @@ from tradeassay.code.review import (
     read_form,
     read_ratings,
     review_board,
-    write_form,
 )
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
@@ -71,7 +70,10 @@ def test_an_item_that_was_not_on_the_form() -> None:
 
 def test_a_form_goes_out_and_comes_back(tmp_path) -> None:
     handed = [("spread", Submission(source=f"x = {n}", card="{}", name=name)) for n, name in enumerate("ab")]
-    form, table, key = write_form(handed, tmp_path / "form", seed=3)
+    form, table, key = (tmp_path / name for name in ("form.json", "ratings.csv", "key.json"))
+    made, names = make_form(handed, seed=3)
+    for path, text in ((form, made.as_json()), (table, made.as_csv()), (key, json.dumps(names))):
+        path.write_text(text, encoding="utf-8")
     assert "item-001" in form.read_text() and '"a"' not in form.read_text()
     lines = table.read_text().splitlines()
     filled = [lines[0], *(line.replace(",,,", f",eve,{5 + n},7,") for n, line in enumerate(lines[1:]))]

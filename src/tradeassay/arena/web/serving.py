@@ -227,9 +227,6 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     wait: bool = False
 
 
-STALLED = 75
-"""The exit status of an arena that cannot go on: try again later (``EX_TEMPFAIL``)."""
-
 SWITCH_S = 0.001
 """How long a page that is being made may keep the others waiting for the interpreter (Python's own: 5 ms)."""
 

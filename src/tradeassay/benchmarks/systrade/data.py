@@ -12,16 +12,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.shares import COSTS_BP
 from tradeassay.benchmarks.systrade.loading import MINUTES
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
-from tradeassay.code.semantics.compiler import KernelTape
 from tradeassay.code.submission import StrategySpec
-from tradeassay.code.sweep import Backtested, Batch, spread_parameters, sweep
 from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors import ExecutorName
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
@@ -240,28 +236,3 @@ def stored_minutes(
         bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]  # names of fields
         feeds[label] = {"time": opens, **bars}
     return TaskBars(feeds, timeframe, "always", f"{dataset} minutes {split.name if split is not None else 'all'}")
-
-
-def sweep_strategies(
-    specs: Sequence[StrategySpec],
-    *,
-    settings: int = 17,
-    seed: int = 1,
-    minutes: int = 0,
-    costs_bp: Sequence[float] = COSTS_BP,
-    workers: int | None = None,
-    executor: ExecutorName = "local",
-) -> tuple[Backtested, ...]:
-    """Backtest ``settings`` settings of each strategy on its synthetic test year, each at all cost levels.
-
-    The first setting is the frozen one, the others stand for submissions that read the document a little
-    differently. With ``minutes``, strategies that have a minute version get that many minutes.
-    """
-    batches = []
-    for spec in specs:
-        inputs = spec.semantics.inputs
-        within = minutes if "1m" in inputs.timeframes and len(inputs.legs) == 1 else 0
-        bars = synthetic_year(spec, seed=seed, minutes=within)
-        tape = KernelTape(dict(zip(inputs.legs, bars.feeds.values(), strict=False)), inputs.legs, bars.times)
-        batches.append(Batch(spec.semantics, tape, bars.name, spread_parameters(spec.semantics, settings)))
-    return sweep(batches, costs_bp, workers=workers, executor=executor)

@@ -235,11 +235,6 @@ def bookkeeping() -> str:
     return files(__package__).joinpath("bookkeeping.py.txt").read_text(encoding="utf-8")
 
 
-def load_interface() -> str:
-    """Return the page that explains a submission: its files, its logs, and what the code must do."""
-    return files(__package__).joinpath("interface.md").read_text(encoding="utf-8")
-
-
 def read_lock() -> dict[str, Locked]:
     """Return the pinned hashes by strategy."""
     body = files(__package__).joinpath("lock.json").read_bytes()

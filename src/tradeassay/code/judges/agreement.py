@@ -96,11 +96,6 @@ def agreement(
     )
 
 
-def events_of(fills: FillTable, bars: int, assets: int) -> tuple[PositionChange, ...]:
-    """Return the events of a run in order of bar and asset."""
-    return tuple(_events(fills, bars, assets)[0])
-
-
 def hints(
     candidate: FillTable, reference: FillTable, closes: Floats, config: AgreementConfig | None = None
 ) -> tuple[str, ...]:
