@@ -2,12 +2,15 @@
 
     python perf/verdict_attack.py [--seeds 3]
     python perf/verdict_attack.py --hostile [--seeds 10] [--first 70000]
+    python perf/verdict_attack.py --dividends
 
 Each account is a way to make returns out of a market, with or without skill. Printed is every verdict that
 contradicts the truth, and the share of them with its interval. With ``--hostile`` nobody has skill: twenty ways to
 look as if, with fresh sizes in every market (passive mixes, closet indexers, martingales, options, stale and
 smoothed prices, one lucky trade, dividends that the benchmark leaves out). The exit status is 1 when more than one
-in ten is judged wrongly.
+in ten is judged wrongly. With ``--dividends`` a real account is judged that nobody chose: the American market with
+its dividends (French's market factor and bills, by month) against the S&P 500, an index of prices; both come with
+the arch package. It is judged with the allowance for dividends and without.
 """
 
 from __future__ import annotations
@@ -184,6 +187,37 @@ def _carried(noise: Series, carry: float) -> Series:
     return series
 
 
+SPANS = (("1999", "2018"), ("1999", "2005"), ("2006", "2012"), ("2013", "2018"))
+
+
+def real_dividends() -> int:
+    """Judge the market with its dividends against an index of prices; 1 when it is praised in spite of them."""
+    import pandas as pd
+    from arch.data import frenchdata, sp500
+
+    factors = frenchdata.load()
+    factors.index = pd.PeriodIndex([f"{one.value // 100}-{one.value % 100:02}" for one in factors.index], freq="M")
+    prices = sp500.load()["Adj Close"].resample("ME").last().pct_change().dropna()
+    prices.index = prices.index.to_period("M")
+    whole = ((factors["Mkt-RF"] + factors["RF"]) / 100.0).reindex(prices.index).dropna()
+    praised = 0
+    for first, last in SPANS:
+        total, index = whole[first:last], prices[first:last].reindex(whole[first:last].index)
+        days = [str(one.end_time.date()) for one in total.index]
+        series = OwnSeries(
+            returns=dict(zip(days, total.tolist(), strict=True)),
+            against=dict(zip(days, index.tolist(), strict=True)), year=12,
+        )  # fmt: skip
+        for allowed in (VerdictConfig().dividends, 0.0):
+            config = VerdictConfig(
+                draws=100, dividends=allowed, interest=VerdictConfig().interest if allowed else 0.0
+            )
+            verdict = assay_series(series, config, agent=f"the market, {first} to {last}")[0].verdict
+            praised += bool(allowed) and verdict.kind in PRAISE
+            print(f"dividends up to {allowed:.1%}: {verdict.label}\n   {verdict.sentence}")
+    return int(praised > 0)
+
+
 def main() -> int:
     """Judge every account in every market."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -191,7 +225,10 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=40_000, help="seed of the first")
     parser.add_argument("--sessions", type=int, default=756)
     parser.add_argument("--hostile", action="store_true", help="twenty kinds of account without skill")
+    parser.add_argument("--dividends", action="store_true", help="the real market against an index of prices")
     asked = parser.parse_args()
+    if asked.dividends:
+        return real_dividends()
     wrong, praised, count = 0, 0, 0
     for seed in range(asked.first, asked.first + asked.seeds):
         rng = np.random.default_rng(seed)

@@ -8,7 +8,8 @@ A world has 200 names, a year of history and three years that are played; a pane
 Rows: nulls (they hold names drawn by chance, a few or many, for a day or a week, with and without costs) over half
 a year to three years, five kinds of passive portfolio, planted selection, timing, style, memory, edges that costs
 eat, the best of many (declared, and found in the folder); accounts of which only returns are known (stale, short
-volatility); and rules that leak on 1, 5 and 20 % of days, played in a market and put before the real leak test.
+volatility, market and bonds, dividends that a benchmark leaves out); and rules that leak on 1, 5 and 20 % of days,
+played in a market and put before the real leak test.
 
 A bar is *met* when the whole interval (Wilson, 95 %) lies on its good side, *missed* when it lies on the bad one,
 and *not shown* otherwise: so few agents cannot tell. A bar that allows nobody is missed by one, and met by none in
@@ -25,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -118,6 +120,8 @@ def row_of(name: str) -> Row:
         return Row(name, ("luck", "costs", "style", "market"), praised=0.05, blamed=0.05)
     if name in (*PASSIVE, PASSIVES) or name.startswith("stale"):
         return Row(name, ("market",), 1.0, 0.0, 0.0)
+    if name.startswith("passive:"):
+        return Row(name, ("market", "luck"), praised=0.05)
     if name.startswith("honest"):
         return Row(name, ("luck",), blamed=0.0)
     if name.startswith("leak on"):
@@ -203,6 +207,11 @@ def series_rows(world: PlantedWorld, count: int) -> Iterator[Said]:
         yield "short volatility (returns only)", said(earned + rng.uniform(0.0, 0.3) * market)
         yield "null around the market (returns only)", said(market + rng.normal(0.0, 0.005, market.size))
         yield "information ratio 2 (returns only)", said(market + rng.normal(0.00063, 0.005, market.size))
+        # Real benchmarks leave dividends out, and a part of most accounts lies in bonds or cash.
+        bonds = rng.uniform(0.01, 0.04) / 252 + rng.normal(0.0, 0.0025, market.size)
+        yield "passive: market and bonds (returns only)", said(0.6 * market + 0.4 * bonds)
+        strayed = market + rng.uniform(0.012, 0.024) / 252 + rng.normal(0.0, 0.0015, market.size)
+        yield "passive: dividends that the benchmark lacks (returns only)", said(strayed)
 
 
 class Leaker:
@@ -369,8 +378,8 @@ def main() -> int:
     asked = parser.parse_args()
     found = read_results(asked.results)
     jobs = [job for job in jobs_of(asked) if job not in {one.job for one in found}]
-    with ProcessPoolExecutor(asked.cores) as pool:
-        for one in pool.map(worked, jobs):
+    with ProcessPoolExecutor(asked.cores) if asked.cores > 1 else nullcontext() as pool:
+        for one in (map if pool is None else pool.map)(worked, jobs):
             found.append(one)
             sys.stderr.write(f"{one.job.window or one.job.seed}: {one.seconds:.0f} s of CPU\n")
             if asked.results is not None:

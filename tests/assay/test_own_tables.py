@@ -26,6 +26,7 @@ def german(value: float, digits: int = 6) -> str:
     return f"{value:.{digits}f}".replace(".", ",")
 
 
+WIDE = str.maketrans("0123456789.", "".join(chr(0xFEE0 + ord(one)) for one in "0123456789."))
 FORMS = {
     "plain": ("date,return", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
     "semicolons and decimal commas": (
@@ -62,6 +63,61 @@ FORMS = {
         [f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))],
     ),
     "logarithms": ("date,log_return", [f"{d},{float(np.log1p(r))!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
+    "accounting": (
+        "Date,Return",
+        [f"{d},({-100 * r:.6f}%)" if r < 0 else f"{d},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "a minus behind the number": (
+        "Date,Return",
+        [f"{d},{abs(r):.8f}{'-' if r < 0 else ''}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "remarks above and units below the titles": (
+        "My Fund Ltd,,\nmade by us,,\nDate,Return,Remark\n(day),(%),",
+        [f"{d},{100 * r:.6f}," for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "a separator that is told": (
+        "sep=;\nDate;Return",
+        [f"{d};{german(r, 8)}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "empty rows and a total": (
+        "Date,Return",
+        [*(f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)), "Total,0.123", ",", "", " , "],
+    ),
+    "Chinese": (
+        "\u65e5\u671f,\u6536\u76ca\u7387",
+        [f"{pd.Timestamp(d):%Y\u5e74%m\u6708%d\u65e5},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "days of a spreadsheet": (
+        "Date,Return",
+        [
+            f"{(pd.Timestamp(d) - pd.Timestamp('1899-12-30')).days},{float(r)!r}"
+            for d, r in zip(DAYS, EARNED, strict=True)
+        ],
+    ),
+    "weekdays": (
+        "Date,Return",
+        [f'"{pd.Timestamp(d):%A, %B %d, %Y}",{float(r)!r}' for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "wide digits": (
+        "Date,Return",
+        [f"{d},{r:.8f}".translate(WIDE) for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "time zones, latest first": (
+        "Date,Return",
+        [f"{d}T16:00:00-05:00,{float(r)!r}" for d, r in zip(DAYS[::-1], EARNED[::-1], strict=True)],
+    ),
+    "per cent of a quiet account, as the title says": (
+        "Date,Return (%)",
+        [f"{d},{100 * r / 8:.8f}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "basis points of a quiet account, as the title says": (
+        "Date,Return (bps)",
+        [f"{d},{1e4 * r / 8:.6f}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "a separator behind every row": (
+        "date,return",
+        [f"{d},{float(r)!r}," for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
     "another title": ("date,My Fund", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
 }  # fmt: skip
 
@@ -71,7 +127,8 @@ FORMS = {
 def test_every_form_gives_the_same_returns(tmp_path: Path, form: str, encoding: str) -> None:
     read = read_series(written(tmp_path / "mine.csv", *FORMS[form], encoding=encoding))
     assert list(read.returns) == DAYS
-    np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=2e-6)
+    earned = EARNED / 8 if "quiet" in form else EARNED
+    np.testing.assert_allclose(list(read.returns.values()), earned, atol=2e-6)
     assert read.year == 252
     assert read.notes
 
@@ -91,6 +148,57 @@ def test_a_value_path_is_turned_into_returns(tmp_path: Path) -> None:
     read = read_series(written(tmp_path / "nav.csv", "date,Equity", lines))
     assert list(read.returns) == DAYS[1:]
     np.testing.assert_allclose(list(read.returns.values()), EARNED[1:], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("title", "spelled", "encoding"),
+    [
+        ("Balance", "USD {:,.4f}", "utf-8"),
+        ("Kurs", "{:,.4f}", "cp1252"),
+        ("\u5355\u4f4d\u51c0\u503c", "{:.4f}", "gb18030"),
+        ("\u57fa\u6e96\u4fa1\u984d", "{:.4f}", "cp932"),
+        ("Growth of 100", "{:.4f}", "utf-16-le"),
+    ],
+)
+def test_values_of_other_countries(tmp_path: Path, title: str, spelled: str, encoding: str) -> None:
+    value = 1e5 * np.cumprod(1 + EARNED)
+    lines = [f'{d};"{spelled.format(v)}"' for d, v in zip(DAYS, value, strict=True)]
+    if title == "Kurs":
+        lines = [line.replace(",", "\u2019") for line in lines]
+    first = "\u65e5\u671f" if encoding == "gb18030" else "\u65e5\u4ed8" if encoding == "cp932" else "Date"
+    read = read_series(written(tmp_path / "nav.csv", f"{first};{title}", lines, encoding=encoding))
+    np.testing.assert_allclose(list(read.returns.values()), EARNED[1:], atol=1e-6)
+
+
+def test_what_was_earned_since_the_beginning(tmp_path: Path) -> None:
+    grown = np.cumprod(1 + EARNED) - 1
+    for head, scale in (("date,Cumulative Return", 1.0), ("date,cum_return_%", 100.0)):
+        lines = [f"{d},{scale * v:.10f}" for d, v in zip(DAYS, grown, strict=True)]
+        read = read_series(written(tmp_path / "c.csv", head, lines))
+        np.testing.assert_allclose(list(read.returns.values()), EARNED[1:], atol=1e-8)
+        assert any("since the beginning" in note for note in read.notes)
+
+
+def test_a_first_row_without_a_return_and_months_without_days(tmp_path: Path) -> None:
+    lines = [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    read = read_series(written(tmp_path / "f.csv", "date,return", [f"{DAYS[0]},", *lines[1:]]))
+    assert list(read.returns) == DAYS[1:] and any("left out" in note for note in read.notes)
+    months = [f"{2010 + k // 12}{k % 12 + 1:02},{float(r)!r}" for k, r in enumerate(EARNED)]
+    read = read_series(written(tmp_path / "m.csv", "Month,return", months))
+    assert (list(read.returns)[1], read.year) == ("2010-02-28", 12)
+
+
+def test_a_jump_of_the_value_is_said(tmp_path: Path) -> None:
+    value = 1e5 * np.cumprod(1 + EARNED)
+    value[30:] += 5e4
+    lines = [f"{d},{v:.2f}" for d, v in zip(DAYS, value, strict=True)]
+    assert any("paid in" in note for note in read_series(written(tmp_path / "j.csv", "date,nav", lines)).notes)
+
+
+def test_an_index_beside_the_dates_is_no_date(tmp_path: Path) -> None:
+    lines = [f"{d},{float(r)!r},{0.5 * float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    path = written(tmp_path / "i.csv", "date,return,index", lines)
+    assert assay(OwnAccount(returns=str(path), against="index")).agents[0].sessions == 60
 
 
 def test_frames_of_pandas_and_polars() -> None:
@@ -117,7 +225,13 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
         ("when,return", ["2024-01-02,0.01"], "column of dates"),
         ("date,return", [], "no rows"),
         ("date,nav", ["2024-01-02,100", "2024-01-03,-5"], "positive"),
-        ("date;return", ["2024-01-02;0,01;5"], "columns"),
+        ("date;return", ["2024-01-02;0,01;5", "2024-01-03;0,01"], "columns"),
+        ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,160,50"], "paid in or out"),
+        ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
+        ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
+        ("PK\x03\x04", ["xl/workbook.xml"], "Excel"),
+        ("<html>", ["<table>"], "a web page"),
+        ('[{"date": 1}]', ["[]"], "JSON"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, head: str, lines: list[str], said: str) -> None:

@@ -78,19 +78,18 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...], future
     held = np.zeros(len(symbols))
     ruined: str | None = None
     for ledger, record in Ledger.steps(records):
-        state = ledger.state()
-        nav = nav or [state.initial]
-        before = nav[-1]
+        nav = nav or [ledger.deposit.cash]
+        before, value = nav[-1], ledger.nav()
         sessions.append(record.session)
-        nav.append(state.nav)
+        nav.append(value)
         weights.append(held)
         for name, money in _money((*record.opening, *record.events)).items():
             costs[name].append(money / before)
-        if not state.nav > 0.0:
+        if not value > 0.0:
             ruined = record.session
             break
-        values = {symbol: position.value for symbol, position in state.positions.items()}
-        held = _weights(values, state.nav, place, futures)
+        values = {name: one.quantity * one.mark * one.multiplier for name, one in ledger.holdings.items()}
+        held = _weights(values, value, place, futures)
     return AccountDays(
         sessions=tuple(sessions),
         nav=np.array(nav or [np.nan]),

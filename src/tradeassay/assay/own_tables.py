@@ -9,33 +9,54 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from tradeassay.assay.own_cells import (
+    DATES,
+    DayOrder,
+    bare_title,
+    decimal_comma,
+    plain_title,
+    read_days,
+    read_number,
+    read_numbers,
+    table_of,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 
 Unit = Literal["fraction", "percent", "basis points"]
-DayOrder = Literal["dmy", "mdy"]
-DATES = ("date", "day", "session", "datetime", "time", "timestamp", "datum", "fecha", "as of", "asof", "index", "")
 RETURNS = (
     "return", "returns", "ret", "r", "daily return", "daily returns", "net return", "strategy", "portfolio",
-    "pnl %", "performance", "change", "change %", "rendite", "total return",
+    "pnl %", "performance", "change", "change %", "rendite", "total return", "\u6536\u76ca\u7387",
+    "\u65e5\u6536\u76ca\u7387", "\u6536\u76ca", "\u56de\u62a5\u7387", "\u6da8\u8dcc\u5e45",
 )  # fmt: skip
 VALUES = (
     "nav", "equity", "value", "price", "close", "adj close", "balance", "account value", "portfolio value",
-    "level", "net asset value", "net liquidation", "kurs", "total",
+    "level", "net asset value", "net liquidation", "kurs", "total", "\u51c0\u503c", "\u5355\u4f4d\u51c0\u503c",
+    "\u7d2f\u8ba1\u51c0\u503c", "\u603b\u8d44\u4ea7", "\u6536\u76d8\u4ef7", "\u57fa\u6e96\u4fa1\u984d",
 )  # fmt: skip
-AGAINST = ("benchmark", "market", "index return", "bench", "benchmark return", "spy", "index")
-_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{4})(\d{2})(\d{2})")
-_OTHER_DAY = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4}|\d{2})")
-_CLOCK = re.compile(r"\d{10}|\d{13}")
-"""Seconds or milliseconds since 1970."""
-_MONTH = re.compile(r"[A-Za-z]{3}")
-_FORMS = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d %Y")
+AGAINST = (
+    "benchmark", "market", "index return", "bench", "benchmark return", "spy", "index", "\u57fa\u51c6",
+    "\u57fa\u51c6\u6536\u76ca\u7387", "\u6caa\u6df1300",
+)  # fmt: skip
+FLOWS = (
+    "deposit", "deposits", "withdrawal", "withdrawals", "flow", "flows", "cash flow", "cash flows", "net flow",
+    "net flows", "contribution", "contributions", "einzahlungen", "\u51fa\u5165\u91d1",
+)  # fmt: skip
+"""Titles of money that was paid in or out."""
+_TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
+    (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
+    (r"\b(bps|bp|basis points)\b", "basis points"),
+)
+_CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|\u7d2f\u8ba1\u6536\u76ca")
+_FRACTION_UNTIL = 0.03
+"""A spread per session below which numbers are hardly per cent, whatever their title says."""
+_JUMP = 0.2
+"""A move of an account's value that is said when it is also fifteen times the usual one."""
 _PERCENT_FROM = 0.2
 """A spread per session from which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
@@ -75,10 +96,10 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     Raises :class:`UserError` with one line for what cannot be read, or can be read in two ways.
     """
     reading = reading or TableReading()
-    name, table = _table(source)
-    column_of = {_plain(title): title for title in table}
+    name, table = table_of(source)
+    column_of = {plain_title(title): title for title in table}
     day_title = _find(name, column_of, DATES, "dates", None)
-    days = _days(name, table[day_title], reading.dates)
+    days = read_days(name, table[day_title], reading.dates)
     # A column without a title is the number of the row.
     rest = {plain: title for plain, title in column_of.items() if title != day_title and plain}
     against_title = _against(name, rest, reading.against)
@@ -87,6 +108,8 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     notes: list[str] = []
     if title not in ("return", "returns"):
         notes.append(f"{name}: the column '{title}' is read as the account's {'value' if by_value else 'returns'}")
+    if by_value:
+        _no_flows(name, rest, table)
     returns = _returns(name, title, days, table[title], by_value, reading.unit, notes)
     against = None
     if against_title is not None:
@@ -100,30 +123,27 @@ def read_columns(path: Path, *, words: Sequence[str] = ()) -> dict[str, list[Any
 
     Titles come in small letters. A cell that is empty is None. Raises :class:`UserError` as :func:`read_series`.
     """
-    name, table = _table(path)
+    name, table = table_of(path)
     found: dict[str, list[Any]] = {}
+    titled = {plain_title(title): title for title in table}
+    day_title = next((titled[one] for one in DATES if one in titled), None)
     for title, values in table.items():
-        plain = _plain(title).replace(" ", "_")
+        plain = plain_title(title).replace(" ", "_")
         if plain in words:
             found[plain] = [value or None for value in values]
-        elif _plain(title) in DATES:
-            found["date"] = _days(name, values, None)
+        elif title == day_title:
+            found["date"] = read_days(name, values, None)
         else:
-            comma = _decimal_comma(values)
-            numbers = [_number(value, comma=comma) if value else None for value in values]
+            comma = decimal_comma(values)
+            numbers = [read_number(value, comma=comma) if value else None for value in values]
             found[title.strip()] = values if all(one != one for one in numbers if one is not None) else numbers
     return found
 
 
-def _plain(title: str) -> str:
-    words = re.sub(r"[_\-]+", " ", title.strip().strip("\ufeff").lower())
-    return "" if words.startswith("unnamed") else re.sub(r"\s+", " ", words)
-
-
 def _find(name: str, column_of: dict[str, str], known: Sequence[str], what: str, asked: str | None) -> str:
     if asked is not None:
-        if asked in column_of.values() or _plain(asked) in column_of:
-            return column_of.get(_plain(asked), asked)
+        if asked in column_of.values() or plain_title(asked) in column_of:
+            return column_of.get(plain_title(asked), asked)
         raise UserError(f"{name} has no column '{asked}'", mend=f"it has {', '.join(column_of.values())}")
     for one in known:
         if one in column_of:
@@ -137,8 +157,26 @@ def _find(name: str, column_of: dict[str, str], known: Sequence[str], what: str,
 def _against(name: str, columns: dict[str, str], asked: str | None) -> str | None:
     if asked is not None:
         return _find(name, columns, (), "a benchmark", asked)
-    found = [columns[one] for one in AGAINST if one in columns]
+    named = _named(columns)
+    found = [named[one] for one in AGAINST if one in named]
     return found[0] if found and len(columns) > 1 else None
+
+
+def _named(columns: dict[str, str]) -> dict[str, str]:
+    """Return columns by their plain titles, and by these without their units."""
+    return {**{bare_title(title): title for title in columns.values()}, **columns}
+
+
+def _no_flows(name: str, columns: dict[str, str], table: dict[str, list[Any]]) -> None:
+    """Refuse a value beside which money was paid in or out: its moves are not returns."""
+    named = _named(columns)
+    for title in (named[one] for one in FLOWS if one in named):
+        paid = [str(value).strip() for value in table[title]]
+        if any(read_number(text, comma=decimal_comma(paid)) for text in paid if text and text.lower() != "nan"):
+            raise UserError(
+                f"{name}: money was paid in or out ('{title}'), so the value's moves are no returns",
+                mend="give time-weighted returns, or the value of one share",
+            )
 
 
 def _which(
@@ -147,13 +185,14 @@ def _which(
     """Return the account's column, and whether it holds its value rather than its returns."""
     if asked is not None:
         title = _find(name, columns, (), "returns", asked)
-        return title, _plain(title) in VALUES or _looks_like_value(name, title, table[title], days)
+        return title, plain_title(title) in VALUES or _looks_like_value(name, title, table[title], days)
+    named = _named(columns)
     for one in RETURNS:
-        if one in columns:
-            return columns[one], False
+        if one in named:
+            return named[one], False
     for one in VALUES:
-        if one in columns:
-            return columns[one], True
+        if one in named:
+            return named[one], True
     if len(columns) == 1:
         title = next(iter(columns.values()))
         return title, _looks_like_value(name, title, table[title], days)
@@ -165,7 +204,10 @@ def _which(
 
 def _looks_like_value(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> bool:
     """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
-    numbers, _ = _numbers(name, title, values, days)
+    if _CUMULATIVE.search(plain_title(title)):
+        return False
+    values, days = _begun(values, days)
+    numbers, _ = read_numbers(name, title, values, days)
     if numbers.size < 3 or not (numbers > 0).all():
         return False
     return bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
@@ -180,27 +222,30 @@ def _returns(
     unit: Unit | None,
     notes: list[str],
 ) -> dict[str, float]:
-    given = days
-    numbers, percent = _numbers(name, title, values, given)
-    if len(set(days)) != len(days):
-        twice = next(day for day in days if list(days).count(day) > 1)
-        raise UserError(f"{name}: {twice} is given twice", mend="keep one row of each")
-    order = np.argsort(np.array(days))
-    days, numbers = [days[place] for place in order.tolist()], numbers[order]
+    begun, given = _begun(values, days)
+    if len(given) < len(days):
+        notes.append(f"{name}: the first row has no '{title}' and is left out")
+    numbers, percent = read_numbers(name, title, begun, given)
+    if len(set(given)) != len(given):
+        twice = next(day for day in given if list(given).count(day) > 1)
+        raise UserError(f"{name}: {twice} is given twice", mend="keep one row of each, one a day")
+    order = np.argsort(np.array(given))
+    days, numbers = [given[place] for place in order.tolist()], numbers[order]
     if by_value is None:
-        by_value = _looks_like_value(name, title, values, given) and _plain(title) not in RETURNS
+        by_value = _looks_like_value(name, title, values, given) and bare_title(title) not in RETURNS
+    unit = unit or _title_unit(name, title, numbers)
+    if _CUMULATIVE.search(plain_title(title)):
+        scale, said = _scale(np.diff(numbers), percent, unit)
+        notes.append(f"{name}: '{title}' is read as what was earned since the beginning{said and ', in ' + said}")
+        return _moves(name, title, days, 1.0 + numbers * scale, notes)
+    _no_factors(name, title, numbers, unit, by_value=by_value)
     if by_value:
-        if not (numbers > 0).all():
-            raise UserError(
-                f"{name}: '{title}' is zero or less somewhere", mend="an account's value must be positive"
-            )
-        earned = numbers[1:] / numbers[:-1] - 1.0
-        return {day: float(one) for day, one in zip(days[1:], earned.tolist(), strict=True)}
+        return _moves(name, title, days, numbers, notes)
     scale, said = _scale(numbers, percent, unit)
     if said:
         notes.append(f"{name}: '{title}' is read as {said}")
     earned = numbers * scale
-    if "log" in _plain(title).split():
+    if "log" in plain_title(title).split():
         earned = np.expm1(earned)
         notes.append(f"{name}: '{title}' is read as logarithms, as its name says")
     if np.count_nonzero(earned <= -1.0) > 1:
@@ -211,14 +256,74 @@ def _returns(
     return {day: float(one) for day, one in zip(days, earned.tolist(), strict=True)}
 
 
+def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
+    """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
+    at = min(range(len(days)), key=lambda row: days[row], default=0)
+    if len(days) < 2 or str(values[at] if values[at] is not None else "").strip().lower() not in (
+        "",
+        "nan",
+        "na",
+        "n/a",
+    ):
+        return values, days
+    return [*values[:at], *values[at + 1 :]], [*days[:at], *days[at + 1 :]]
+
+
+def _moves(name: str, title: str, days: Sequence[str], numbers: Floats, notes: list[str]) -> dict[str, float]:
+    """Return the returns of an account's value."""
+    if not (numbers > 0).all():
+        raise UserError(f"{name}: '{title}' is zero or less somewhere", mend="an account's value must be positive")
+    earned = numbers[1:] / numbers[:-1] - 1.0
+    if earned.size:
+        far = int(np.argmax(np.abs(earned)))
+        if abs(earned[far]) > max(_JUMP, 15.0 * float(np.median(np.abs(earned)))):
+            notes.append(
+                f"{name}: '{title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was paid in or out, "
+                "give returns instead"
+            )
+    return {day: float(one) for day, one in zip(days[1:], earned.tolist(), strict=True)}
+
+
+def _no_factors(name: str, title: str, numbers: Floats, unit: Unit | None, *, by_value: bool) -> None:
+    """Refuse numbers around 1 that are growth factors, or may be a value under the name of returns."""
+    if unit is not None or numbers.size < 3 or not (numbers > 0.5).all():
+        return
+    if not 0.9 < float(np.median(numbers)) < 1.1:
+        return
+    if by_value and (numbers.size < 20 or float(numbers.std()) > float(np.diff(numbers).std())):
+        return
+    raise UserError(
+        f"{name}: '{title}' lies around 1: growth factors, or an account's value?",
+        mend="give returns (0.01 for 1 %), or a value in a column called 'value'",
+    )
+
+
+def _title_unit(name: str, title: str, numbers: Floats) -> Unit | None:
+    """Return the unit that a title states; raises :class:`UserError` where the numbers are too small for it."""
+    for pattern, unit in _TITLE_UNITS:
+        if re.search(pattern, plain_title(title)):
+            if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
+                raise UserError(
+                    f"{name}: '{title}' says per cent, its spread of {_spread(numbers):.4f} says fractions",
+                    mend="say which: --unit percent or --unit fraction",
+                )
+            return unit
+    return None
+
+
+def _spread(numbers: Floats) -> float:
+    """Return the standard deviation of most numbers: one slip of the pen must not change the unit of all."""
+    if numbers.size < 2:
+        return 0.0
+    return float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 or float(numbers.std())
+
+
 def _scale(numbers: Floats, percent: bool, unit: Unit | None) -> tuple[float, str]:
     if unit is not None:
         return {"fraction": 1.0, "percent": 0.01, "basis points": 1e-4}[unit], ""
     if percent:
         return 0.01, "per cent, as its signs say"
-    # One slip of the pen must not change the unit of all: the spread is that of most numbers.
-    middle = float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 if numbers.size > 1 else 0.0
-    deviation = middle or (float(numbers.std()) if numbers.size > 1 else 0.0)
+    deviation = _spread(numbers)
     if deviation > _POINTS_FROM:
         return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
     if deviation > _PERCENT_FROM:
@@ -249,203 +354,3 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
                 notes.append(f"rows are {middle:.0f} days apart: {year} of them make a year")
             return year
     raise UserError(f"rows are {middle:.0f} days apart", mend="give at least four a year")
-
-
-# -- dates and numbers -------------------------------------------------------------------------------------------
-
-
-def _days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[str]:
-    texts = [_day_text(value) for value in values]
-    first = next((text for text in texts if text), "")
-    if _CLOCK.fullmatch(first) and all(map(_CLOCK.fullmatch, texts)):
-        return [_of_clock(text) for text in texts]
-    spelled = _spelled(texts) if _MONTH.search(first) else None
-    if spelled is not None:
-        return spelled
-    if _DAY.match(first):
-        return [_iso(name, row, text) for row, text in enumerate(texts)]
-    parts = [_OTHER_DAY.match(text) for text in texts]
-    if not first or parts[0] is None:
-        raise UserError(f"{name}: '{first}' is not a day", mend="write days as 2024-01-31")
-    for row, part in enumerate(parts):
-        if part is None:
-            raise UserError(f"{name}: row {row + 1}: '{texts[row]}' is not a day", mend="write days as 2024-01-31")
-    found = [part for part in parts if part is not None]
-    order = asked or _order(name, found)
-    days = []
-    for row, part in enumerate(found):
-        a, b, year = int(part[1]), int(part[3]), int(part[4])
-        day, month = (a, b) if order == "dmy" else (b, a)
-        days.append(_checked(name, row, year if year > 99 else 2000 + year, month, day))
-    return days
-
-
-def _of_clock(text: str) -> str:
-    seconds = int(text) / (1000 if len(text) == 13 else 1)
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
-
-
-def _spelled(texts: Sequence[str]) -> list[str] | None:
-    """Return days whose months are written as words; None where they are not all written in the same way."""
-    for form in _FORMS:
-        try:
-            return [datetime.strptime(text, form).replace(tzinfo=UTC).date().isoformat() for text in texts]
-        except ValueError:
-            continue
-    return None
-
-
-def _order(name: str, parts: Sequence[re.Match[str]]) -> DayOrder:
-    if parts[0][2] == "." or any(int(part[1]) > 12 for part in parts):
-        return "dmy"
-    if any(int(part[3]) > 12 for part in parts):
-        return "mdy"
-    raise UserError(
-        f"{name}: days like {parts[0][0]} can be read in two ways", mend="say which: --dates dmy or --dates mdy"
-    )
-
-
-def _day_text(value: Any) -> str:
-    if isinstance(value, int | np.integer):
-        return str(value)
-    return "" if value is None else str(value).strip().strip('"')
-
-
-def _iso(name: str, row: int, text: str) -> str:
-    part = _DAY.match(text)
-    if part is None:
-        raise UserError(f"{name}: row {row + 1}: '{text}' is not a day", mend="write all days as 2024-01-31")
-    numbers = [int(one) for one in part.groups() if one is not None]
-    return _checked(name, row, *numbers)
-
-
-def _checked(name: str, row: int, year: int, month: int, day: int) -> str:
-    try:
-        return date(year, month, day).isoformat()
-    except ValueError:
-        raise UserError(
-            f"{name}: row {row + 1}: there is no day {year}-{month:02}-{day:02}",
-            mend="write days as 2024-01-31",
-        ) from None
-
-
-def _numbers(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> tuple[Floats, bool]:
-    """Return a column as numbers, and whether it is written with per cent signs; ``days`` name its rows."""
-    if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
-        numbers = np.array(values, dtype=np.float64)
-        _finite(name, title, numbers, days)
-        return numbers, False
-    texts = ["" if value is None else str(value).strip() for value in values]
-    percent = any(text.endswith("%") for text in texts)
-    comma = _decimal_comma(texts)
-    numbers = np.array([_number(text, comma=comma) for text in texts])
-    _finite(name, title, numbers, days)
-    return numbers, percent
-
-
-def _finite(name: str, title: str, numbers: Floats, days: Sequence[str]) -> None:
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
-        raise UserError(
-            f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used",
-            mend="give a number (0 for nothing), or leave the row out",
-        )
-
-
-def _decimal_comma(texts: Sequence[str]) -> bool:
-    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma."""
-    for text in texts:
-        if "," in text and "." in text:
-            return text.rindex(",") > text.rindex(".")
-    commas = [text for text in texts if "," in text]
-    return bool(commas) and not all(re.fullmatch(r"[^,]*\d{1,3}(,\d{3})+%?\)?", text) for text in commas)
-
-
-def _number(text: str, *, comma: bool) -> float:
-    plain = text.replace("\u2212", "-").replace("\u00a0", "").replace(" ", "").replace("'", "").rstrip("%")
-    if plain.startswith("(") and plain.rstrip("%").endswith(")"):
-        plain = "-" + plain[1:].rstrip("%")[:-1].rstrip("%")
-    plain = plain.lstrip("$\u20ac\u00a3+")
-    plain = plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", "")
-    try:
-        return float(plain)
-    except ValueError:
-        return float("nan")
-
-
-# -- where tables come from --------------------------------------------------------------------------------------
-
-
-def _table(source: Path | object) -> tuple[str, dict[str, list[Any]]]:
-    """Return a name for messages, and columns by title."""
-    if isinstance(source, Path | str):
-        path = Path(source)
-        if not path.is_file():
-            raise UserError(f"no file {path}", mend="give a CSV or Parquet file")
-        columns = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _text(path)
-        name = str(path)
-    else:
-        columns, name = _frame(source), "the table"
-    if not columns or not next(iter(columns.values())):
-        raise UserError(f"{name} has no rows", mend="write one row per session")
-    return name, columns
-
-
-def _parquet(path: Path) -> dict[str, list[Any]]:
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        line = str(error).splitlines()[0]
-        raise UserError(f"{path} cannot be read: {line}", mend="write it as Parquet or CSV") from error
-    return {title: frame[title].to_list() for title in frame.columns}
-
-
-def _text(path: Path) -> dict[str, list[Any]]:
-    import csv
-
-    raw = path.read_bytes()
-    for encoding in ("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "cp1252"):
-        try:
-            text = raw.decode(encoding)
-            break
-        except UnicodeDecodeError:
-            continue
-    else:
-        raise UserError(f"{path} is not text", mend="write it as CSV in UTF-8")
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if not lines:
-        return {}
-    separator = max(";\t|,", key=lambda sign: min(line.count(sign) for line in lines[:20]))
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
-    head = rows[0]
-    if _DAY.match(head[0]) or _OTHER_DAY.match(head[0]):
-        head = ["date", "return", *(f"column {n}" for n in range(3, len(head) + 1))][: len(head)]
-    else:
-        rows = rows[1:]
-    wide = [row for row in rows if len(row) != len(head)]
-    if wide:
-        raise UserError(
-            f"{path}: a row has {len(wide[0])} columns, the first {len(head)}: {' '.join(wide[0])[:60]}",
-            mend="write every row with the same columns (a decimal comma needs ; between columns)",
-        )
-    return {title: [row[place] for row in rows] for place, title in enumerate(head)}
-
-
-def _frame(source: object) -> dict[str, list[Any]]:
-    """Return the columns of a pandas Series or DataFrame, or of a polars DataFrame."""
-    made: Any = source
-    if hasattr(made, "reset_index"):
-        if not hasattr(made, "columns"):
-            made = made.to_frame(name="return" if made.name is None else str(made.name))
-        if not any(_plain(str(title)) in DATES for title in made.columns):
-            made = made.reset_index()
-            made = made.rename(columns={made.columns[0]: "date"})
-        return {str(title): made[title].tolist() for title in made.columns}
-    if hasattr(made, "to_dict") and hasattr(made, "columns"):
-        return {str(title): list(values) for title, values in made.to_dict(as_series=False).items()}
-    raise UserError(
-        f"a {type(source).__name__} is no table",
-        mend="give a file, a pandas Series or DataFrame, or a polars DataFrame",
-    )

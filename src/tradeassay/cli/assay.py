@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True,
               help="How many strategies were tried before these were shown.")  # fmt: skip
 @click.option("--portfolios", type=click.IntRange(0), default=10_000, show_default=True,
-              help="Random portfolios of the luck baseline; 0 for none.")  # fmt: skip
+              help="Random portfolios of the luck baseline, fewer if that is clear; 0 for none.")  # fmt: skip
 @click.option("--leak-test", is_flag=True,
               help="Play every session again before other futures; no model is asked.")  # fmt: skip
 @click.option("--leak-sessions", type=click.IntRange(2), metavar="N",
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
               help="For a table of returns: the weights that were held.")  # fmt: skip
 @click.option("--against", metavar="FILE|COLUMN",
               help="For a table of returns: the benchmark's, in a file or a column.")  # fmt: skip
+@click.option("--dividends", type=click.FloatRange(0.0, 1.0), default=0.025, show_default=True,
+              help="For a table of returns: the most that a benchmark leaves out a year; 0 for none.")  # fmt: skip
+@click.option("--interest", type=click.FloatRange(0.0, 1.0), default=0.05, show_default=True,
+              help="For a table of returns: the most that cash earned in a year.")  # fmt: skip
 @click.option("--column", help="For a table of returns: the account's column.")
 @click.option("--unit", type=click.Choice(["fraction", "percent", "basis points"]),
               help="For a table of returns: what its numbers are. Default: told by their size.")  # fmt: skip
@@ -76,6 +80,8 @@ def assay(
     planted: int | None,
     weights: Path | None,
     against: str | None,
+    dividends: float,
+    interest: float,
     column: str | None,
     unit: Any,
     dates: Any,
@@ -102,7 +108,7 @@ def assay(
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.core.executors.spread import Spread
 
-    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
     spread = Spread(executor=executor, workers=workers)
     if run is None:
         _planted(planted, config, spread, as_json)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PORTFOLIOS = 10_000
 ALIKE = 0.01
 """Random portfolios whose middle 90 % lie within this yearly return of each other are all the same portfolio."""
+_FIRST, _CLEAR = 2_000, 0.1
+"""Portfolios that are looked at first, and the share of them that must have done as well, and as badly, for the
+others not to matter (a p-value from a sequence that is stopped at enough hits is one: Besag and Clifford 1991)."""
 HELD = 0.8
 """Random portfolios that hold less than this share of the stated number of names do not answer the question."""
 
@@ -73,9 +76,11 @@ def luck_of_episode(
     seed: int = 0,
     by: By = "return",
     bootstrap: BootstrapConfig = DEFAULT,
+    stop_early: bool = False,
 ) -> Luck:
     """Return where an episode's result lies among random portfolios that trade when and as much as it did.
 
+    With ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle.
     No place, with the reason, for an episode that failed, lost everything, never traded, or played a market random
     portfolios cannot (futures). Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
     """
@@ -91,6 +96,11 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason=str(error))
     if not schedule.seat.size:
         return msgspec.structs.replace(luck, reason="it never traded")
+    if stop_early and portfolios > 2 * _FIRST:
+        made = random_portfolios(ground, schedule, n=_FIRST, seed=seed)
+        found = _placed(luck, series.nav, made, ground, shape, by, bootstrap)
+        if found.place is None or _is_clear(found.place):
+            return found
     made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
     return _placed(luck, series.nav, made, ground, shape, by, bootstrap)
 
@@ -198,6 +208,11 @@ def _placed(
         names=(significant(shape.names), significant(names)),
     )
     return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)
+
+
+def _is_clear(place: LuckPlace) -> bool:
+    """Return whether a place is so far from both ends that more portfolios would not bring it there."""
+    return min(place.by_luck.value or 0.0, place.as_badly.value or 0.0) >= _CLEAR
 
 
 def _all_alike(paths: Floats, year: int) -> str | None:

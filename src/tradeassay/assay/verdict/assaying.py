@@ -380,7 +380,7 @@ def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread)
     if config.portfolios == 0:
         return {}
     keys = [key for row in rows if row.daily is not None for key in row.scores.episodes]
-    one = partial(luck_of_episode, run, portfolios=config.portfolios, seed=config.seed)
+    one = partial(luck_of_episode, run, portfolios=config.portfolios, seed=config.seed, stop_early=True)
     return dict(zip(keys, spread.map(one, keys), strict=True))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tradeassay.assay.verdict.evidence import above, below, leaning
+from tradeassay.assay.verdict.evidence import above, below, leaning, least_edge, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
     part_of,
@@ -32,10 +32,8 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 
-INTEREST = 0.05
-"""The most that a year's cash is taken to earn."""
-DIVIDENDS = 0.025
-"""The most that an index of prices is taken to leave out in a year."""
+SMALL = "no edge is shown"
+"""The label of what is certain and too small to be called an edge."""
 _PRAISE = ("skill", "timing", "mixed")
 """Kinds that something unexamined makes weaker."""
 
@@ -62,7 +60,7 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
     firm = is_firm(kind, found, limits)
     return Verdict(
         kind=kind,
-        label=LABELS[kind] if firm else SOFT.get(kind, LABELS[kind]),
+        label=_label(kind, found, config, firm=firm),
         firm=firm,
         sentence=sentence(kind, found, config, limits, firm=firm),
         because=because(found, config),
@@ -70,6 +68,21 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         speaks_for=speaks_for(found, config),
         speaks_against=(*speaks_against(found, config), *limits),
     )
+
+
+def _label(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
+    if kind == "luck" and _small(found, config):
+        return SMALL
+    return LABELS[kind] if firm else SOFT.get(kind, LABELS[kind])
+
+
+def _small(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an edge, or a loss, is certain and too small to be called one."""
+    edge = found.edge
+    assert edge is not None
+    value = edge.tested.value or 0.0
+    least = least_edge(found, config) if value > 0.0 else config.floor
+    return (above(edge.tested) or below(edge.tested)) and abs(value) < least
 
 
 def is_firm(kind: Kind, found: AgentFindings, limits: tuple[str, ...]) -> bool:
@@ -98,10 +111,10 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         remembered = _memory(found)
         if remembered is not None:
             return remembered
-        if confirmed(found):
-            if found.tail is not None and found.tail.option_like:
-                return "tail"
+        if confirmed(found) and not _for_tails(found, config):
             return "mixed" if timed or leaning(found, config) else "skill"
+    if _for_tails(found, config) and confirmed(found):
+        return "tail"
     if timed:
         return "timing"
     if _costs(found, config):
@@ -133,28 +146,23 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
         return False
     beyond, value = followed.beyond, followed.beyond.value or 0.0
     certain = above(beyond) or below(beyond)
-    return not certain or abs(value) < config.floor + (unearned(found) if value > 0.0 else 0.0)
-
-
-def unearned(found: AgentFindings) -> float:
-    """Return what may lie between an account and the passive portfolio that it follows without being an edge.
-
-    What is not invested may have earned interest; and a benchmark of which only returns are known may be one of
-    prices alone, which leaves the dividends out.
-    """
-    followed = found.passive
-    if followed is None:
-        return 0.0
-    dividends = DIVIDENDS * max(0.0, followed.beta) if found.method == "returns" else 0.0
-    return INTEREST * max(0.0, 1.0 - followed.beta) + dividends
+    return not certain or abs(value) < config.floor + (unearned(found, config) if value > 0.0 else 0.0)
 
 
 def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is certain, above the economic floor, and rarely met by chance."""
     edge = found.edge
     assert edge is not None
-    large = (edge.tested.value or 0.0) >= config.floor
+    large = (edge.tested.value or 0.0) >= least_edge(found, config)
     return above(edge.tested) and large and _beats_chance(found, config)
+
+
+def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether what was earned for certain bends down as what sellers of options earn does."""
+    edge, tail = found.edge, found.tail
+    assert edge is not None
+    earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and _beats_chance(found, config)
+    return earned and tail is not None and tail.option_like
 
 
 def timing(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -253,7 +261,7 @@ def _worse_than_chance(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    own = _edge_limits(found) if kind in ("skill", "mixed") else []
+    own = _edge_limits(found, config) if kind in ("skill", "mixed") else []
     if kind == "memory" and found.memory is not None and not above(found.memory.gap):
         own = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
     return (*_evidence_limits(found, config), *_data_limits(found, config), *own, *_failures(found, config))
@@ -291,9 +299,12 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     return limits
 
 
-def _edge_limits(found: AgentFindings) -> list[str]:
-    """Return where an edge rests on little: one half, a few days, one name, few tries."""
+def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return where an edge rests on little: one half, a few days, one name, few tries, what a benchmark lacks."""
     limits = []
+    missing, tested = unearned(found, config), None if found.edge is None else found.edge.tested.low
+    if found.method == "returns" and tested is not None and tested < missing:
+        limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
     stability, trials = found.stability, found.trials
     if stability is not None and stability.one_half:
         limits.append(
@@ -527,7 +538,7 @@ def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -
     if but is None:
         short = "; the window is too short for skill to show" if found.could_not else ""
         return f"{made}, which cannot be told from luck: {yearly}{short}."
-    return f"{made}, and luck is not excluded: {yearly}, but {but}."
+    return f"{made}, and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
 
 
 def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
@@ -539,6 +550,11 @@ def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
         return None
     if abs(edge.tested.value or 0.0) < config.floor:
         return f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
+    if 0.0 < (edge.tested.value or 0.0) < (least := least_edge(found, config)):
+        return (
+            "that is no more than the dividends and interest that returns alone do not show "
+            f"(an edge is called one from {least:.1%} a year here)"
+        )
     if above(edge.tested) and found.memory is not None and not confirmed(found):
         return f"under '{found.memory.against}' nothing is left that can be told from it"
     if above(edge.tested):

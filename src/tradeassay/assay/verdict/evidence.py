@@ -17,6 +17,7 @@ from tradeassay.assay.leaks.examine import StoredFutures, leak_test_of_episode
 from tradeassay.assay.leaks.records import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
+    CASH,
     AgentFindings,
     Edge,
     LuckEvidence,
@@ -164,6 +165,25 @@ def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, floa
         and (above(measure) or below(measure) or found.method == "returns")
     ]
     return sorted(strong, key=lambda pair: -abs(pair[1]))
+
+
+def unearned(found: AgentFindings, config: VerdictConfig) -> float:
+    """Return what may lie between an account and the passive portfolio beside it without being an edge.
+
+    What is not invested may have earned interest; and a benchmark of which only returns are known may be one of
+    prices alone, which leaves the dividends out.
+    """
+    followed = found.passive
+    if followed is None or followed.portfolio == CASH:
+        return 0.0
+    alone = found.method == "returns" and not found.dataset
+    dividends = config.dividends * max(0.0, followed.beta) if alone else 0.0
+    return config.interest * max(0.0, 1.0 - followed.beta) + dividends
+
+
+def least_edge(found: AgentFindings, config: VerdictConfig) -> float:
+    """Return the yearly edge from which one is called so: the floor, and what returns alone do not show."""
+    return config.floor + (unearned(found, config) if found.method == "returns" else 0.0)
 
 
 def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:

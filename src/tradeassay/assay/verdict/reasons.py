@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.verdict.evidence import above, below
+from tradeassay.assay.verdict.evidence import above, below, least_edge
 from tradeassay.assay.verdict.record import CASH, AgentFindings, VerdictConfig
 from tradeassay.core.measure import Measure
 
@@ -150,7 +150,7 @@ def speaks_for(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     edge, memory, trials = found.edge, found.memory, found.trials
     assert edge is not None
     lines = []
-    if above(edge.tested) and (edge.tested.value or 0.0) >= config.floor:
+    if above(edge.tested) and (edge.tested.value or 0.0) >= least_edge(found, config):
         lines.append(f"{yearly_of(found, config)}, above zero for certain")
     if found.luck.percentile.value is not None and found.luck.percentile.value >= 0.95:
         lines.append(_among(found))
@@ -180,14 +180,7 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
         lines.append(f"{followed.portfolio} explains {followed.explained:.1%} of its variance")
     if memory is not None and above(memory.gap):
         lines.append(f"'{memory.against}' takes {spanned(memory.gap)} a year of the edge")
-    if below(edge.tested):
-        lines.append(f"{yearly_of(found, config)}, below zero for certain")
-    elif edge.tested.low is None:
-        lines.append(f"{found.sessions} sessions are too few for any test: at least {config.least} are needed")
-    elif not above(edge.tested):
-        lines.append(f"{yearly_of(found, config)}: zero is not excluded")
-    elif (edge.tested.value or 0.0) < config.floor:
-        lines.append(f"{yearly_of(found, config)}: less than the floor of {config.floor:.0%}")
+    lines += _edge_against(found, config)
     if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
         lines.append(_among(found))
     if found.method != "returns" and above(edge.gross) and not above(edge.tested):
@@ -198,6 +191,22 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
     if kept is not None and kept.session_share is not None and kept.session_share > 0.25:
         lines.append(f"one session ({kept.session}) brought {_share(kept.session_share)} of the edge")
     return tuple(lines)
+
+
+def _edge_against(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return what the edge itself says against skill, if it does."""
+    edge = found.edge
+    assert edge is not None
+    yearly, value, least = yearly_of(found, config), edge.tested.value or 0.0, least_edge(found, config)
+    if below(edge.tested):
+        return [f"{yearly}, below zero for certain"]
+    if edge.tested.low is None:
+        return [f"{found.sessions} sessions are too few for any test: at least {config.least} are needed"]
+    if not above(edge.tested):
+        return [f"{yearly}: zero is not excluded"]
+    if value < config.floor:
+        return [f"{yearly}: less than the floor of {config.floor:.0%}"]
+    return [f"{yearly}: dividends and interest may be {least - config.floor:.1%} of it"] if value < least else []
 
 
 def _among(found: AgentFindings) -> str:

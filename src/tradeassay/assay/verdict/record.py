@@ -34,7 +34,9 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     share of ``tracks`` of its variance is passive. ``leak_bound`` is the share of days on which a leak must be
     excluded before a word about skill is firm. Style counts as measured when factors were there on ``styled`` of
     the days and covered as large a share of what was held. Fewer than ``short`` sessions keep praise from being
-    firm.
+    firm. Where only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year
+    (0 for one that has them) and ``interest`` the most that what is not invested earned: the floor is higher by
+    both.
 
     Raises :class:`UserError` for values out of range.
     """
@@ -57,6 +59,8 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     leak_bound: Share = 0.05
     styled: Share = 0.8
     short: int = 126
+    dividends: Share = 0.025
+    interest: Share = 0.05
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:

@@ -10,7 +10,8 @@ import numpy as np
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.cosine import cosine_interval
 from tradeassay.metrics.intervals import measure_from, rate_measure
 
 INVESTED = 1e-6
@@ -35,7 +36,8 @@ def preferences(
     """Return the mean z-exposure per factor on invested days, per unit of gross weight, with intervals.
 
     Several episodes (seeds) of one agent are one sample: their invested days are strung together. The interval is
-    that of a block bootstrap over days. No value for an agent that never held a covered name.
+    the cosine one, at the level of ``bootstrap``: exposures change slowly, and resampled blocks would be too sure
+    of them. No value for an agent that never held a covered name.
     """
     bootstrap = bootstrap or BootstrapConfig()
     several = [daily] if isinstance(daily, DailyParts) else list(daily)
@@ -85,13 +87,13 @@ def _on_invested_days(daily: DailyParts) -> Floats:
 
 def _mean(values: Floats, config: BootstrapConfig) -> Measure:
     n = values.size
-    value = float(values.mean())
     if n < config.least:
         note = f"no interval: {n} invested days, at least {config.least} are needed"
-        return measure_from(value, None, level=config.level, n=n, note=note)
-    block, seed = choose_block(values, config), content_seed(config, values)
-    drawn = np.concatenate([values[chunk].mean(axis=1) for chunk in resamples(n, config.draws, block, seed)])
-    return measure_from(value, drawn, level=config.level, n=n)
+        return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
+    found = cosine_interval(values, "mean", periods_per_year=1.0, level=config.level, least=config.least)
+    if found.low is None:  # the same on every day: nothing about it is uncertain
+        return msgspec.structs.replace(found, low=found.value, high=found.value, note="the same on every day")
+    return found
 
 
 def _same_signs(name: str, side: float, agents: Sequence[Mapping[str, Measure]]) -> tuple[int, int]:
