@@ -166,17 +166,21 @@ def assay(
     trials: int = 1,
     portfolios: int = 10_000,
     agents: Sequence[str] = (),
+    dividends: float = 0.025,
+    interest: float = 0.05,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
     """Say what a result is made of: a recorded run, its folder, or a table of an account's own returns or value.
 
     A table is a pandas or polars frame, or a CSV or Parquet file; ``against`` is its benchmark's (a table, a file,
     or a column of the same), ``reading`` says what cannot be told from the table. ``trials`` is how many
-    strategies were tried before this one was shown. Raises :class:`UserError` for what cannot be judged.
+    strategies were tried before this one was shown. ``dividends`` is the most that the benchmark of a table leaves
+    out in a year (0 for one that has them), ``interest`` the most that cash earned. Raises :class:`UserError` for
+    what cannot be judged.
     """
     from tradeassay.assay.verdict import assay as assay_of
 
-    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):

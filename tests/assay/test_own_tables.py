@@ -274,8 +274,19 @@ def test_returns_alone_are_judged_against_a_benchmark(total: np.ndarray, kind: s
     assert "market and style" not in made.verdict.sentence
 
 
+def test_dividends_and_interest_are_no_edge_unless_they_are_known_to_be_there() -> None:
+    strayed = np.random.default_rng(11).normal(0.0, 0.0015, 750)
+    total = MARKET + strayed - strayed.mean() + 0.03 / 252
+    said = assay(account(total, MARKET)).agents[0].verdict
+    assert (said.kind, said.label) == ("luck", "no edge is shown") and "dividends" in said.sentence
+    told = assay(account(total, MARKET), VerdictConfig(dividends=0.0, interest=0.0)).agents[0].verdict
+    assert told.kind == "skill"
+    mixed = assay(account(0.6 * total + 0.4 * 0.04 / 252, MARKET)).agents[0].verdict
+    assert mixed.kind == "luck", mixed.sentence
+
+
 def test_without_a_benchmark_nothing_is_claimed() -> None:
-    made = assay(account(RNG.normal(0.002, 0.01, 300), None)).agents[0]
+    made = assay(account(np.random.default_rng(12).normal(0.002, 0.01, 300), None)).agents[0]
     assert (made.verdict.kind, made.parts["selection"].value) == ("open", None)
     assert "--against" in made.verdict.sentence
 
