@@ -150,9 +150,13 @@ def _frame(scale: _Scale) -> list[str]:
 
 def _axis(scale: _Scale, ticks: Sequence[float]) -> list[str]:
     parts = []
+    # So many digits that no two ticks read alike; those of small moves need them.
+    far = max(map(abs, ticks), default=0.0)
+    digits = 0 if far >= 0.05 or all(abs(100 * one - round(100 * one)) < 1e-6 for one in ticks) else 1
+    digits = 2 if 0.0 < far < 0.002 else digits
     for tick in ticks:
         y, kind = scale.at(tick), "zero" if tick == 0 else "grid"
-        words = f"{tick:.0%}".replace("-", "\u2212")
+        words = f"{tick:.{digits if tick else 0}%}".replace("-", "\u2212")
         parts.append(f'<line class="{kind}" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 5}" y="{y + 4}">{words}</text>')
     return parts

@@ -302,7 +302,10 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
 def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     """Return where an edge rests on little: one half, a few days, one name, few tries, what a benchmark lacks."""
     limits = []
-    missing, tested = unearned(found, config), None if found.edge is None else found.edge.tested.low
+    missing, tested = (
+        least_edge(found, config) - config.floor,
+        None if found.edge is None else found.edge.tested.low,
+    )
     if found.method == "returns" and tested is not None and tested < missing:
         limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
     stability, trials = found.stability, found.trials

@@ -176,14 +176,17 @@ def unearned(found: AgentFindings, config: VerdictConfig) -> float:
     followed = found.passive
     if followed is None or followed.portfolio == CASH:
         return 0.0
-    alone = found.method == "returns" and not found.dataset
-    dividends = config.dividends * max(0.0, followed.beta) if alone else 0.0
+    dividends = config.dividends * max(0.0, followed.beta) if found.method == "returns" else 0.0
     return config.interest * max(0.0, 1.0 - followed.beta) + dividends
 
 
 def least_edge(found: AgentFindings, config: VerdictConfig) -> float:
     """Return the yearly edge from which one is called so: the floor, and what returns alone do not show."""
-    return config.floor + (unearned(found, config) if found.method == "returns" else 0.0)
+    if found.method != "returns":
+        return config.floor
+    # The market of a data set has its dividends; an index of it may not.
+    known = msgspec.structs.replace(config, dividends=0.0) if found.dataset else config
+    return config.floor + unearned(found, known)
 
 
 def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
