@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from tradeassay.cli._options import executor_option, find_run, out_option, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
@@ -114,6 +115,7 @@ def assay(
         _planted(planted, config, spread, as_json)
         return
     path = Path(run)
+    _misplaced(table=path.is_file())
     if path.is_file():
         own = OwnAccount(
             weights=None if weights is None else str(weights),
@@ -134,6 +136,23 @@ def assay(
     studies = _studies(folder, [name for name, asked in wanted.items() if asked])
     leaks = LeakTestConfig(sessions=leak_sessions) if leak_test or leak_sessions is not None else None
     _show_verdicts(_recorded_assay(folder, config, agents, leaks, spread), html, as_json, studies)
+
+
+_OF_RUNS = ("agents", "leak_test", "leak_sessions", "robustness", "regimes", "rationales")
+_OF_TABLES = (
+    "weights", "against", "dividends", "interest", "column", "unit", "dates", "dataset", "universe", "between",
+    "benchmark", "names", "turnover",
+)  # fmt: skip
+
+
+def _misplaced(*, table: bool) -> None:
+    """Refuse an option that would be ignored: one for runs beside a table, or the other way round."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        wrong = parameter.name in (_OF_RUNS if table else _OF_TABLES)
+        if wrong and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
+            goes, here = ("a run", "a table") if table else ("a table", "a run")
+            raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", mend="leave it out")
 
 
 def _recorded_assay(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 560.0, 250.0
-_SIGN = 5.6
+_SIGN = 7.0
 """Width of a letter under a bar, rather too much."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 28.0
 _NAMES = {"Market": "common", "Selection": "selection", "Trading": "trading", "Style": "style"}

@@ -107,7 +107,8 @@ class VerdictBoard:
 
         for cell in dict.fromkeys(one.cell for one in self.assay.agents):
             inside = [one for one in self.assay.agents if one.cell == cell]
-            head = Text(self.assay.titles.get(cell, cell), style="bold underline")
+            named = "your own account" if self.assay.source == "own" else cell
+            head = Text(self.assay.titles.get(cell, named), style="bold underline")
             if cell in self.assay.badges:
                 words = " | ".join(text for _, text in badge_words(self.assay.badges[cell]))
                 head.append(f"\n{words}", style="not bold not underline italic")
@@ -117,6 +118,8 @@ class VerdictBoard:
                 yield Text.assemble("- ", one.verdict.sentence)
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
+        for note in self.assay.notes:
+            yield Text(f"note: {note}", style="dim")
 
 
 def _table(agents: list[AgentAssay], width: int) -> Table:
@@ -130,7 +133,8 @@ def _table(agents: list[AgentAssay], width: int) -> Table:
     parts = ("common", "style", "selection", "trading") if width >= _WIDE else ("selection",)
     for part in parts:
         table.add_column("market" if part == "common" else part, justify="right", no_wrap=True)
-    for title in ("luck", "rank r/e/s"):
+    ranked = any(one.ranks.of > 1 for one in agents)
+    for title in ("luck", *(["rank r/e/s"] if ranked else [])):
         table.add_column(title, justify="right", no_wrap=True)
     for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
         share, ranks = one.luck.percentile.value, one.ranks
@@ -142,7 +146,7 @@ def _table(agents: list[AgentAssay], width: int) -> Table:
             _shown(one.total.value),
             *(_shown(one.parts[part].value if part in one.parts else None) for part in parts),
             numbers.NONE if share is None else f"{share:.1%}",
-            "/".join("-" if place is None else str(place) for place in places),
+            *(["/".join("-" if place is None else str(place) for place in places)] if ranked else []),
         )
     return table
 

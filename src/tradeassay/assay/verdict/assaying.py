@@ -504,6 +504,8 @@ def _series(own: OwnAccount) -> OwnSeries:
     source = Path(given) if isinstance(given, str) else given
     beside = isinstance(against, str) and not Path(against).is_file()
     if beside:
+        if Path(str(against)).suffix.lower() in _FILES:
+            raise UserError(f"no file {against}", mend="give the benchmark's file, or a column of the table")
         return read_series(source, replace(reading, against=str(against)))
     series = read_series(source, reading)
     if against is None:
@@ -512,6 +514,7 @@ def _series(own: OwnAccount) -> OwnSeries:
     return replace(series, against=other.returns, notes=(*series.notes, *other.notes))
 
 
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
 ALONE = "returns alone do not say what was held"
 
 
