@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tradeassay.cli import main
+from tradeassay.core.errors import UserError
 
 
 def test_needs_are_listed_and_go_with_one_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +37,8 @@ def test_programs_need_a_model(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["quantcode", "--grid", "-m", "scripted/coder-gold"], "no --grid"),
+        (["systrade", "--grid", "-m", "scripted/builder-gold"], "no --grid"),
+        (["ama", "--seeds", "2"], "played once"),
         (["stockbench", "--sample", "2"], "no tasks to sample"),
         (["ama", "-m", "scripted/sensible"], "names its own entries"),
         (["systrade"], "-m scripted/builder-gold"),
@@ -51,20 +54,78 @@ def test_options_that_a_paper_does_not_have_are_refused(
 def test_options_of_asking_reach_the_papers_about_programs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import tradeassay.cli
+    import tradeassay.runs
 
-    called: list[list[str]] = []
+    called: list[tuple[Any, dict[str, Any]]] = []
 
-    def take(words: list[str]) -> int:
-        called.append(words)
-        return 0
+    def take(spec: Any, folder: Path, **how: Any) -> None:
+        called.append((spec, how))
+        raise UserError("nothing is played here")
 
-    monkeypatch.setattr(tradeassay.cli, "main", take)
-    asked = ["-m", "scripted/builder-gold", "--sample", "2", "--seeds", "3", "--max-usd", "5", "--replay"]
-    assert main(["reproduce", "systrade", *asked, "--workers", "1", "--out", str(tmp_path), "--json"]) == 0
-    words = " ".join(called[0])
-    assert words.startswith("code run systrade-v2 -m scripted/builder-gold") and words.count("--strategy") == 2
-    assert all(part in words for part in ("--seeds 3", "--max-usd 5.0", "--replay", "--workers 1", "--json"))
+    monkeypatch.setattr(tradeassay.runs, "run", take)
+    asked = ["--seeds", "3", "--max-usd", "5", "--replay", "--workers", "1", "--out", str(tmp_path), "--json"]
+    assert main(["reproduce", "systrade", "-m", "scripted/builder-gold", "--sample", "2", *asked]) == 2
+    assert main(["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid", *asked]) == 2
+    (systems, how), (programs, _) = called
+    assert (systems.benchmark, systems.models) == ("systrade-v2", ("scripted/builder-gold",))
+    assert len(systems.strategies) == 2 and systems.seeds == programs.seeds == (0, 1, 2)
+    assert programs.settings == ("single-turn", "agentic") and programs.benchmark == "quantcode-v2"
+    assert how["workers"] == 1 and how["asking"].max_usd == 5.0 and how["asking"].replay
+
+
+SEASON = """
+id = "short"
+benchmark = "ama-v2"
+convention = "paper"
+first = "2022-06-01"
+last = "2022-06-03"
+warmup = 0
+assets = [{symbol = "AAJX", kind = "stock", dataset = "synthetic/us:7"}]
+entries = [{id = "one", architecture = "investor", model = "scripted/sensible"}]
+"""
+
+
+@pytest.mark.slow
+def test_a_season_stands_beside_the_figures_of_its_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "season.toml"
+    file.write_text(SEASON)
+    asked = ["reproduce", "ama", "--data", str(file), "--out", str(tmp_path)]
+    assert main(asked) == 0
+    table = capsys.readouterr().out
+    assert "40.83%" in table and "no, because our data is synthetic" in " ".join(table.split())
+    assert "no entry of ours is of the kind" in " ".join(table.split())
+    assert main([*asked, "--json"]) == 0  # played already: only read again
+    told = json.loads(capsys.readouterr().out)
+    assert told["standings"]["rows"] and told["printed"]["second_hand"]
+    ours = [ours for figure in told["printed"]["figures"] for ours in figure["ours"]]
+    assert ours and not any(one["comparable"] for one in ours)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("paper", "model"), [("quantcode", "coder-gold"), ("systrade", "builder-gold")])
+def test_programs_stand_among_the_rows_of_their_paper(
+    paper: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["reproduce", paper, "-m", f"scripted/{model}", "--sample", "1", "--workers", "1"]
+    assert main([*asked, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert f"ours: scripted/{model}" in shown.out and "no, because" in shown.out
+    assert main([*asked, "--out", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["printed"]["reasons"] and told["scores"] and Path(told["run"], "report.html").is_file()
+    rows = [row for table in told["printed"]["tables"] for row in table["rows"]]
+    assert any(row["ours"] for row in rows) and any(not row["ours"] for row in rows)
+
+
+def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
+    assert main(["reproduce", "ktdfin", "--data", str(tmp_path), "--out", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
 
 @pytest.mark.slow

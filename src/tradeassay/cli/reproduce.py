@@ -9,11 +9,16 @@ import click
 
 from tradeassay.cli._options import asking_options, out_option, take_asking, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 
 if TYPE_CHECKING:
+    from tradeassay.arena.reading.cited import CitedFigures
+    from tradeassay.benchmarks.quantcode.dialogue import Setting
+    from tradeassay.report.paper_tables import Paper
     from tradeassay.runs import AgentSpec, Run, RunSpec
+    from tradeassay.runs.quantcode import QuantCodeV2Spec
     from tradeassay.runs.summary.records import PrintedFigures
+    from tradeassay.runs.systrade import SystradeSpec
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 
@@ -54,18 +59,20 @@ def reproduce(
     tradeassay reproduce ktdfin --data my-csi300 -m openai/gpt-5 --max-usd 50
 
     stockbench and ktdfin play the paper's window under its conventions; --grid adds sizes, regimes and ablations,
-    or masks, modes and windows. quantcode takes the public task file, systrade a data set, ama a season file.
-    Without --data everything is played on the synthetic stand-ins, and said to be comparable with nothing.
+    or masks, modes and windows. quantcode takes the public task file (--grid: agentic turns too), systrade a data
+    set, ama a season file. Without --data everything is played on the synthetic stand-ins, and said to be
+    comparable with nothing.
     """
     if paper in ("stockbench", "ktdfin"):
         if sample is not None:
             raise UserError(f"{paper} has no tasks to sample", mend="leave --sample out, or plan it first")
         asking = take_asking(asked, out)
         return _trading(paper, data, models, seeds, grid, attribution, slug, out, workers, asking, as_json)
-    if grid:
+    if grid and paper != "quantcode":
         raise UserError(f"{paper} has one main table and no --grid", mend="leave it out")
-    named = {"slug": slug, "workers": workers, "seeds": None if seeds == 1 else seeds, **asked}
-    return _others(paper, data, models, sample, out, named, as_json)
+    if paper == "ama":
+        return _season(data, models, sample, seeds, slug, out, as_json)
+    return _programs(paper, data, models, seeds, sample, grid, slug, out, workers, asked, as_json)
 
 
 def _trading(
@@ -113,11 +120,19 @@ def _dataset(paper: str, data: str) -> str:
         say(f"data set '{name}' is in the store already; remove it there to import again")
         return name
     config = FilesConfig(path=str(path), name=name)
-    if layout is None:
-        result = import_files(config, allow_faults=("gap without corporate action",))
-    else:
-        with unpacked(layout, path, config) as made:
-            result = import_files(made, allow_faults=True)
+    try:
+        if layout is None:
+            result = import_files(config, allow_faults=("gap without corporate action",))
+        else:
+            with unpacked(layout, path, config) as made:
+                result = import_files(made, allow_faults=True)
+    except (UserError, DataError) as error:
+        # What the importer advises are options of its own command.
+        raise UserError(
+            f"{path} cannot be taken as it is: {error.message}",
+            mend=f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop); "
+            "then --data NAME",
+        ) from error
     say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
     say(str(result.report))
     return name
@@ -238,49 +253,115 @@ def _show_printed(figures: PrintedFigures) -> None:
     print_table(figures.source, ("printed by", "measure", "printed", "ours", "of", "comparable"), rows)
 
 
-def _others(
-    paper: str, data: str | None, models: tuple[str, ...], sample: int | None, out: Path, named: dict[str, Any],
+def _season(
+    data: str | None, models: tuple[str, ...], sample: int | None, seeds: int, slug: str | None, out: Path,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """Hand over to the command that plays the paper's tasks; its page holds the paper's tables beside ours."""
+    """Play a season, and print its standings and the paper's figures beside ours."""
     from tradeassay.cli import main
 
-    told = ["--json"] if as_json else []
-    if paper == "ama":
-        if models:
-            raise UserError("a season names its own entries", mend="put the models into the season file")
-        if sample is not None:
-            raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
-        season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
-        database = ["--db", str(out / f"{named['slug'] or 'ama-paper'}.db")]
-        out.mkdir(parents=True, exist_ok=True)
-        say(f"a season takes minutes and is kept in {database[1]}: stopped, the same command goes on where it was")
-        return main(["arena", "run", *season, *database, "--speed", "max"]) or main(
-            ["arena", "standings", *database, *told]
-        )
+    if models:
+        raise UserError("a season names its own entries", mend="put the models into the season file")
+    if sample is not None:
+        raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
+    if seeds != 1:
+        raise UserError("a season is played once", mend="leave --seeds out; other entries are other seasons")
+    season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
+    db = str(out / f"{slug or 'ama-paper'}.db")
+    out.mkdir(parents=True, exist_ok=True)
+    say(f"a season takes minutes and is kept in {db}: stopped, the same command goes on where it was")
+    ended = main(["arena", "run", *season, "--db", db, "--speed", "max"])
+    if ended:
+        return ended
+    from tradeassay.arena.reading.reader import board_of, cited_of
+
+    cited = cited_of(db)
+    if as_json:
+        print_json({"db": db, "standings": board_of(db), "printed": cited})
+        return 0
+    ended = main(["arena", "standings", "--db", db])
+    _show_cited(cited)
+    return ended
+
+
+def _show_cited(cited: CitedFigures) -> None:
+    """Print every figure of the paper on agents in a season with what ours of the same kind made."""
+    rows = []
+    for one in cited.figures:
+        figure = one.figure
+        ratio = figure.measure == "SR"
+        printed = (
+            figure.architecture, figure.model, figure.asset, figure.measure,
+            f"{figure.value:+.2f}" if ratio else f"{figure.value:+.2%}",
+        )  # fmt: skip
+        for ours in one.ours:
+            value = ours.measure.value
+            made = "" if value is None else f"{value:+.2f}" if ratio else f"{value:+.2%}"
+            why = [*ours.reasons, *([ours.measure.reason] if value is None and ours.measure.reason else [])]
+            comparable = "yes" if ours.comparable and value is not None else "no, because " + "; ".join(why)
+            rows.append((*printed, made, f"{ours.label} ({', '.join(ours.assets)})", comparable))
+        if not one.ours:
+            rows.append((*printed, "", "", f"no, because no entry of ours is of the kind '{figure.architecture}'"))
+    second = " (figures at second hand)" if cited.second_hand else ""
+    columns = ("printed for", "model", "asset", "measure", "printed", "ours", "of", "comparable")
+    print_table(f"{cited.source}, {cited.first} to {cited.last}{second}", columns, rows)
+
+
+def _programs(
+    paper: str, data: str | None, models: tuple[str, ...], seeds: int, sample: int | None, grid: bool,
+    slug: str | None, out: Path, workers: int | None, asked: dict[str, Any], as_json: bool,
+) -> int:  # fmt: skip
+    """Let models write a paper's programs, and print its tables with ours in them."""
+    from tradeassay.cli._output import finish
+    from tradeassay.cli.code import default_slug
+    from tradeassay.report.paper_tables import paper_of
+    from tradeassay.runs import run
+
     gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[paper]
     if not models:
         raise UserError(f"{paper} is about programs that models write: name one", mend=f"-m scripted/{gold}")
-    chosen = [part for model in models for part in ("-m", model)]
-    given = [] if data is None else ["--task-file", data] if paper == "quantcode" else ["--dataset", data]
-    if sample is not None:
-        given += ["--sample", str(sample)] if paper == "quantcode" else _strategies(sample)
-    return main(["code", "run", f"{paper}-v2", *chosen, *given, *_flags(named), "--out", str(out), *told])
+    asking = take_asking(asked, out)
+    spec = _program_spec(paper, data, models, seeds, sample, grid)
+    folder = out / (slug or default_slug(spec.benchmark, spec))
+    done = run(spec, folder, workers=workers, progress="auto", asking=asking)
+    ended = finish(done, quiet=as_json)
+    printed = paper_of(done)
+    if as_json:
+        print_json({"run": str(done.folder), "scores": done.scores, "printed": printed})
+    else:
+        _show_paper(printed)
+    return ended
 
 
-def _flags(named: dict[str, Any]) -> list[str]:
-    """Return options that both commands have as they are written."""
-    made: list[str] = []
-    for name, value in named.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            made.append(flag)
-        elif value is not None and value is not False:
-            made += [flag, str(value)]
-    return made
-
-
-def _strategies(count: int) -> list[str]:
+def _program_spec(
+    paper: str, data: str | None, models: tuple[str, ...], seeds: int, sample: int | None, grid: bool
+) -> QuantCodeV2Spec | SystradeSpec:
     from tradeassay.benchmarks.systrade import STRATEGIES
+    from tradeassay.runs.quantcode import QuantCodeV2Spec
+    from tradeassay.runs.systrade import SystradeSpec
 
-    return [part for name in STRATEGIES[:count] for part in ("--strategy", name)]
+    repeated = tuple(range(seeds))
+    if paper == "systrade":
+        chosen = () if sample is None else tuple(STRATEGIES)[:sample]
+        return SystradeSpec(
+            benchmark="systrade-v2", models=models, strategies=chosen, dataset=data, seeds=repeated
+        )
+    settings: tuple[Setting, ...] = ("single-turn", "agentic") if grid else ("single-turn",)
+    return QuantCodeV2Spec(
+        benchmark="quantcode-v2", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
+    )
+
+
+def _show_paper(paper: Paper) -> None:
+    """Print a paper's tables with ours among the rows, and below them why they may not be compared."""
+    for table in paper.tables:
+        rows = [
+            (("ours: " if row.ours else "") + row.name, *(cell.text for cell in row.cells)) for row in table.rows
+        ]
+        print_table(table.title, ("", *table.columns), rows)
+        if table.note:
+            say(table.note)
+    comparable = "yes" if not paper.reasons else "no, because " + "; ".join(paper.reasons)
+    print_table(paper.source, ("comparable",), [(comparable,)])
+    for note in paper.notes:
+        say(note)

@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.report import numbers
 from tradeassay.report.palette import styles
-from tradeassay.report.paper_tables import quantcode_paper, way
+from tradeassay.report.paper_tables import paper_of, way
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun
@@ -93,7 +93,7 @@ def render_code_html(run: CodeRun, verified: VerifyReport | None = None) -> str:
         "look": styles([cell.name for cell in cells], ""),
         "agentic": [cell for cell in cells if cell.setting == "agentic" and cell.by_turn],
         "groups": [*contrasts_of(cells), *group_tables(cells)],
-        "paper": quantcode_paper(run.spec, tasks, cells),
+        "paper": paper_of(run),
         "pooled": pooled_rates(cells),
         "failure_titles": FAILURE_TITLES,
         "failure_words": FAILURE_WORDS,

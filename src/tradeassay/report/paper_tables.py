@@ -13,7 +13,7 @@ from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
 from tradeassay.report.shown import NOTHING, MeasureShown, shown
-from tradeassay.runs import QuantCodeSpec
+from tradeassay.runs import CodeRun, QuantCodeSpec
 from tradeassay.runs.quantcode_scores import FAILURE_TITLES, CellScores
 from tradeassay.runs.summary.programs import pooled_rates
 from tradeassay.runs.systrade import SystradeSpec
@@ -59,6 +59,13 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     tables: tuple[PaperTable, ...]
     notes: tuple[str, ...]
+
+
+def paper_of(run: CodeRun) -> Paper:
+    """Return the printed tables of a run's paper with ours beside them."""
+    if isinstance(run.spec, SystradeSpec):
+        return systrade_paper(run.spec, run.scores)
+    return quantcode_paper(run.spec, len({item.task for item in run.episodes}), run.scores.cells)
 
 
 # QuantCode-Bench

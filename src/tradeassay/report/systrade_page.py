@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import numbers
 from tradeassay.report.code_page import answer_badges, failed_badge, overlap, versions_of
-from tradeassay.report.paper_tables import systrade_paper
+from tradeassay.report.paper_tables import paper_of
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.shown import MeasureShown, shown
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts, mark_words
@@ -192,7 +192,7 @@ def render_run(run: CodeRun, records: dict[str, StrategyOutcome], verified: Veri
         "dimensions": DIMENSIONS,
         "models": sorted(scores.models, key=_rank),
         "authors": _authors(scores.reviews),
-        "paper": systrade_paper(run.spec, scores),
+        "paper": paper_of(run),
         "items": [(item, run.outcome(item.key), records.get(item.key)) for item in run.episodes],
         "path_words": path_words,
         "hashes": (("spec", run.manifest.work_sha256), *sorted(run.manifest.facts.items())),

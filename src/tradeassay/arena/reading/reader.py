@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -398,6 +399,21 @@ def board_of(
 
     Raises :class:`UserError` for a missing database, an unknown season, or a selection that does not fit.
     """
+    with _opened(db, season) as found:
+        chosen = select_from(
+            found.season, assets=assets, models=models, architectures=architectures, first=first, last=last
+        )
+        return found.board(chosen)
+
+
+def cited_of(db: str, season: str | None = None) -> CitedFigures:
+    """Return the published figures beside those of a season (None: the newest) in a database; raises as above."""
+    with _opened(db, season) as found:
+        return found.cited()
+
+
+@contextmanager
+def _opened(db: str, season: str | None) -> Iterator[SeasonReader]:
     if "://" not in db and not Path(db).is_file():
         raise UserError(f"there is no database '{db}'", mend="tradeassay arena run --replay synthetic makes one")
     store = Store(open_engine(db))
@@ -409,9 +425,6 @@ def board_of(
         if found is None:
             hint = did_you_mean(wanted or "", ids, f"it has {', '.join(ids) or 'none yet'}")
             raise UserError(f"'{db}' has no season '{wanted or ''}'", mend=hint)
-        chosen = select_from(
-            found.season, assets=assets, models=models, architectures=architectures, first=first, last=last
-        )
-        return found.board(chosen)
+        yield found
     finally:
         store.engine.dispose()

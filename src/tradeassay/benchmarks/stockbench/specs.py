@@ -24,10 +24,11 @@ LENGTH = 83
 """Sessions of the paper's window (opens of 2025-03-03 to 2025-06-30)."""
 WARM_UP = 252
 """Sessions of history before a window, so that 52-week figures exist."""
+# The paper's regimes are months, and from a report about it: their first and last sessions are ours.
 _DATED = (
     ("main", "2025-03-03", "2025-06-30", "a fall and a rebound"),
-    ("down-2025", "2025-01-02", "2025-04-30", "the paper's falling market, January to April"),
-    ("up-2025", "2025-05-01", "2025-08-29", "the paper's rising market, May to August"),
+    ("down-2025", "2025-01-02", "2025-04-30", "the paper's falling market, January to April (at second hand)"),
+    ("up-2025", "2025-05-01", "2025-08-29", "the paper's rising market, May to August (at second hand)"),
     ("2008", "2008-01-02", "2008-12-31", "a crash"),
     ("2020", "2020-01-02", "2020-12-31", "a crash and a rebound"),
     ("2021", "2021-01-04", "2021-12-31", "a rising market"),
