@@ -2,6 +2,7 @@
 
 import base64
 import codecs
+import gzip
 import io
 import json
 import logging
@@ -129,8 +130,43 @@ def test_base85_goes_wherever_the_key_begins(
     assert known.clean(honest) == honest
 
 
+def told_by_a_server(key: str) -> list[str]:
+    raw = key.encode()
+    packed = [zlib.compress(raw), gzip.compress(raw), zlib.compress(json.dumps({"key": f"Bearer {key}"}).encode())]
+    texts = [base64.b64encode(one).decode() for one in packed] + [one.hex() for one in packed]
+    texts += [between.join(key) for between in ("x", "xy", "abc")] + ["".join(sign * 2 for sign in key)]
+    texts += ["".join(f"{sign}{at % 10}" for at, sign in enumerate(key)), base64.b32hexencode(raw).decode()]
+    texts += [base64.b64encode(raw).decode()[::-1], base64.b64encode(raw[::-1]).decode(), raw[::-1].hex()]
+    texts += [base64.b64encode(key.encode("utf-16-le")).decode(), "".join(f"\\{sign:06x}" for sign in raw)]
+    return [*texts, base64.b64encode(base64.b64encode(base64.b64encode(raw))).decode()]
+
+
+@pytest.mark.parametrize("told", told_by_a_server(KEY))
+def test_what_a_server_makes_of_it_goes(known: Secrets, told: str) -> None:
+    text = json.dumps({"error": {"message": f"bad key {told} given"}, "n": 1}).encode()
+    cleaned = json.loads(known.clean(text, shreds=True))
+    assert REMOVED in cleaned["error"]["message"] and cleaned["n"] == 1
+    assert len(cleaned["error"]["message"]) - len(REMOVED) - 14 <= len(told) // 2
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        base64.b64encode(zlib.compress(b"a chart of somebody's prices, compressed " * 20)),
+        base64.b64encode(gzip.compress(bytes(100_000))),
+        b"eJumps over the lazy dog and H4sIxteen more words that begin like something else",
+        b"789c" + b"0f" * 40,
+        "".join(f"{one:08.3f} " for one in range(3000)).encode(),
+    ],
+)
+def test_honest_texts_that_look_alike_stay(known: Secrets, honest: bytes) -> None:
+    assert known.clean(honest, shreds=True) == honest
+
+
 def test_what_is_not_found_is_known(known: Secrets) -> None:
-    for hidden in (base64.b64encode(zlib.compress(KEY.encode())).decode(), "x".join(KEY)):
+    irregular = "".join(sign + "xyz"[: at % 4] for at, sign in enumerate(KEY))
+    moved = "".join(chr(ord(sign) + 1) for sign in KEY)
+    for hidden in (irregular, moved, KEY[::2] + KEY[1::2]):
         assert known.clean(hidden.encode(), shreds=True) == hidden.encode()
 
 

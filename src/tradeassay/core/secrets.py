@@ -8,7 +8,8 @@ echoes a key must not get it into a record: everything foreign is cleaned where 
 base85, hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places;
 reversed, in either case, with anything but letters and digits between its signs, whole or as any considerable
 piece; in what came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number,
-takes its place. Compressed, or with letters mixed into it, it is not found.
+takes its place. In what came from outside it is also found compressed, or with one to three letters between each
+two of its own; with letters mixed in irregularly, or encrypted, it is not.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
@@ -64,6 +65,7 @@ _GIVEN = (
 )
 """A key that is given to a command in its arguments, or as a variable before it."""
 _ALNUM = bytes(sign for sign in range(128) if chr(sign).isalnum())
+_IN_KEYS = _ALNUM + b"-_+/=.~"
 _OTHER = bytes(sign for sign in range(256) if sign not in _ALNUM)
 _BETWEEN = rb"\\+u(?!00[2-7])[0-9a-fA-F]{4}|</?[a-z]{1,10}[0-9]?>"
 _ESCAPED_BLANKS = (rb"\n", rb"\r", rb"\t", rb"\b", rb"\f")
@@ -72,6 +74,10 @@ _WIDE = rb"(?i)\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]"
 _QUOTED = rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*'
 """Where one string of a JSON text ends and the next begins."""
 _DIGITS = rb"[0-9]+"
+_STEPS = (2, 3, 4)
+_PACKED = rb"(?:e[JNAF]|H4sI)[A-Za-z0-9+/_-]{16,}={0,2}|(?i:78(?:9c|da|01|5e)|1f8b08)[0-9A-Fa-f]{24,}"
+"""How bytes begin that zlib or gzip made."""
+_MOST_INFLATED = 1 << 16
 
 
 class _Form:
@@ -221,7 +227,8 @@ class Secrets:
     def clean(self, data: bytes, *, shreds: bool = False) -> bytes:
         """Return bytes without any configured secret; the same object when it holds none.
 
-        ``shreds`` also looks for a secret torn into short pieces with other text between them.
+        ``shreds`` also looks for a secret torn into short pieces with other text between them, with a sign or
+        more between each two of its own, and compressed.
         """
         if not self._values or not data:
             return data
@@ -230,12 +237,15 @@ class Secrets:
         low = plain.lower()
         squashed = low.translate(None, _OTHER)
         hits = [*self._short.spans(squashed), *self._long.spans(squashed)]
-        if hits:
+        mixed = list(self._interleaved(squashed)) if shreds else []
+        if hits or mixed:
             place = [at for at, sign in enumerate(low) if sign in _ALNUM]
             spans += [(place[start], place[end - 1] + 1, numbers) for start, end, numbers in hits]
+            spans += [(*_whole_word(data, place[start], place[end - 1] + 1), False) for start, end in mixed]
         cuts = [part for span in spans for part in _parts(data, *span)]
         if shreds:
             cuts += [(*span, _REMOVED) for torn in self._values.values() for span in torn.spans(plain)]
+            cuts += [(*span, _REMOVED) for span in self._compressed(data)]
         made = _cut(data, cuts) if cuts else data
         if b"\xef\xbc" in made or b"\xef\xbd" in made or b"\\uff" in made:
             made = self._without_wide(made)
@@ -244,6 +254,21 @@ class Secrets:
     def count_lookalikes(self, data: bytes) -> None:
         """Count what looks like a key in bytes that were cleaned already."""
         self.lookalikes += len(re.compile(_LOOKS).findall(data))
+
+    def _interleaved(self, squashed: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where a secret lies with the same number of other letters between each two of its own."""
+        for step in _STEPS:
+            for first in range(step):
+                for start, end, numbers in self._short.spans(squashed[first::step]):
+                    if not numbers:
+                        yield first + step * start, first + step * (end - 1) + 1
+
+    def _compressed(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where a text holds a secret that was compressed and written in base64 or hexadecimal."""
+        for found in re.compile(_PACKED).finditer(data):
+            content = _inflated(found[0])
+            if self.clean(content) is not content:
+                yield found.span()
 
     def _without_wide(self, data: bytes) -> bytes:
         """Return bytes without secrets in full-width letters."""
@@ -255,6 +280,33 @@ class Secrets:
             return data
         wide = [(found[kept[start]].start(), found[kept[end - 1]].end(), _REMOVED) for start, end, _ in hits]
         return _cut(data, wide)
+
+
+def _whole_word(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Widen a span to what it is a part of: the signs of a key that are no letters put its rhythm out."""
+    while start and data[start - 1] in _IN_KEYS:
+        start -= 1
+    while end < len(data) and data[end] in _IN_KEYS:
+        end += 1
+    return start, end
+
+
+def _inflated(text: bytes) -> bytes:
+    """Return the beginning of what was compressed, or nothing where nothing was."""
+    import base64
+    import binascii
+    import zlib
+
+    try:
+        if text[:1] in b"71":
+            packed = bytes.fromhex(text[: len(text) // 2 * 2].decode())
+        else:
+            packed = base64.b64decode(
+                text.rstrip(b"=") + b"==", altchars=b"-_" if b"-" in text or b"_" in text else None
+            )
+        return zlib.decompressobj(wbits=47).decompress(packed, _MOST_INFLATED)
+    except (binascii.Error, ValueError, zlib.error):
+        return b""
 
 
 def _narrow(wide: bytes) -> int:
@@ -363,10 +415,18 @@ def _spellings(value: str, least: int) -> tuple[list[_Form], list[_Form]]:
     quoted = {quote(raw, safe="").encode(), quote_plus(raw).encode()}
     for spelled in {one.translate(None, _OTHER).lower() for one in quoted} - {kept.lower()}:
         forms.append(_Form(spelled, start, max(least, _SHORT)))
-    for form, size in (("%02x", 2), ("x%02x", 3), ("0x%02x", 4), ("25%02x", 4), ("u%04x", 5), ("%03o", 3)):
+    for form, size in (
+        ("%02x", 2),
+        ("x%02x", 3),
+        ("0x%02x", 4),
+        ("25%02x", 4),
+        ("u%04x", 5),
+        ("%06x", 6),
+        ("%03o", 3),
+    ):
         spelled = "".join(form % sign for sign in raw).encode()
         forms.append(_Form(spelled, size * public, size * least, numbers=form == "%03o"))
-    for form in ("%d", "{0:08b}"):
+    for form in ("%d", "{0:08b}", "{0:b}"):
         of_each = [(form % sign if "%" in form else form.format(sign)) for sign in raw]
         spelled, skipped = "".join(of_each).encode(), len("".join(of_each[:public]))
         forms.append(_Form(spelled, skipped, min(2 * least, len(spelled) - skipped), numbers=True))
@@ -378,7 +438,17 @@ def _spellings(value: str, least: int) -> tuple[list[_Form], list[_Form]]:
     ]
     for spelled in (raw.hex().encode(), raw.hex().upper().encode()):
         twice += _coded(spelled, 2 * public, 2 * least, 3, base64.b64encode)
-    for spelled, skipped, enough in coded + twice:
+    twice += [
+        again
+        for inner, skipped, enough in twice[: len(coded)]
+        for again in _coded(inner, skipped, enough, 3, base64.b64encode)
+    ]
+    back = raw[::-1]
+    forms += [_Form(back.hex().encode(), 0, 2 * least), _Form(raw.hex()[::-1].encode(), 0, 2 * least)]
+    coded += _coded(back, 0, least, 3, base64.b64encode) + _coded(raw, public, least, 5, base64.b32hexencode)
+    coded += _coded(value.encode("utf-16-le", "surrogatepass"), 2 * public, 2 * least, 3, base64.b64encode)
+    turned = [(one[0][::-1], 0, one[2]) for one in _coded(raw, public, least, 3, base64.b64encode)]
+    for spelled, skipped, enough in coded + twice + turned:
         left = spelled.translate(None, _OTHER).lower()
         skipped = len(spelled[:skipped].translate(None, _OTHER))
         enough = min(max(enough - (len(spelled) - len(left)), SHORTEST), len(left) - skipped)

@@ -110,7 +110,8 @@ _ALL = (
         full={**_LEAVES, "learning_rate": 0.05, "num_models": 6, "epochs": 200, "decay": 0.5,
               "early_stopping_rounds": 20},
         small={**_FEW_LEAVES, "learning_rate": 0.1, "num_models": 3, "epochs": 30, "early_stopping_rounds": 10},
-        forced=_SAME_BITS,
+        # Qlib's default for the decay is None, which its own training cannot compute with; its example has 0.5.
+        forced={**_SAME_BITS, "decay": 0.5},
     ),
     FactorModel(
         name="linear", title="Linear", module="linear", cls="LinearModel", packages=("scikit-learn",),
