@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -79,9 +80,23 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         ('[[entries]]\nid = "a"\narchitecture = "rule"\n[budget]\nusd = 0\n', "buys nothing"),
         ('[[entries]]\nid = "a"\narchitecture = "rule"\n[filings]\nedgar = true\n', "mail address"),
         ('[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrsss = []\n', "rsss"),
+        ('[[entries]]\nid = "a"\narchitecture = "rule"\nlabel = "a\\u202Eb"\n', "invisible character U\\+202E"),
+        ('[[entries]]\nid = "a"\narchitecture = "rule"\nlabel = "' + "x" * 10_000 + '"\n', "10000 characters"),
     ):
         file.write_text(body + more)
         with pytest.raises(UserError, match=words):
+            load_season(file)
+    entry = '[[entries]]\nid = "a"\narchitecture = "rule"\n'
+    for more in (
+        "cash = inf",
+        "fee_bp = -1",
+        "fee_bp = nan",
+        "temperature = nan",
+        "max_tokens = 0",
+        "news_days = -1",
+    ):
+        file.write_text(f"{more}\n{body}{entry}")
+        with pytest.raises(UserError, match="makes no sense"):
             load_season(file)
     file.write_text(body + '[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrss = ["nowhere"]\n')
     with pytest.raises(UserError, match="web address"):
@@ -99,9 +114,10 @@ def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
     environment = {**os.environ, "ARENA_URL": f"http://127.0.0.1:{port}"}
     tool = [sys.executable, "-m", "tradeassay"]
     assert "tradeassay arena serve --open" in commands and "arena register demo-7-open you" in commands
-    served = subprocess.Popen(
-        [*tool, "arena", "serve", "--open", "--port", str(port)], cwd=tmp_path, env=environment
-    )
+    said = tmp_path / "said.txt"
+    with said.open("w") as told:
+        serving = [*tool, "arena", "serve", "--open", "--port", str(port)]
+        served = subprocess.Popen(serving, cwd=tmp_path, env=environment, stderr=told)
     agent = None
     try:
         deadline = time.monotonic() + 120
@@ -122,6 +138,9 @@ def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
             except OSError:
                 continue
         assert found and {one["entry"] for one in found} == {"you"}
+        served.send_signal(signal.SIGINT)
+        assert served.wait(timeout=30) == 130
+        assert said.read_text().count("stopped") == 1
     finally:
         for process in (agent, served):
             if process is not None:

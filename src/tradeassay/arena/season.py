@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -297,11 +299,51 @@ def _frozen(value: Any) -> Any:
 def load_season(path: Path) -> Season:
     """Read a season from a TOML file; raises :class:`UserError` naming what is wrong in it."""
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=Season)
+        season = msgspec.toml.decode(path.read_bytes(), type=Season)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", mend="name a season's TOML file") from error
     except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{path} is not a season: {error}", mend="see docs/reference/arena.md") from error
+    _check_texts(season)
+    _check_numbers(season)
+    return season
+
+
+def _check_texts(season: Season) -> None:
+    """Refuse names that a page cannot show as they are: too long, or with characters that nobody sees."""
+    named = [("title", season.title, 200)]
+    named += [("symbol of an asset", asset.symbol, 64) for asset in season.assets]
+    for entry in season.entries:
+        named += [(f"label of '{entry.id}'", entry.label, 80), (f"model of '{entry.id}'", entry.model, 200)]
+    for what, text, most in named:
+        if len(text) > most:
+            raise UserError(f"the {what} has {len(text)} characters", mend=f"use up to {most}")
+        hidden = next((c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None)
+        if hidden is not None:
+            raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", mend="leave it out")
+    if not all(asset.symbol.strip() for asset in season.assets):
+        raise UserError("an asset has no symbol", mend="give every asset one")
+
+
+_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+
+
+def _check_numbers(season: Season) -> None:
+    fee = 0.0 if season.fee_bp is None else season.fee_bp
+    for name, value, low, high in (
+        ("cash", season.cash, 1e-6, 1e15),
+        ("fee_bp", fee, 0.0, 5000.0),
+        ("temperature", season.temperature, 0.0, 10.0),
+        ("max_tokens", season.max_tokens, 1, 10**7),
+        ("news_days", season.news_days, 0, 3650),
+        ("seed", season.seed, 0, 2**63 - 1),
+        ("window_s", season.window_s, 1, 10**9),
+        ("timeout_s", season.timeout_s, 1, 10**9),
+        ("warmup", season.warmup, 0, 10**6),
+    ):
+        if not low <= value <= high:
+            raise UserError(f"{name} = {value:g} makes no sense", mend=f"give {low:g} to {high:g}")
 
 
 def _check_ids(season: Season) -> None:
@@ -314,7 +356,7 @@ def _check_ids(season: Season) -> None:
         raise UserError(f"season '{season.id}' has no assets")
     listed = (("asset", [a.symbol for a in season.assets]), ("entry", [e.id for e in season.entries]))
     for kind, ids in listed:
-        twice = {id for id in ids if ids.count(id) > 1}
+        twice = {id for id, count in Counter(ids).items() if count > 1}
         if twice:
             raise UserError(f"season '{season.id}' has the {kind} '{min(twice)}' twice")
 
