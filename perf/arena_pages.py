@@ -103,7 +103,8 @@ def _slots(everyone, held, nav, moves, place, round_, talk):
     for e, entry in enumerate(everyone):
         position = int(held[e, a, t])
         earned = None if last else position * float(moves[a, t + 1])
-        money = {"position_before": 0, "position": position, "nav_before": float(nav[e, a]), "fee": 0.0}
+        before = int(held[e, a, t - 1]) if t else 0
+        money = {"position_before": before, "position": position, "nav_before": float(nav[e, a]), "fee": 0.0}
         booked = [{"number": 0, "kind": "executed", **money, "nav": float(nav[e, a])}]
         if earned is not None:
             nav[e, a] *= 1 + earned

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sqlalchemy import insert
 
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.standings import (
     BoardConfig,
     EntrySeries,
     Filter,
+    LineBook,
     behaviour,
     first_day,
     luck_band,
@@ -17,6 +22,7 @@ from tradeassay.arena.standings import (
     split_variance,
     standings,
 )
+from tradeassay.arena.state.tables import corrections
 from tradeassay.metrics import BootstrapConfig
 
 FAST = BoardConfig(bootstrap=BootstrapConfig(draws=200))
@@ -33,8 +39,11 @@ def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=No
         sessions=DAYS[:n],
         actions=("BUY",) * n,
         statuses=("decided",) * n,
+        before=np.concatenate((np.zeros(1, dtype=np.int64), held[:-1])),
         positions=held,
         earned=np.asarray(earned, dtype=np.float64),
+        fees=np.zeros(n),
+        prices=np.full(n, 100.0),
         moved=np.asarray(earned if moved is None else moved, dtype=np.float64),
         trailing=np.full(n, np.nan) if trailing is None else np.asarray(trailing),
         tokens=10,
@@ -199,6 +208,41 @@ def test_lines_come_from_the_database_and_obey_filters(table) -> None:
     assert standings(table.season, lines, FAST).rows
     assert standings(table.season, {}, FAST).note == "no settled session yet"
     store.engine.dispose()
+
+
+def test_lines_that_grew_are_those_that_are_read_at_once(table) -> None:
+    runner = table.runner()
+    book, seen = LineBook(runner.store, table.season), []
+
+    def settled(what: str) -> None:
+        if what == "settled":
+            seen.append(book.lines())
+
+    runner.store._committed = settled
+    asyncio.run(runner.run())
+    whole, grown = read_lines(runner.store, table.season), book.lines()
+    assert set(whole) == set(grown) and len(seen) > 10
+    for key, line in whole.items():
+        assert [len(one[key].sessions) for one in seen if key in one] == sorted(
+            len(one[key].sessions) for one in seen if key in one
+        )
+        for name in EntrySeries.__dataclass_fields__:
+            assert np.array_equal(getattr(line, name), getattr(grown[key], name)), (key, name)
+    with runner.store.engine.begin() as db:  # a correction lets them be read again
+        made = {"asset": "AHVQ", "session": "2022-06-06", "old": 1.0, "new": 1.1, "known_at": "", "restated": 0}
+        db.execute(insert(corrections).values(season=table.season.id, **made))
+    assert book.lines() is not grown
+    runner.store.engine.dispose()
+
+
+def test_who_never_decided_has_no_rank() -> None:
+    silent = replace(line("b-m", "X", np.zeros(60)), statuses=("missed",) * 59 + ("failed",))
+    lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01)), ("b-m", "X"): silent}
+    lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02))
+    found = {row.entry: row for row in standings(season(("a", "m"), ("b", "m"), ("c", "m")), lines, FAST).rows}
+    assert [found[name].rank for name in ("a-m", "c-m", "b-m")] == [1, 2, None]
+    assert list(found)[-1] == "b-m" and "never decided" in (found["b-m"].best.reason or "")
+    assert found["a-m"].best.value + found["c-m"].best.value == pytest.approx(1.0)
 
 
 def test_the_nested_model_finds_what_was_planted() -> None:

@@ -272,7 +272,7 @@ class Doors:
         token = new_token()
         row = {"season": season, "entry": entry, "address": address, "created_at": now}
         try:
-            with self.store.engine.begin() as db:
+            with self.store.change() as db:
                 db.execute(insert(agents).values(id=token.id, salt=token.salt, digest=token.digest, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", mend="renew its token instead") from error
@@ -284,7 +284,7 @@ class Doors:
         token = new_token()
         mine = (agents.c.season == season, agents.c.entry == entry)
         fresh = {"id": token.id, "salt": token.salt, "digest": token.digest, "revoked_at": None}
-        with self.store.engine.begin() as db:
+        with self.store.change() as db:
             row = db.execute(select(agents.c.address).where(*mine)).first()
             if row is None:
                 raise UserError(f"entry '{entry}' is not registered", mend="register it first")
@@ -295,7 +295,7 @@ class Doors:
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
         """Invalidate an entry's token; False when it had none."""
         mine = (agents.c.season == season, agents.c.entry == entry, agents.c.revoked_at.is_(None))
-        with self.store.engine.begin() as db:
+        with self.store.change() as db:
             return db.execute(update(agents).where(*mine).values(revoked_at=now)).rowcount == 1
 
     def registered(self, season: str) -> dict[str, RegisteredAgent]:
@@ -326,14 +326,14 @@ class Doors:
         token = new_token()
         self.revoke_key(kind, name, now=now)
         row = {"kind": kind, "name": name[:64], "salt": token.salt, "digest": token.digest, "created_at": now}
-        with self.store.engine.begin() as db:
+        with self.store.change() as db:
             db.execute(insert(keys).values(id=token.id, **row))
         return token.shown
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
         """Invalidate a key; False when there was none."""
         mine = (keys.c.kind == kind, keys.c.name == name[:64], keys.c.revoked_at.is_(None))
-        with self.store.engine.begin() as db:
+        with self.store.change() as db:
             return db.execute(update(keys).where(*mine).values(revoked_at=now)).rowcount > 0
 
     def key_names(self, kind: KeyKind) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ class Doors:
         if not added:
             return {}
         make = postgresql.insert if self.store.engine.dialect.name == "postgresql" else sqlite.insert
-        with self.store.engine.begin() as db:
+        with self.store.change() as db:
             for key, number in added.items():
                 row = make(counts).values(key=key[:80], minute=minute, count=number)
                 more = {"count": counts.c.count + number}
@@ -396,7 +396,7 @@ class Doors:
             raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
         body = msgspec.json.encode(choice).decode()
         try:
-            with self.store.engine.begin() as db:
+            with self.store.change() as db:
                 self._check_free(db, agent, nonce, offer.slot)
                 at = self._real_time()
                 db.execute(insert(nonces).values(agent=agent.id, nonce=nonce, received=at))

@@ -10,16 +10,19 @@ import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from tradeassay.arena.reading.trades import EntryTrades
 from tradeassay.arena.standings import Behaviour, BoardConfig, Standings
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views
 from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Equity
 
 
 class KeptView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the first page is made of, as of the settlement number ``version``; ``cost_s`` is what it took to
-    make, ``config`` how.
+    """What the pages of a season and of its entries are made of, as of the settlement number ``version``.
+
+    ``cost_s`` is what it took to make, ``config`` how.
     """
 
     version: int
@@ -29,6 +32,8 @@ class KeptView(msgspec.Struct, frozen=True, kw_only=True):
     equity: Equity
     behaviours: tuple[Behaviour, ...]
     first_day: dict[str, dict[str, str]]
+    luck: dict[str, dict[str, Measure]]
+    trades: dict[str, EntryTrades]
 
 
 _KEPT = msgspec.msgpack.Decoder(KeptView)
@@ -49,7 +54,7 @@ def keep_view(store: Store, season: str, view: KeptView) -> None:
     """Keep standings in the place of older ones, if the database can be written."""
     body = zlib.compress(msgspec.msgpack.encode(view), 1)
     try:
-        with store.engine.begin() as db:
+        with store.change() as db:
             known = db.execute(select(kept_views.c.version).where(kept_views.c.season == season)).scalar()
             if known is not None and known >= view.version:
                 return

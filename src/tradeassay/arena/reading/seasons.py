@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import WorkerHealth, read_workers
 from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
-from tradeassay.arena.standings import EntrySeries, Filter
+from tradeassay.arena.standings import Filter, Lines
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, seasons
 from tradeassay.benchmarks.ama.rules import AmaRules
@@ -251,9 +251,6 @@ _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
 def _without_secrets(entry: Entry) -> Entry:
     shown = {name: value for name, value in entry.params.items() if name in _OPEN}
     return msgspec.structs.replace(entry, params=shown)
-
-
-Lines = Mapping[tuple[str, str], EntrySeries]
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import msgspec
-from sqlalchemy import select
 
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rounds, slots
+from tradeassay.arena.standings import EntrySeries, Lines
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
 
@@ -48,69 +46,57 @@ class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
     start: float
 
 
-def entry_trades(store: Store, season: Season, entry: str) -> EntryTrades:
-    """Return an entry's trades in the sessions that count and are settled."""
-    columns = (slots.c.asset, slots.c.session, slots.c.position_before, slots.c.position, slots.c.fee)
-    query = (
-        select(*columns, slots.c.nav_before, slots.c.earned, slots.c.nav, rounds.c.price, rounds.c.next_price)
-        .join(rounds, slots.c.round == rounds.c.id)
-        .where(slots.c.season == season.id, slots.c.entry == entry, slots.c.stage == "live")
-        .where(rounds.c.phase == "settled", slots.c.position.is_not(None))
-        .order_by(slots.c.asset, slots.c.session)
-    )
-    by_asset: dict[str, list[Any]] = {}
-    with store.read() as db:
-        for row in db.execute(query):
-            by_asset.setdefault(row.asset, []).append(row)
-    found = [trade for rows in by_asset.values() for trade in _trades(rows, season.cash)]
+def entry_trades(season: Season, entry: str, lines: Lines) -> EntryTrades:
+    """Return an entry's trades in the sessions that count and are settled, from a season's lines."""
+    mine = [line for line in lines.values() if line.entry == entry]
+    found = [trade for line in mine for trade in _trades(line, season.cash)]
     found.sort(key=lambda one: (one.closed or "9", one.opened, one.asset), reverse=True)
     closed = [one for one in found if one.closed is not None]
-    gained = sum((row.earned or 0.0) * row.nav_before for rows in by_asset.values() for row in rows) * season.cash
-    start = season.cash * (1 if season.rules.cross_asset else len(by_asset) or len(season.assets))
+    gained = sum(float((line.earned * line.worth).sum()) for line in mine) * season.cash
+    start = season.cash * (1 if season.rules.cross_asset else len(mine) or len(season.assets))
     return EntryTrades(
-        newest=tuple(found[:NEWEST]),
+        newest=tuple(EntryTrade(**asdict(one)) for one in found[:NEWEST]),
         count=len(found),
-        fees=sum(row.fee for rows in by_asset.values() for row in rows) * season.cash,
+        fees=sum(float(line.fees.sum()) for line in mine) * season.cash,
         won=rate_measure(sum(one.result > 0 for one in closed), len(closed), nothing="no trade is closed yet"),
         value=start + gained,
         start=start,
     )
 
 
-def _trades(rows: list[Any], cash: float) -> list[EntryTrade]:
+@dataclass(slots=True)
+class _Growing:
+    """A trade while it is put together."""
+
+    asset: str
+    side: int
+    opened: str
+    price_in: float
+    closed: str | None = None
+    price_out: float | None = None
+    sessions: int = 0
+    fees: float = 0.0
+    result: float = 0.0
+
+
+def _trades(line: EntrySeries, cash: float) -> list[_Growing]:
     """Return the trades on one asset. A fee that turns a position around is shared by the sides it leaves and
     takes.
     """
-    made: list[EntryTrade] = []
-    for row in rows:
-        before, after = row.position_before, row.position
-        gained = (row.earned or 0.0) * row.nav_before * cash
-        fee = row.fee * cash
-        left = fee * abs(before) / (abs(before) + abs(after)) if before != after else 0.0
-        if before and before != after and made and made[-1].closed is None:
-            last = made[-1]
-            made[-1] = msgspec.structs.replace(
-                last,
-                closed=row.session,
-                price_out=row.price,
-                fees=last.fees + left,
-                result=last.result - left,
-            )
-            fee, gained = fee - left, gained + left
+    made: list[_Growing] = []
+    gains, fees = (line.earned * line.worth * cash).tolist(), (line.fees * cash).tolist()
+    rows = zip(line.sessions, line.before.tolist(), line.positions.tolist(), line.prices.tolist(), strict=True)
+    for (session, before, after, price), gained, fee in zip(rows, gains, fees, strict=True):
+        last = made[-1] if made and made[-1].closed is None else None
+        if before and before != after and last is not None:
+            left = fee * abs(before) / (abs(before) + abs(after))
+            last.closed, last.price_out = session, price
+            last.fees, last.result = last.fees + left, last.result - left
+            fee, gained, last = fee - left, gained + left, None
         if not after:
             continue
-        if before != after or not made or made[-1].closed is not None:
-            made.append(
-                EntryTrade(
-                    asset=row.asset, side=after, opened=row.session, closed=None, price_in=row.price,
-                    price_out=None, sessions=0, fees=0.0, result=0.0,
-                )
-            )  # fmt: skip
-        last = made[-1]
-        made[-1] = msgspec.structs.replace(
-            last,
-            sessions=last.sessions + 1,
-            fees=last.fees + fee,
-            result=last.result + gained,
-        )
+        if before != after or last is None:
+            last = _Growing(line.asset, after, session, price)
+            made.append(last)
+        last.sessions, last.fees, last.result = last.sessions + 1, last.fees + fee, last.result + gained
     return made

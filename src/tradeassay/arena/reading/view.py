@@ -11,13 +11,15 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tradeassay.arena.reading.kept import KeptView, keep_view
-from tradeassay.arena.reading.seasons import Lines, Selection
+from tradeassay.arena.reading.seasons import Selection
+from tradeassay.arena.reading.trades import EntryTrades, entry_trades
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
     Behaviour,
     BoardConfig,
     EntrySeries,
-    LuckBand,
+    LineBook,
+    Lines,
     Standings,
     VarianceSplit,
     account,
@@ -29,7 +31,9 @@ from tradeassay.arena.standings import (
     split_variance,
     standings,
 )
+from tradeassay.arena.standings.board import Scores
 from tradeassay.arena.state.store import Store
+from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
 from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked
 
@@ -67,76 +71,90 @@ def _growth(earned: Floats) -> Floats:
 
 Value = TypeVar("Value")
 KEPT = 96
-"""How many answers of one view are kept: readers choose what to select, not how much memory that takes."""
+"""How many answers about selections a view keeps: readers choose what to select, not how much memory it takes."""
+
+_EVERYTHING = Selection()
 
 
 class SeasonView:
     """Answers about a season at ``version``, the number of its newest settlement. Safe to share among threads.
 
-    Only periods are read from the database again; every other selection is a choice among the lines at hand.
+    Only periods are read from the database again; every other selection is a choice among the lines at hand, which
+    are those of the view before and what was settled since (``book``).
     """
 
-    def __init__(self, store: Store, season: Season, version: int, config: BoardConfig | None = None) -> None:
+    def __init__(
+        self, store: Store, season: Season, version: int, config: BoardConfig | None = None,
+        book: LineBook | None = None,
+    ) -> None:  # fmt: skip
         self.season = season
         self.version = version
         self.cost_s = 0.0
         self._store = store
+        self._book = book or LineBook(store, season)
         self._config = config or BoardConfig()
+        self._pinned: dict[Hashable, object] = {}
+        self._scores: dict[Hashable, Scores] = {}
         self._made: OrderedDict[Hashable, object] = OrderedDict()
         self._making: dict[Hashable, RLock] = {}
         self._lock = Lock()
 
-    @classmethod
-    def of_kept(
-        cls, store: Store, season: Season, kept: KeptView, config: BoardConfig | None = None
-    ) -> SeasonView:
-        """Return the view that was kept on disk."""
-        made = cls(store, season, kept.version, config)
-        made.cost_s = kept.cost_s
-        everything = Selection()
-        made._made[("board", everything)] = kept.board
-        made._made[("equity", everything)] = kept.equity
-        made._made["first-day"] = kept.first_day
-        for one in kept.behaviours:
-            made._made[("behaviour", one.entry, everything)] = one
-        return made
+    def next(self, version: int) -> SeasonView:
+        """Return a view of a later settlement."""
+        return SeasonView(self._store, self.season, version, self._config, self._book)
 
-    @classmethod
-    def of_nothing(
-        cls, store: Store, season: Season, cost_s: float, config: BoardConfig | None = None
-    ) -> SeasonView:
-        """Return the view before the first settlement; ``cost_s`` is what a newer one is expected to cost."""
-        made = cls(store, season, 0, config)
-        made.cost_s = cost_s
-        made._made["lines", None, None] = {}
-        return made
+    def recall(self, kept: KeptView) -> None:
+        """Take over what was kept on disk."""
+        self.version, self.cost_s = kept.version, kept.cost_s
+        self._pinned[("board", _EVERYTHING)] = kept.board
+        self._pinned[("equity", _EVERYTHING)] = kept.equity
+        self._pinned["first-day"] = kept.first_day
+        for one in kept.behaviours:
+            self._pinned[("behaviour", one.entry, _EVERYTHING)] = one
+        for asset, percentiles in kept.luck.items():
+            self._pinned[("luck", asset)] = percentiles
+        for entry, trades in kept.trades.items():
+            self._pinned[("trades", entry)] = trades
+
+    def begin_empty(self, cost_s: float) -> None:
+        """Be the view before the first settlement; ``cost_s`` is what a newer one is expected to cost."""
+        self.version, self.cost_s = 0, cost_s
+        self._pinned["lines", _EVERYTHING] = {}
 
     def keep(self) -> None:
-        """Keep what the first page shows for the next start."""
-        everything = Selection()
-        board = self.board(everything)
-        behaviours = tuple(self.behaviour(row.entry, everything) for row in board.rows)
-        shown, first = self.equity(everything), self.first_day()
+        """Keep what the pages of the season and of its entries show for the next start."""
+        board = self.board(_EVERYTHING)
         kept = KeptView(
             version=self.version,
             config=self._config,
             cost_s=self.cost_s,
             board=board,
-            equity=shown,
-            behaviours=behaviours,
-            first_day=first,
+            equity=self.equity(_EVERYTHING),
+            behaviours=tuple(self.behaviour(row.entry, _EVERYTHING) for row in board.rows),
+            first_day=self.first_day(),
+            luck={asset.symbol: self.luck(asset.symbol) for asset in self.season.assets},
+            trades={row.entry: self.trades(row.entry) for row in board.rows},
         )
         keep_view(self._store, self.season.id, kept)
 
     def lines(self, wanted: Selection) -> Lines:
         """Return the selected lines, with the baseline's."""
-        key = ("lines", wanted.first, wanted.last)
-        every = self.once(key, lambda: read_lines(self._store, self.season, wanted.period))
+        if wanted.first is None and wanted.last is None:
+            every = self.once(("lines", _EVERYTHING), self._book.lines)
+        else:
+            period = Selection(first=wanted.first, last=wanted.last)
+            every = self.once(("lines", period), lambda: read_lines(self._store, self.season, wanted.period))
         return wanted.pick(self.season, every)
 
     def board(self, wanted: Selection) -> Standings:
         """Return the standings."""
-        return self.once(("board", wanted), lambda: standings(self.season, self.lines(wanted), self._config))
+
+        def made() -> Standings:
+            if len(self._scores) > KEPT * len(self.season.everyone):
+                self._scores.clear()
+            return standings(self.season, self.lines(wanted), self._config, self._scores)
+
+        return self.once(("board", wanted), made)
 
     def equity(self, wanted: Selection) -> Equity:
         """Return the accounts over time, with the luck band."""
@@ -150,12 +168,18 @@ class SeasonView:
         """Return how an entry trades."""
         return self.once(("behaviour", entry, wanted), lambda: behaviour(entry, self.lines(wanted).values()))
 
-    def luck(self, asset: str) -> LuckBand | None:
-        """Return where the entries lie among random traders of an asset; None before its first settled session."""
-        fee = self.season.money.fee_bp
-        return self.once(
-            ("luck", asset), lambda: luck_band(self.lines(Selection(assets=(asset,))), asset, fee, draws=1000)
-        )
+    def luck(self, asset: str) -> dict[str, Measure]:
+        """Return where the entries lie among random traders of an asset; empty before anything is settled."""
+
+        def made() -> dict[str, Measure]:
+            band = luck_band(self.lines(Selection(assets=(asset,))), asset, self.season.money.fee_bp, draws=1000)
+            return {} if band is None else band.percentiles
+
+        return self.once(("luck", asset), made)
+
+    def trades(self, entry: str) -> EntryTrades:
+        """Return an entry's trades with fees and results, in settled sessions."""
+        return self.once(("trades", entry), lambda: entry_trades(self.season, entry, self.lines(_EVERYTHING)))
 
     def first_day(self) -> dict[str, dict[str, str]]:
         """Return what every entry did on each asset's first counted session."""
@@ -164,34 +188,50 @@ class SeasonView:
     def warm_like(self, other: SeasonView, most: int = 12) -> None:
         """Compute what readers of another view asked for last, so that nobody waits when this one replaces it."""
         with other._lock:
-            asked = [key for key in other._made if isinstance(key, tuple)][-most:]
+            asked = [key for key in (*other._pinned, *other._made) if isinstance(key, tuple)][-most:]
+        made = {"board": self.board, "equity": self.equity, "split": self.split}
         for key in asked:
-            if key[0] == "board":
-                self.board(key[1])
-            elif key[0] == "equity":
-                self.equity(key[1])
-            elif key[0] == "split":
-                self.split(key[1])
-            elif key[0] == "luck":
-                self.luck(key[1])
+            if key[0] in made:
+                made[key[0]](key[1])
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return what ``make`` gives, made once for this view; for what is derived from its answers."""
+        """Return what ``make`` gives, made once for this view; for what is derived from its answers.
+
+        What a reader selected may be forgotten again. Everything else is as much as the season has entries.
+        """
         with self._lock:
-            if key in self._made:
-                self._made.move_to_end(key)
-                return cast(Value, self._made[key])
+            known = self._known(key)
+            if known is not None:
+                return cast(Value, known[0])
             making = self._making.setdefault(key, RLock())
         with making:  # those who ask for the same wait for the first, others go on
             with self._lock:
-                if key in self._made:
-                    return cast(Value, self._made[key])
+                known = self._known(key)
+                if known is not None:
+                    return cast(Value, known[0])
             began = time.perf_counter()
             value = make()
             with self._lock:
                 self.cost_s += time.perf_counter() - began
-                self._made[key] = value
+                if _selected(key):
+                    self._made[key] = value
+                else:
+                    self._pinned[key] = value
                 self._making.pop(key, None)
                 while len(self._made) > KEPT:
                     self._made.popitem(last=False)
             return value
+
+    def _known(self, key: Hashable) -> tuple[object] | None:
+        if key in self._pinned:
+            return (self._pinned[key],)
+        if key not in self._made:
+            return None
+        self._made.move_to_end(key)
+        return (self._made[key],)
+
+
+def _selected(key: Hashable) -> bool:
+    """Return whether an answer is about a reader's own selection."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(part, Selection) and part != _EVERYTHING for part in parts)

@@ -150,7 +150,7 @@ class Health:
         key = {"season": self.season, "worker": self.worker}
         mine = (workers.c.season == self.season, workers.c.worker == self.worker)
         try:
-            with store.engine.begin() as db:
+            with store.change() as db:
                 if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
                     db.execute(insert(workers).values(**key, **row))
         except SQLAlchemyError:

@@ -2,7 +2,16 @@
 
 from tradeassay.arena.standings.board import BoardConfig, Standing, Standings, account, standings
 from tradeassay.arena.standings.luck import LuckBand, account_band, luck_band
-from tradeassay.arena.standings.series import Behaviour, EntrySeries, Filter, behaviour, first_day, read_lines
+from tradeassay.arena.standings.series import (
+    Behaviour,
+    EntrySeries,
+    Filter,
+    LineBook,
+    Lines,
+    behaviour,
+    first_day,
+    read_lines,
+)
 from tradeassay.arena.standings.variance import VarianceSplit, split_variance
 
 __all__ = [
@@ -10,6 +19,8 @@ __all__ = [
     "BoardConfig",
     "EntrySeries",
     "Filter",
+    "LineBook",
+    "Lines",
     "LuckBand",
     "Standing",
     "Standings",

@@ -7,7 +7,8 @@ rose for all does not blur who was better.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Hashable, Mapping, MutableMapping, Sequence
 
 import msgspec
 import numpy as np
@@ -49,7 +50,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
-    """Standings of a season, or of a part of it; the baseline is a row without a rank.
+    """Standings of a season, or of a part of it; the baseline, and who never decided, are rows without a rank.
 
     ``behind`` counts the rounds that were settled since they were computed.
     """
@@ -62,11 +63,21 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     behind: int = 0
 
 
+Scores = tuple[dict[str, Measure], Measure]
+"""An account's measures, and what it made more than buy and hold."""
+
+
 def standings(
-    season: Season, lines: Mapping[tuple[str, str], EntrySeries], config: BoardConfig | None = None
+    season: Season,
+    lines: Mapping[tuple[str, str], EntrySeries],
+    config: BoardConfig | None = None,
+    known: MutableMapping[Hashable, Scores] | None = None,
 ) -> Standings:
-    """Return the standings over the given lines, best cumulative return first."""
-    config = config or BoardConfig()
+    """Return the standings over the given lines, best cumulative return first.
+
+    ``known`` remembers what accounts scored, for other selections with the same accounts among them.
+    """
+    config, known = config or BoardConfig(), {} if known is None else known
     by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
@@ -74,18 +85,30 @@ def standings(
         return Standings(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
-    ranks, note = _rank_probabilities(paths, config)
+    played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
+    ranks, note = _rank_probabilities({entry: paths[entry] for entry in played}, config)
     base = paths.get(BASELINE)
-    rows = [_row(season, e, by_entry[e], paths[e], base, ranks.get(e), config) for e in by_entry]
-    rows.sort(key=lambda row: -(row.measures["CR"].value or 0.0))
-    played = [row.measures["CR"].value for row in rows if row.entry != BASELINE]
+    rows = []
+    for entry, found in by_entry.items():
+        both = paths[entry].tobytes() + (b"" if base is None else base.tobytes())
+        key = (entry, _kind(found), hashlib.sha256(both).digest())
+        if key not in known:
+            known[key] = _scores(season, entry, found, paths[entry], base, config)
+        rows.append(_row(season, entry, found, known[key], ranks.get(entry)))
+    rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
+    made = [row.measures["CR"].value for row in rows if row.entry in played]
     ranked = [
-        row
-        if row.entry == BASELINE
-        else msgspec.structs.replace(row, rank=1 + _better(played, row.measures["CR"].value))
+        msgspec.structs.replace(row, rank=1 + _better(made, row.measures["CR"].value))
+        if row.entry in played
+        else row
         for row in rows
     ]
     return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+
+
+def _decided(found: Sequence[EntrySeries]) -> bool:
+    """Return whether an entry decided at all: who never did has a place among nobody."""
+    return any("decided" in line.statuses for line in found)
 
 
 def _better(values: Sequence[float | None], value: float | None) -> int:
@@ -126,19 +149,29 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
 
 
-def _row(
+def _scores(
     season: Season,
     entry: str,
     found: Sequence[EntrySeries],
     path: Floats,
     base: Floats | None,
-    rank: tuple[Measure, int, int] | None,
     config: BoardConfig,
+) -> Scores:
+    excess = _excess(path, base, config) if entry != BASELINE else not_scored("this is the baseline")
+    return ama_panel(path, _kind(found), season.money, config.bootstrap), excess
+
+
+def _row(
+    season: Season, entry: str, found: Sequence[EntrySeries], scores: Scores, rank: tuple[Measure, int, int] | None
 ) -> Standing:
     who = season.entry(entry)
     costs = [line.usd for line in found]
     statuses = [status for line in found for status in line.statuses]
-    none = not_scored("too few settled sessions, or nobody to be compared with")
+    none = not_scored(
+        "too few settled sessions, or nobody to be compared with"
+        if _decided(found)
+        else "it never decided, so it has no rank"
+    )
     best, low, high = rank if rank is not None else (none, None, None)
     return Standing(
         rank=None,
@@ -148,8 +181,8 @@ def _row(
         model=who.model,
         assets=tuple(sorted(line.asset for line in found)),
         sessions=sum(len(line.sessions) for line in found),
-        measures=ama_panel(path, _kind(found), season.money, config.bootstrap),
-        excess=_excess(path, base, config) if entry != BASELINE else not_scored("this is the baseline"),
+        measures=scores[0],
+        excess=scores[1],
         best=best,
         rank_low=low,
         rank_high=high,
@@ -177,7 +210,7 @@ def _excess(path: Floats, base: Floats | None, config: BoardConfig) -> Measure:
 def _rank_probabilities(
     paths: Mapping[str, Floats], config: BoardConfig
 ) -> tuple[dict[str, tuple[Measure, int, int]], str]:
-    names = sorted(name for name in paths if name != BASELINE)
+    names = sorted(paths)
     if len(names) < 2:
         return {}, ""
     stacked = np.stack([paths[name] for name in names])

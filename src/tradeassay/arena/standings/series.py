@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, decisions, rounds
+from tradeassay.arena.state.tables import bookings, corrections, decisions, rounds
 from tradeassay.benchmarks.ama.rules import Kind
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
@@ -41,9 +42,10 @@ class EntrySeries:
     """One entry on one asset; every array has one item per settled live session, oldest first.
 
     ``moved`` is what the asset itself did after each decision, ``earned`` what the entry made of it, fees paid.
-    ``trailing`` is the one-month return the agent was shown (NaN where there was none). ``account`` is the value
-    before each decision of the one account over all assets, None where every asset has its own; ``earned`` is then
-    what the asset added to it.
+    ``trailing`` is the one-month return the agent was shown (NaN where there was none), ``before`` the position it
+    came with, ``fees`` are as booked, ``prices`` those of the decisions. ``account`` is the value before each
+    decision of the one account over all assets, None where every asset has its own; ``earned`` is then what the
+    asset added to it.
     """
 
     entry: str
@@ -52,10 +54,13 @@ class EntrySeries:
     sessions: tuple[str, ...]
     actions: tuple[str, ...]
     statuses: tuple[str, ...]
+    before: Ints
     positions: Ints
     earned: Floats
     moved: Floats
     trailing: Floats
+    fees: Floats
+    prices: Floats
     tokens: int
     usd: float | None
     account: Floats | None = None
@@ -65,53 +70,127 @@ class EntrySeries:
         """The value of 1 over time, starting before the first session."""
         return growth(self.earned)
 
+    @property
+    def worth(self) -> Floats:
+        """The account before each decision, on the newest prices."""
+        return self.nav[:-1] if self.account is None else self.account
 
-def read_lines(
-    store: Store, season: Season, wanted: Filter | None = None
-) -> Mapping[tuple[str, str], EntrySeries]:
+
+Lines = Mapping[tuple[str, str], EntrySeries]
+"""A season's lines by entry and asset."""
+
+
+def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Lines:
     """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
-    settled = bookings.c.number == 1
-    query = (
-        select(
-            decisions.c.entry,
-            decisions.c.asset,
-            decisions.c.session,
-            decisions.c.action,
-            decisions.c.status,
-            bookings.c.position,
-            bookings.c.earned,
-            decisions.c.input_tokens,
-            decisions.c.output_tokens,
-            decisions.c.usd,
-            decisions.c.round,
-            bookings.c.nav_before,
-            decisions.c.id,
-        )
-        .join(bookings, (bookings.c.slot == decisions.c.id) & settled)
-        .where(decisions.c.season == season.id, decisions.c.stage == "live")
-        .order_by(decisions.c.entry, decisions.c.asset, decisions.c.session)
-    )
+    where = []
     for column, values in ((decisions.c.entry, wanted.entries), (decisions.c.asset, wanted.assets)):
         if values is not None:
-            query = query.where(column.in_(values))
+            where.append(column.in_(values))
     if wanted.first is not None:
-        query = query.where(decisions.c.session >= wanted.first)
+        where.append(decisions.c.session >= wanted.first)
     if wanted.last is not None:
-        query = query.where(decisions.c.session <= wanted.last)
+        where.append(decisions.c.session <= wanted.last)
     taken = {entry.id for entry in season.everyone if wanted.takes(entry)}
-    grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     with store.read() as db:
-        moves = _moves(db, season.id)
-        restated = _restated(db, season.id)
-        found: list[tuple[Any, ...]] = list(db.execute(query).all())  # one by one they take longer
-        for made in found:
-            entry, asset, id = made[0], made[1], made[-1]
-            if entry in taken:
-                if id in restated:
-                    earned, before = restated[id]
-                    made = (*made[:6], earned, *made[7:11], before, id)
-                grouped.setdefault((entry, asset), []).append(made)
+        return {key: line for key, line in _read(db, season, *where).items() if key[0] in taken}
+
+
+class LineBook:
+    """All lines of a season: read once, and then only the rounds that were settled since. Safe to share.
+
+    A correction, or a round that was settled after a later one, lets everything be read again.
+    """
+
+    FEW = 400
+    """As many new rounds are read by their ids; where there are more, everything is."""
+
+    def __init__(self, store: Store, season: Season) -> None:
+        self._store, self._season = store, season
+        self._lock = Lock()
+        self._lines: dict[tuple[str, str], EntrySeries] = {}
+        self._rounds: set[int] = set()
+        self._corrected: int | None = None
+
+    def lines(self) -> Lines:
+        """Return the lines as of now; what was returned before does not change."""
+        mine = corrections.c.season == self._season.id
+        settled = select(rounds.c.id).where(rounds.c.season == self._season.id, rounds.c.phase == "settled")
+        with self._lock, self._store.read() as db:
+            corrected = db.execute(select(func.max(corrections.c.id)).where(mine)).scalar()
+            known = set(db.execute(settled).scalars())
+            new = known - self._rounds
+            if new or corrected != self._corrected:
+                few = self._rounds and corrected == self._corrected and len(new) <= self.FEW
+                longer = self._longer(_read(db, self._season, decisions.c.round.in_(new))) if few else None
+                self._lines = longer or dict(_read(db, self._season))
+            self._rounds, self._corrected = known, corrected
+            return self._lines
+
+    def _longer(self, parts: Lines) -> dict[tuple[str, str], EntrySeries] | None:
+        """Return the lines with newer parts at their ends; None where a part does not begin after its line."""
+        made = dict(self._lines)
+        for key, part in parts.items():
+            line = made.get(key)
+            if line is not None and part.sessions[0] <= line.sessions[-1]:
+                return None
+            made[key] = part if line is None else _joined(line, part)
+        return made
+
+
+def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
+    arrays = {
+        name: np.concatenate((getattr(line, name), getattr(part, name)))
+        for name in ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
+    }
+    shared = None
+    if line.account is not None and part.account is not None:
+        shared = np.concatenate((line.account, part.account))
+    return replace(
+        line,
+        sessions=line.sessions + part.sessions,
+        actions=line.actions + part.actions,
+        statuses=line.statuses + part.statuses,
+        tokens=line.tokens + part.tokens,
+        usd=None if line.usd is None or part.usd is None else line.usd + part.usd,
+        account=shared,
+        **arrays,
+    )
+
+
+_SETTLED = (
+    select(
+        decisions.c.entry,
+        decisions.c.asset,
+        decisions.c.session,
+        decisions.c.action,
+        decisions.c.status,
+        bookings.c.position_before,
+        bookings.c.position,
+        bookings.c.fee,
+        decisions.c.input_tokens,
+        decisions.c.output_tokens,
+        decisions.c.usd,
+        decisions.c.round,
+        decisions.c.id,
+        bookings.c.earned,
+        bookings.c.nav_before,
+    )
+    .join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 1))
+    .order_by(decisions.c.entry, decisions.c.asset, decisions.c.session)
+)
+
+
+def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
+    moves = _moves(db, season.id)
+    restated = _restated(db, season.id)
+    query = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
+    grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    for made in db.execute(query).all():  # one by one they take longer
+        entry, asset, round, id = made[0], made[1], made[11], made[12]
+        if round in moves:
+            row = (*made[:13], *restated[id]) if id in restated else made
+            grouped.setdefault((entry, asset), []).append(row)
     return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
 
 
@@ -122,21 +201,21 @@ def _restated(db: Connection, season: str) -> dict[int, tuple[float, float]]:
     return {slot: (earned, before) for slot, earned, before in db.execute(query)}
 
 
-def _moves(db: Connection, season: str) -> dict[int, tuple[float, float]]:
-    """Return what each settled round's asset did, and the trailing return that was shown in it."""
-    query = select(rounds.c.id, rounds.c.base_price, rounds.c.next_price, rounds.c.momentum)
+def _moves(db: Connection, season: str) -> dict[int, tuple[float, float, float]]:
+    """Return what each settled round's asset did, the trailing return that was shown in it, and its price."""
+    query = select(rounds.c.id, rounds.c.base_price, rounds.c.next_price, rounds.c.momentum, rounds.c.price)
     query = query.where(rounds.c.season == season, rounds.c.phase == "settled")
     return {
-        id: (later / base - 1.0, float("nan") if momentum is None else momentum)
-        for id, base, later, momentum in db.execute(query)
+        id: (later / base - 1.0, float("nan") if momentum is None else momentum, price)
+        for id, base, later, momentum, price in db.execute(query)
     }
 
 
 def _line(
-    season: Season, key: tuple[str, str], rows: list[tuple[Any, ...]], moves: dict[int, tuple[float, float]]
+    season: Season, key: tuple[str, str], rows: list[tuple[Any, ...]], moves: dict[int, tuple[float, float, float]]
 ) -> EntrySeries:
-    _, _, sessions, actions, statuses, positions, earned, read, written, usd, ids, before, _ = zip(
-        *rows, strict=True
+    (_, _, sessions, actions, statuses, before, positions, fees, read, written, usd, ids, _, earned, account) = (
+        zip(*rows, strict=True)
     )
     moved = np.array([moves[id] for id in ids], dtype=np.float64)
     costs = [None if u is None else float(u) for u in usd]
@@ -147,13 +226,16 @@ def _line(
         sessions=tuple(sessions),
         actions=tuple(actions),
         statuses=tuple(statuses),
+        before=np.array(before, dtype=np.int64),
         positions=np.array(positions, dtype=np.int64),
         earned=np.array(earned, dtype=np.float64),
         moved=moved[:, 0],
         trailing=moved[:, 1],
+        fees=np.array(fees, dtype=np.float64),
+        prices=moved[:, 2],
         tokens=sum(int(n or 0) for n in (*read, *written)),
         usd=None if any(c is None for c in costs) else sum(c for c in costs if c is not None),
-        account=np.array(before, dtype=np.float64) if season.rules.cross_asset else None,
+        account=np.array(account, dtype=np.float64) if season.rules.cross_asset else None,
     )
 
 

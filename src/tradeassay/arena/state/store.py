@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -108,11 +109,22 @@ class Store:
         self.engine = engine
         self._committed = committed
         self._locks = engine.dialect.name == "postgresql"
+        self._turn: AbstractContextManager[object] = nullcontext() if self._locks else Lock()
+
+    @contextmanager
+    def change(self) -> Iterator[Connection]:
+        """Return a connection inside one transaction.
+
+        SQLite has one writer at a time and lets the others look again and again; threads of one process wait
+        here, where the next is let in at once.
+        """
+        with self._turn, self.engine.begin() as connection:
+            yield connection
 
     @contextmanager
     def write(self, what: str) -> Iterator[Connection]:
         """Return a connection inside one transaction, for the arena's own rooms; ``what`` names it."""
-        with self.engine.begin() as connection:
+        with self.change() as connection:
             yield connection
         if self._committed is not None:
             self._committed(what)
