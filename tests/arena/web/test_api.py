@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
+from tradeassay.arena.reading.reader import ArenaReader, SeasonReader, shown
 from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.standings import read_lines
+from tradeassay.arena.state.records import SeasonEvent
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
@@ -198,3 +199,14 @@ def test_a_costly_view_is_replaced_by_one_made_beside_it(web_store: Store) -> No
         threading.Event().wait(0.02)
     assert reader.view() is not old and reader.shown_seq == reader.seq
     assert reader.view().board(Selection()) == board
+
+
+def test_how_a_sealed_decision_ended_is_no_event() -> None:
+    made = {"asset": "A", "session": "2022-06-01"}
+    event = SeasonEvent(seq=1, season="s", kind="failed", at="", body={**made, "entry": "x", "action": "HOLD"})
+    told = shown(event, True)
+    assert (told.kind, told.body) == ("decided", {**made, "entry": "x"}) and shown(event, False) is event
+    missed = SeasonEvent(seq=2, season="s", kind="missed", at="", body={**made, "cause": "late", "slots": 1})
+    assert (shown(missed, True).kind, shown(missed, True).body) == ("closed", made)
+    everybody = SeasonEvent(seq=3, season="s", kind="missed", at="", body={**made, "cause": "no price"})
+    assert shown(everybody, True) == everybody

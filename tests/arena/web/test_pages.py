@@ -93,6 +93,16 @@ def test_what_is_not_settled_stays_sealed_where_outsiders_play(client: TestClien
     }  # fmt: skip
     events = client.get("/api/seasons/sealed/events?limit=200").json()["items"]
     assert any(e["kind"] == "decided" for e in events) and not any("action" in e["body"] for e in events)
+    # Nor how it ended: one that failed or was missed holds, and of two agents a count of changes tells which.
+    assert {one["status"] for one in hidden} == {"sealed"} and whole["decided_at"] is None
+    for status in ("decided", "failed", "missed"):
+        found = client.get(f"/api/seasons/sealed/decisions?entry=one-a&status={status}").json()["items"]
+        assert all(one["phase"] == "settled" for one in found)
+    points = client.get("/api/seasons/sealed/timeline?asset=AHVQ&entry=one-a").json()["points"]
+    assert {one["status"] for one in points if one["sealed"]} == {"sealed"}
+    assert not {"changed", "slots"} & {name for event in events for name in event["body"]}
+    told = client.get("/metrics").text
+    assert re.search(r'tradeassay_slots{season="sealed",status="sealed"} [1-9]', told)
     assert "10.0.0.1" not in client.get("/season/sealed/rules").text
     assert "10.0.0.1" not in client.get("/api/seasons/sealed/rules").text
 

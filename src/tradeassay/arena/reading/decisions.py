@@ -23,10 +23,15 @@ MOST = 200
 Which = Literal["all", "decided", "failed", "missed"]
 
 
+SealedStatus = Status | Literal["sealed"]
+"""How a decision ended; ``sealed`` where that is not told yet."""
+
+
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     """A decision in a list. ``moved`` is what the asset did afterwards, ``earned`` what the entry made of it.
 
-    ``sealed``: it is not settled yet and others could still profit from it, so what was decided is not shown.
+    ``sealed``: it is not settled yet and others could still profit from it, so what was decided is not shown, nor
+    whether it was: a decision that failed holds.
     """
 
     id: int
@@ -35,7 +40,7 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     stage: Stage
     phase: Phase
-    status: Status
+    status: SealedStatus
     sealed: bool
     price: float
     action: Action | None = None
@@ -123,6 +128,8 @@ def decision_page(store: Store, season: Season, wanted: DecisionsWanted, *, seal
     ):
         if value is not None:
             query = query.where(column == value)
+    if sealed and wanted.status != "all":
+        query = query.where(rounds.c.phase == "settled")  # how the others ended is not told
     # By session first: that is the order of an index, so that the newest are found without sorting all others.
     query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit + 1)
     with store.read() as db:
@@ -187,7 +194,7 @@ def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> Deci
     return DecisionRead(
         line=line,
         decision_time=row.decision_time,
-        decided_at=row.decided_at,
+        decided_at=None if shut else row.decided_at,
         packet_sha256=row.packet_sha256,
         packet=None if shut else read_packet(row.packet),
         reasoning="" if shut else slot.reasoning or "",
@@ -209,22 +216,26 @@ def _line(row: Any, sealed: bool) -> DecisionLine:
         "session": row.session,
         "stage": row.stage,
         "phase": row.phase,
-        "status": row.status,
         "price": row.price,
     }
     if sealed and row.phase != "settled":
-        return DecisionLine(**known, sealed=True)
+        return DecisionLine(**known, status=_sealed(row.status), sealed=True)
     moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
     tokens = None if row.input_tokens is None else row.input_tokens + (row.output_tokens or 0)
     names = "action confidence position_before position earned fee nav calls usd".split()
     return DecisionLine(
         **known,
+        status=row.status,
         **{name: getattr(row, name) for name in names},
         sealed=False,
         gist=_gist(row.reasoning or ""),
         moved=moved,
         tokens=tokens,
     )
+
+
+def _sealed(status: Status) -> SealedStatus:
+    return "open" if status == "open" else "sealed"
 
 
 def _gist(text: str) -> str:
@@ -262,7 +273,7 @@ class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     phase: Phase
     decision: int | None
-    status: Status | None
+    status: SealedStatus | None
     action: Action | None
     position: int | None
     earned: float | None
@@ -304,33 +315,34 @@ def timeline(
     """Return the newest ``limit`` sessions of an asset within a period, with one entry's actions."""
     limit = max(1, min(limit, MOST_SESSIONS))
     columns = (rounds.c.session, rounds.c.price, rounds.c.stage, rounds.c.phase, rounds.c.packet)
-    mine = (slots.c.round == rounds.c.id) & (slots.c.entry == entry)
-    query = select(
-        *columns, slots.c.id, slots.c.status, slots.c.action, slots.c.position, slots.c.earned
-    ).join_from(rounds, slots, mine, isouter=True)
-    query = query.where(rounds.c.season == season.id, rounds.c.asset == asset)
+    query = select(rounds.c.id, *columns).where(rounds.c.season == season.id, rounds.c.asset == asset)
     if first is not None:
         query = query.where(rounds.c.session >= first)
     if last is not None:
         query = query.where(rounds.c.session <= last)
+    done = (slots.c.round, slots.c.id, slots.c.status, slots.c.action, slots.c.position, slots.c.earned)
     with store.read() as db:
         rows = db.execute(query.order_by(rounds.c.session.desc()).limit(limit + 1)).all()
+        # Not joined: a database would put the whole view together before it looks for these.
+        mine = select(*done).where(slots.c.round.in_([row.id for row in rows]), slots.c.entry == entry)
+        decided = {row.round: row for row in db.execute(mine)}
     more = len(rows) > limit
     points: list[TimelinePoint] = []
     found: dict[str, TimelineEvent] = {}
     for row in reversed(rows[:limit]):
         shut = sealed and row.phase != "settled"
+        slot = decided.get(row.id)
         points.append(
             TimelinePoint(
                 session=row.session,
                 price=row.price,
                 stage=row.stage,
                 phase=row.phase,
-                decision=row.id,
-                status=row.status,
-                action=None if shut else row.action,
-                position=None if shut else row.position,
-                earned=None if shut else row.earned,
+                decision=None if slot is None else slot.id,
+                status=None if slot is None else _sealed(slot.status) if shut else slot.status,
+                action=None if shut or slot is None else slot.action,
+                position=None if shut or slot is None else slot.position,
+                earned=None if shut or slot is None else slot.earned,
                 sealed=shut,
             )
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread
 
 import msgspec
 from sqlalchemy import func, select
@@ -18,6 +18,7 @@ from tradeassay.arena.reading.decisions import Timeline, timeline
 from tradeassay.arena.reading.kept import read_kept
 from tradeassay.arena.reading.now import SeasonNow, season_now
 from tradeassay.arena.reading.seasons import (
+    Progress,
     SeasonBadges,
     SeasonFacts,
     Selection,
@@ -30,7 +31,7 @@ from tradeassay.arena.reading.seasons import (
     settled_decisions,
 )
 from tradeassay.arena.reading.told import EntryMemory, PacketsTold, entry_memory, given
-from tradeassay.arena.reading.trades import EntryTrades, entry_trades
+from tradeassay.arena.reading.trades import EntryTrades
 from tradeassay.arena.reading.view import SeasonView
 from tradeassay.arena.season import Season
 from tradeassay.arena.standings import BoardConfig, Standings
@@ -131,6 +132,20 @@ LARGE = 20_000
 """Settled decisions that take longer to sum up than a reader should wait for the first page."""
 
 
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page depends on: events, the view at hand, and what the workers were last heard to do."""
+
+    seq: int
+    view: int | None
+    settled: int
+    progress: Progress
+
+    @property
+    def lagging(self) -> bool:
+        """Whether the view at hand is older than the newest settlement."""
+        return self.view is not None and self.view != self.settled
+
+
 class SeasonReader:
     """Answers about one season. Views change with settlements; everything else is read as it is now.
 
@@ -153,18 +168,12 @@ class SeasonReader:
         self.store = store
         self._pulse = pulse
         self._config = config
-        kept = read_kept(store, season.id, config or BoardConfig())
+        self._hurried = hurried
+        self._at_hand: SeasonView | None = None
         self._made_at = time.monotonic()
-        if kept is not None:
-            self._view = SeasonView.of_kept(store, season, kept, config)
-        elif hurried and settled_decisions(store, season) > LARGE:
-            self._view = SeasonView.of_nothing(store, season, QUICK_S, config)
-            self._made_at = float("-inf")
-        else:
-            self._view = SeasonView(store, season, pulse.settled(season.id), config)
-        self._lock = Lock()
+        self._lock = RLock()
         self._renewing = False
-        self._kept = None if kept is None else kept.version
+        self._kept: int | None = None
         self._facts: tuple[int, SeasonFacts] | None = None
         self._facts_at = 0.0
 
@@ -173,6 +182,27 @@ class SeasonReader:
         """The number of the season's newest event."""
         return self._pulse.newest(self.season.id)
 
+    @property
+    def _view(self) -> SeasonView:
+        """The view at hand. The first is made when somebody asks: from what is kept, empty, or of now."""
+        with self._lock:
+            if self._at_hand is None:
+                made = SeasonView(self.store, self.season, self._pulse.settled(self.season.id), self._config)
+                kept = read_kept(self.store, self.season.id, self._config or BoardConfig())
+                self._made_at = time.monotonic()
+                if kept is not None:
+                    made.recall(kept)
+                    self._kept = kept.version
+                elif self._hurried and settled_decisions(self.store, self.season) > LARGE:
+                    made.begin_empty(QUICK_S)
+                    self._made_at = float("-inf")
+                self._at_hand = made
+            return self._at_hand
+
+    @_view.setter
+    def _view(self, made: SeasonView) -> None:
+        self._at_hand = made
+
     def view(self) -> SeasonView:
         """Return the season as of its newest settlement, or an older one while a new one would cost too much.
 
@@ -180,11 +210,12 @@ class SeasonReader:
         """
         newest = self._pulse.settled(self.season.id)
         with self._lock:
-            rested = time.monotonic() - self._made_at >= REST * self._view.cost_s
-            if newest == self._view.version or not rested or self._renewing:
-                return self._view
-            if self._view.cost_s < QUICK_S:
-                self._view = SeasonView(self.store, self.season, newest, self._config)
+            old = self._view
+            rested = time.monotonic() - self._made_at >= REST * old.cost_s
+            if newest == old.version or not rested or self._renewing:
+                return old
+            if old.cost_s < QUICK_S:
+                self._view = self._view.next(newest)
                 self._made_at = time.monotonic()
             else:
                 self._renewing = True
@@ -192,7 +223,7 @@ class SeasonReader:
             return self._view
 
     def _renew(self, version: int) -> None:
-        made = SeasonView(self.store, self.season, version, self._config)
+        made = self._view.next(version)
         try:
             made.warm_like(self._view)
             made.keep()
@@ -220,10 +251,11 @@ class SeasonReader:
         with self.store.read() as db:
             return int(db.execute(select(func.count()).where(*newer)).scalar_one())
 
-    @property
-    def version(self) -> Hashable:
-        """What a page depends on: events, the view at hand, and what the workers were last heard to do."""
-        return self.seq, self.view().version, self.facts().progress
+    def moment(self, *, viewed: bool = True) -> Moment:
+        """Return what a page depends on now; without ``viewed`` the view at hand is left out."""
+        settled = self._pulse.settled(self.season.id)
+        view = self.view().version if viewed else None
+        return Moment(seq=self.seq, view=view, settled=settled, progress=self.facts().progress)
 
     @property
     def shown_seq(self) -> int:
@@ -273,7 +305,7 @@ class SeasonReader:
 
     def trades(self, entry: str) -> EntryTrades:
         """Return an entry's trades with fees and results, in settled sessions."""
-        return self.view().once(("trades", entry), lambda: entry_trades(self.store, self.season, entry))
+        return self.view().trades(entry)
 
     def memory(self, entry: str) -> EntryMemory:
         """Return what an entry remembers; closed while a decision that others could profit from is not settled."""
@@ -358,11 +390,21 @@ class ArenaReader:
         return tuple(found)
 
 
+_SECRET = frozenset(("action", "changed", "slots"))
+"""What events say about decisions, one by one or counted."""
+
+
 def shown(event: SeasonEvent, sealed: bool) -> SeasonEvent:
-    """Return an event as the public may see it: of a sealed decision only that it was made."""
-    if not sealed or "action" not in event.body:
+    """Return an event as the public may see it: of a sealed decision only that it was made, not how it ended."""
+    if not sealed:
         return event
-    return msgspec.structs.replace(event, body={k: v for k, v in event.body.items() if k != "action"})
+    kind, body = event.kind, {name: value for name, value in event.body.items() if name not in _SECRET}
+    if kind == "failed":
+        kind = "decided"
+    elif kind == "missed" and "slots" in event.body:
+        kind = "closed"
+        body.pop("cause", None)
+    return msgspec.structs.replace(event, kind=kind, body=body)
 
 
 def keep_standings(store: Store, season: str) -> None:
@@ -375,7 +417,7 @@ def keep_standings(store: Store, season: str) -> None:
         if reader is not None:
             newest = reader.view()
             if newest.version != reader.newest_settled:
-                newest = SeasonView(store, reader.season, reader.newest_settled)
+                newest = newest.next(reader.newest_settled)
             newest.keep()
     except SQLAlchemyError:
         pass

@@ -150,17 +150,13 @@ def entry_shown(reader: SeasonReader, id: str) -> EntryShown:
     entry = entry_of(reader, id)
     view = reader.view()
     rows = {row.entry: row for row in view.board(EVERYTHING).rows}
-    luck = {}
-    for asset in reader.season.assets:
-        band = view.luck(asset.symbol)
-        if band is not None and id in band.percentiles:
-            luck[asset.symbol] = band.percentiles[id]
+    places = {asset.symbol: view.luck(asset.symbol) for asset in reader.season.assets}
     return EntryShown(
         entry=next(shown for shown in season_rules(reader.season).entries if shown.id == entry.id),
         standing=rows.get(id),
         behaviour=view.behaviour(id, EVERYTHING),
         positions=reader.positions(id),
-        luck=luck,
+        luck={asset: found[id] for asset, found in places.items() if id in found},
     )
 
 

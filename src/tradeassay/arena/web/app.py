@@ -9,6 +9,7 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,7 +19,7 @@ from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
 from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
-from tradeassay.arena.web.house import House, NotHere, Problem, describe
+from tradeassay.arena.web.house import Answers, House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
 from tradeassay.arena.web.status import health_routes
@@ -86,6 +87,7 @@ def create_app(
     extra: Iterable[APIRouter] = (),
     types: Iterable[Any] = (),
     experts: Experts | None = None,
+    answers: Answers | None = None,
     own: Callable[[], Health | None] = lambda: None,
     poll_s: float = 0.25,
     heartbeat_s: float = 15.0,
@@ -94,10 +96,13 @@ def create_app(
 
     ``current`` is the season shown first, ``speed`` the speed of a replay played beside it. ``extra`` are further
     routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts`` may judge the stream.
-    ``own`` tells how the worker of this process is, which may be newer than what is on record.
+    ``answers`` keeps what was made. ``own`` tells how the worker of this process is, which may be newer than what
+    is on record.
     """
     experts = experts or Experts()
-    house = House(reader=reader, current=current, speed=speed, judged=experts.open, own=own)
+    house = House(
+        reader=reader, answers=answers or Answers(), current=current, speed=speed, judged=experts.open, own=own
+    )
     app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.add_middleware(Guarded)
@@ -124,7 +129,7 @@ def _files() -> APIRouter:
         """Send one of the pages' own files."""
         if name not in assets.NAMES:
             raise NotHere(f"no file '{name[:80]}'")
-        found = assets.asset(name)
+        found = await run_in_threadpool(assets.asset, name)  # it is packed once
         fresh = request.query_params.get("v") == found.version
         keep = f"public, max-age={assets.YEAR_S}, immutable" if fresh else "no-cache"
         headers = {"cache-control": keep, "vary": "accept-encoding"}

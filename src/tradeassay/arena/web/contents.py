@@ -71,11 +71,14 @@ def entry(reader: SeasonReader, words: PageWords, request: Request) -> dict[str,
     view = reader.view()
     row = next((r for r in _rows(reader, words, EVERYTHING, view) if r.entry == id), None)
     trades = reader.trades(id)
+    drawn = _equity(reader, words, EVERYTHING, view)  # the same random traders as on the first page
     return {
         "shown": shown,
         "name": _names(reader, words)[id],
         "row": row,
-        "equity": _equity(reader, words, Selection(entries=(id,)), view),
+        "equity": msgspec.structs.replace(
+            drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+        ),
         "trades": trades,
         "won": cell(words, "share", trades.won),
         "look": {e: style for e, style in looks(reader.season).items() if e in (id, BASELINE)},

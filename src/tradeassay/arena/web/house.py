@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
+from tradeassay.arena.reading.reader import ArenaReader, Moment, SeasonReader
 from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.season import Entry
 from tradeassay.core.errors import UserError
@@ -39,21 +39,42 @@ _WORTH_PACKING = 1024
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished answer."""
+    """A finished answer; a large one is kept compressed."""
 
-    plain: bytes
-    packed: bytes | None
+    content: bytes
+    packed: bool
     etag: str
     media_type: str
+
+
+class Relayed(Exception):
+    """Another process has made the answer to a request, and it is a refusal."""
+
+    def __init__(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        super().__init__(status)
+        self.status, self.body, self.headers = status, body, headers
+
+
+class Away(Exception):
+    """There is no other process to make answers any more."""
+
+
+Elsewhere = Callable[[Request], Awaitable[tuple[Body, bool]]]
+"""Makes the answer to a request in another process, and says whether it is the newest there can be.
+
+Raises :class:`Relayed` for a refusal and :class:`Away` when answers have to be made here from now on.
+"""
 
 
 class Answers:
     """Bodies by what was asked, one version each. Concurrent requests for the same body share one computation.
 
     While many ask, nobody waits for a body that is only a moment behind: an older version is sent meanwhile.
+    ``elsewhere`` makes bodies in another process; without it, or when that is away, they are made here.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, now: Callable[[], float] = time.monotonic) -> None:
+        self.elsewhere: Elsewhere | None = None
         self._most = most_bytes
         self._now = now
         self._size = 0
@@ -67,39 +88,47 @@ class Answers:
         self, request: Request, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]
     ) -> Response:
         """Answer a request with what ``make`` gives (body and media type), or with what it gave before."""
+        try:
+            return respond(request, await self._body(request, key, version, make), version)
+        except Relayed as told:
+            return Response(told.body, told.status, told.headers)
+
+    async def _body(
+        self, request: Request, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]
+    ) -> Body:
         now = self._now()
         busy = len(self._asked) == BUSY and now - self._asked[0] < 1.0
         self._asked.append(now)
         found = self._kept.get(key)
         if found is None:
-            return respond(request, await self._make(key, version, make))
+            return await self._make(request, key, version, make)
         known, body, made_at = found
         self._kept.move_to_end(key)
         if known != version:
             if not busy or now - made_at >= TOO_OLD_S:
-                return respond(request, await self._make(key, version, make))
+                return await self._make(request, key, version, make)
             if now - made_at >= OLD_S and not any(one == key for one, _ in self._making):
-                task = asyncio.ensure_future(self._make(key, version, make))
+                task = asyncio.ensure_future(self._make(request, key, version, make))
                 self._beside.add(task)
                 task.add_done_callback(self._done)
-        return respond(request, body)
+        return body
 
     def _done(self, task: asyncio.Task[Body]) -> None:
         self._beside.discard(task)
         if not task.cancelled():
             task.exception()  # the next reader who must wait for it is told
 
-    async def _make(self, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]) -> Body:
+    async def _make(
+        self, request: Request, key: Hashable, version: Hashable, make: Callable[[], tuple[bytes, str]]
+    ) -> Body:
         waiting = self._making.get((key, version))
         if waiting is not None:
             return await asyncio.shield(waiting)
         future: asyncio.Future[Body] = asyncio.get_running_loop().create_future()
         self._making[key, version] = future
-        if self._makers is None:
-            self._makers = CapacityLimiter(MAKERS)
         try:
-            body = await to_thread.run_sync(lambda: _pack(*make()), limiter=self._makers)
-            self._keep(key, version, body)
+            body, newest = await self._made(request, make)
+            self._keep(key, version if newest else None, body)
             future.set_result(body)
             return body
         except asyncio.CancelledError:
@@ -112,6 +141,16 @@ class Answers:
         finally:
             del self._making[key, version]
 
+    async def _made(self, request: Request, make: Callable[[], tuple[bytes, str]]) -> tuple[Body, bool]:
+        if self.elsewhere is not None:
+            try:
+                return await self.elsewhere(request)
+            except Away:
+                self.elsewhere = None
+        if self._makers is None:
+            self._makers = CapacityLimiter(MAKERS)
+        return await to_thread.run_sync(lambda: _pack(*make()), limiter=self._makers), True
+
     def _keep(self, key: Hashable, version: Hashable, body: Body) -> None:
         old = self._kept.pop(key, None)
         if old is not None:
@@ -123,25 +162,34 @@ class Answers:
             self._size -= _size(dropped)
 
 
-def respond(request: Request, body: Body, status: int = 200) -> Response:
+LAGGING = "x-lagging"
+"""The header by which the process that makes pages tells the server that a newer one can be had soon."""
+
+
+def respond(request: Request, body: Body, version: Hashable = None) -> Response:
     """Return a body as the reader wants it: compressed where accepted, empty when the reader has it already."""
     headers = {"etag": body.etag, "cache-control": "no-cache", "vary": "accept-encoding, accept-language, cookie"}
+    if isinstance(version, Moment) and version.lagging:
+        headers[LAGGING] = "1"
     if body.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    if body.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+    if not body.packed:
+        return Response(body.content, 200, headers, body.media_type)
+    if "gzip" in request.headers.get("accept-encoding", ""):
         headers["content-encoding"] = "gzip"
-        return Response(body.packed, status, headers, body.media_type)
-    return Response(body.plain, status, headers, body.media_type)
+        return Response(body.content, 200, headers, body.media_type)
+    return Response(gzip.decompress(body.content), 200, headers, body.media_type)
 
 
 def _pack(plain: bytes, media_type: str) -> Body:
-    packed = gzip.compress(plain, 5, mtime=0) if len(plain) > _WORTH_PACKING else None
+    large = len(plain) > _WORTH_PACKING
     etag = f'W/"{hashlib.sha256(plain).hexdigest()[:20]}"'
-    return Body(plain=plain, packed=packed, etag=etag, media_type=media_type)
+    content = gzip.compress(plain, 5, mtime=0) if large else plain
+    return Body(content=content, packed=large, etag=etag, media_type=media_type)
 
 
 def _size(body: Body) -> int:
-    return len(body.plain) + len(body.packed or b"") + 400
+    return len(body.content) + 400
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +269,9 @@ class House:
     def _versioned(self, season: str) -> tuple[float | None, SeasonReader, Hashable]:
         reader = self.find(season)
         self.reader.pulse.newest(season)
-        return self.reader.pulse.asked_at, reader, reader.version
+        # Where another process makes the pages it has the view; this one only hears that something happened.
+        here = self.answers.elsewhere is None
+        return self.reader.pulse.asked_at, reader, reader.moment(viewed=here)
 
     def find(self, season: str) -> SeasonReader:
         """Return a season's reader; raises :class:`NotHere`."""

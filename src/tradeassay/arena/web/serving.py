@@ -36,7 +36,8 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.pages import prepare, warm
+from tradeassay.arena.web.page_process import SWITCH_S, PageProcess, PagesShown
+from tradeassay.arena.web.pages import prepare
 from tradeassay.core.errors import SourceError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import Instant, WallClock, iso
@@ -108,7 +109,6 @@ async def play(
         return done
 
 
-WARM_AFTER_S = 8.0
 KEEP_S = 120.0
 """How often the standings are kept for the first page after a start, while a season is played."""
 
@@ -163,13 +163,17 @@ class Player:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
         self.error: Exception | None = None
+        self._stopped = False
 
     def start(self) -> None:
         """Begin, or go on where the database ends."""
         self._thread.start()
 
-    def stop(self, timeout_s: float = 20.0) -> None:
-        """Stop after the present transaction; what was asked and not yet written will be asked again."""
+    def stop(self, timeout_s: float = 20.0) -> bool:
+        """Stop after the present transaction; what was asked and not yet written will be asked again.
+
+        Returns whether the season was stopped before its end, which has been told then.
+        """
         self._stopping.set()
         loop, task = self._loop, self._task
         if loop is not None and task is not None and not loop.is_closed():
@@ -179,6 +183,7 @@ class Player:
                 pass
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+        return self._stopped
 
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait for the season's end; False when it is still played."""
@@ -190,6 +195,7 @@ class Player:
             done = asyncio.run(self._main())
             self._told(f"season over: {done} rounds finished now")
         except asyncio.CancelledError:
+            self._stopped = True
             self._told("stopped; start again to go on")
         except Exception as error:
             # The thread's end must not be silent: pages would stand still and nobody would know why.
@@ -226,9 +232,6 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[str, ...] = ()
     wait: bool = False
 
-
-SWITCH_S = 0.001
-"""How long a page that is being made may keep the others waiting for the interpreter (Python's own: 5 ms)."""
 
 HEADERS_S = 10.0
 PER_ADDRESS = 256
@@ -312,11 +315,11 @@ def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None], now: str)
 
 def _start(
     player: Player, doors: Doors, season: Season, how: Serving, say: Callable[[str], None], server: ArenaServer
-) -> threading.Thread | None:
+) -> None:
     """Start a season, at once or when the first agent from outside has come."""
     if not how.wait:
         player.start()
-        return None
+        return
 
     def wait() -> None:
         while not server.should_exit and not doors.registered(season.id):
@@ -326,9 +329,7 @@ def _start(
             player.start()
 
     say("waiting for the first agent to register")
-    waiting = threading.Thread(target=wait, name="open-season", daemon=True)
-    waiting.start()
-    return waiting
+    threading.Thread(target=wait, name="open-season", daemon=True).start()
 
 
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
@@ -338,6 +339,30 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
     pace = parse_speed(how.speed)
+    shown = PagesShown(
+        db=how.db,
+        current=None if season is None else season.id,
+        speed=how.speed if season is not None else None,
+    )
+    pages = PageProcess(shown, say) if PageProcess.possible() else None
+    prepare()
+    try:
+        if pages is not None:
+            pages.start()
+        _serve(season, how, pace, say, shown, pages)
+    finally:
+        if pages is not None:
+            pages.stop()
+
+
+def _serve(
+    season: Season | None,
+    how: Serving,
+    pace: float | None,
+    say: Callable[[str], None],
+    shown: PagesShown,
+    pages: PageProcess | None,
+) -> None:
     store = Store(open_engine(how.db))
     doors = Doors(store)
     now = iso(WallClock().now())
@@ -356,13 +381,17 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     _show_keys(doors, how, say, now)
     app = create_app(
         ArenaReader(store, hurried=True),
-        current=None if season is None else season.id,
-        speed=how.speed if season is not None else None,
+        current=shown.current,
+        speed=shown.speed,
         extra=(door.router(doors, operator=how.register),),
         own=lambda: _own_health(player),
         types=door.TYPES,
         experts=Experts(doors),
     )
+    if pages is not None:
+        app.state.house.answers.elsewhere = pages.make
+        pages.stopping = app.state.house.stopping
+        pages.begin()
     config = uvicorn.Config(
         app,
         host=how.host,
@@ -377,20 +406,17 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     sys.setswitchinterval(SWITCH_S)
     stop.append(server.stop)
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
-    prepare()
-    warming = threading.Timer(WARM_AFTER_S, warm)  # not while the first reader waits
-    warming.daemon = True
-    warming.start()
-    starting = None
-    if player is not None:
-        starting = _start(player, doors, season, how, say, server) if season is not None else None
+    if player is not None and season is not None:
+        _start(player, doors, season, how, say, server)
     try:
         server.run()
+    except KeyboardInterrupt:
+        if player is None or not player.stop():
+            raise
+        raise KeyboardInterrupt("the player has said it") from None
     finally:
-        warming.cancel()
         if player is not None:
             player.stop()
         store.engine.dispose()
-    del starting
     if player is not None and player.error is not None:
         raise player.error

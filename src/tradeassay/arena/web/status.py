@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 from fastapi import APIRouter, Response
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
@@ -65,12 +65,11 @@ def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
     counts: dict[tuple[str, str], dict[str, int]] = {}
     with store.read() as db:
         every = tuple(db.execute(select(seasons.c.id).order_by(seasons.c.created_at.desc())).scalars())
-        for what, column, season in (
-            ("rounds", rounds.c.phase, rounds.c.season),
-            ("slots", decisions.c.status, decisions.c.season),
-        ):
-            for where, value, count in db.execute(select(season, column, func.count()).group_by(season, column)):
-                counts.setdefault((what, where), {})[value] = count
+        played = select(rounds.c.season, rounds.c.phase, func.count()).group_by(rounds.c.season, rounds.c.phase)
+        for where, value, count in db.execute(played):
+            counts.setdefault(("rounds", where), {})[value] = count
+        for where, value, count in _slots(db):
+            counts.setdefault(("slots", where), {})[value] = count
         query = select(corrections.c.season, func.count()).group_by(corrections.c.season)
         corrected = {id: count for id, count in db.execute(query)}
     return tuple(
@@ -84,6 +83,22 @@ def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
         )
         for id in every
     )
+
+
+def _slots(db: Connection) -> list[tuple[str, str, int]]:
+    """Count the slots of every season by status; of rounds that are not settled only the open and the other ones.
+
+    Who watches the numbers could tell from them how a competitor's decision ended: one that failed holds.
+    """
+    season, status = decisions.c.season, decisions.c.status
+    every = select(season, status, func.count()).group_by(season, status)
+    early = every.where(decisions.c.round.in_(select(rounds.c.id).where(rounds.c.phase != "settled")))
+    found = {(where, what): count for where, what, count in db.execute(every)}
+    for where, what, count in db.execute(early):
+        if what != "open":
+            found[where, what] = found.get((where, what), 0) - count
+            found[where, "sealed"] = found.get((where, "sealed"), 0) + count
+    return [(where, what, count) for (where, what), count in sorted(found.items()) if count]
 
 
 def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
@@ -131,12 +146,14 @@ def _metrics(store: Store, own: Health | None) -> Iterator[str]:
         return
     counted = (
         ("rounds", "phase", rounds.c.phase, rounds.c.season),
-        ("slots", "status", decisions.c.status, decisions.c.season),
         ("corrections", "asset", corrections.c.asset, corrections.c.season),
         ("skipped_sessions", "asset", skipped.c.asset, skipped.c.season),
         ("held_bars", "asset", held_bars.c.asset, held_bars.c.season),
     )
     with store.read() as db:
+        yield "# TYPE tradeassay_slots gauge"
+        for where, value, count in _slots(db):
+            yield f"tradeassay_slots{_labels(season=where, status=value)} {count}"
         for name, label, column, season in counted:
             yield f"# TYPE tradeassay_{name} gauge"
             for where, value, count in db.execute(select(season, column, func.count()).group_by(season, column)):

@@ -91,7 +91,7 @@
       if (event.type === "settled" || event.type === "corrected") settled = true;
       later();
     };
-    for (const kind of ["season", "opened", "decided", "failed", "missed", "executed", "settled", "corrected", "held", "word", "review", "stream"]) source.addEventListener(kind, hear);
+    for (const kind of ["season", "opened", "decided", "failed", "missed", "closed", "executed", "settled", "corrected", "held", "word", "review", "stream"]) source.addEventListener(kind, hear);
     source.addEventListener("open", () => say("on", body.dataset.liveWord));
     source.addEventListener("error", () => say("lost", body.dataset.lostWord));
     // A season that stalls makes no events; its state is asked for now and then all the same.

@@ -1,0 +1,189 @@
+"""Pages are made in a process of their own, so that an agent at a door never waits while a page is made.
+
+The server keeps finished answers and asks that process, over a Unix socket, for those it does not have. Should the
+process end it is started again; should that not help, pages are made in the server as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import msgspec
+import uvicorn
+from starlette.requests import Request
+
+from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.house import LAGGING, Answers, Away, Body, Relayed
+from tradeassay.arena.web.pages import prepare, warm
+
+READY_S = 60.0
+"""How long a process that was just started may take to answer."""
+
+MOST_STARTS = 4
+WARM_AFTER_S = 8.0
+SWITCH_S = 0.001
+"""How long a page that is being made may keep the others waiting for the interpreter (Python's own: 5 ms)."""
+
+MOST_ASKED = 64
+"""How many pages may be on their way at once; more have to wait for one of them."""
+
+_PASSED_ON = ("accept-language", "cookie")
+_KEPT = ("content-type", "retry-after", "cache-control", "vary")
+
+
+class PagesShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What the pages are made from: the database, the season shown first, and the speed of a replay."""
+
+    db: str
+    current: str | None = None
+    speed: str | None = None
+
+
+class PageProcess:
+    """The process that makes pages. It is started by :meth:`start`, early, and begins with :meth:`begin`."""
+
+    def __init__(self, shown: PagesShown, say: Callable[[str], None]) -> None:
+        self._shown = shown
+        self._say = say
+        self._folder = tempfile.TemporaryDirectory(prefix="tradeassay-")
+        self._path = str(Path(self._folder.name) / "pages")
+        self._starts = 0
+        self._started = 0.0
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._begin: Callable[[], None] = lambda: None
+        self._client: httpx.AsyncClient | None = None
+        self._mending = asyncio.Lock()
+        self.stopping = threading.Event()
+
+    @staticmethod
+    def possible() -> bool:
+        """Whether this machine can have one."""
+        return hasattr(os, "fork")
+
+    def start(self) -> None:
+        """Start the process, while this one has no threads yet: a copy of it needs nothing to be loaded again."""
+        self._run("fork" if self._starts == 0 and sys.platform == "linux" else "spawn")
+
+    def begin(self) -> None:
+        """Let the process begin: the database is there."""
+        self._begin()
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.is_alive():
+            self._process.terminate()
+            self._process.join(5)
+        self._folder.cleanup()
+
+    def _run(self, how: str) -> None:
+        self._starts += 1
+        self._started = time.monotonic()
+        Path(self._path).unlink(missing_ok=True)
+        made = multiprocessing.get_context(how)
+        waits, begins = made.Pipe(duplex=False)
+        self._begin = lambda: begins.send(True)
+        self._process = made.Process(
+            target=_make_pages, args=(self._shown, self._path, os.getpid(), waits), name="pages", daemon=True
+        )
+        self._process.start()
+
+    async def make(self, request: Request) -> tuple[Body, bool]:
+        """Have the answer to a request made there, as :data:`Elsewhere` asks."""
+        if self._client is None:
+            limits = httpx.Limits(max_connections=MOST_ASKED)
+            way = httpx.AsyncHTTPTransport(uds=self._path, limits=limits)
+            self._client = httpx.AsyncClient(transport=way, base_url="http://pages", timeout=120)
+        while True:
+            try:
+                return await self._ask(self._client, request)
+            except httpx.PoolTimeout as error:
+                raise Relayed(503, b"too many pages are being made", {"retry-after": "5"}) from error
+            except httpx.TransportError:
+                await self._mend()
+
+    async def _ask(self, client: httpx.AsyncClient, request: Request) -> tuple[Body, bool]:
+        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        where = httpx.URL(path=request.url.path, query=request.url.query.encode())
+        async with client.stream("GET", where, headers={**headers, "accept-encoding": "gzip"}) as found:
+            content = b"".join([part async for part in found.aiter_raw()])
+        if found.status_code != 200:
+            told = {name: found.headers[name] for name in _KEPT if name in found.headers}
+            raise Relayed(found.status_code, content, told)
+        made = Body(
+            content=content,
+            packed=found.headers.get("content-encoding") == "gzip",
+            etag=found.headers["etag"],
+            media_type=found.headers["content-type"],
+        )
+        return made, LAGGING not in found.headers
+
+    async def _mend(self) -> None:
+        """Wait for a process that has just been started, or start another; raises :class:`Away` at the end."""
+        async with self._mending:
+            assert self._process is not None
+            if self.stopping.is_set():
+                raise Relayed(503, b"the arena stops", {"retry-after": "5"})
+            if not self._process.is_alive():
+                if self._starts >= MOST_STARTS:
+                    self._say("the process that makes pages ended again and again; pages are made in the server")
+                    raise Away
+                self._say(f"the process that makes pages ended ({self._process.exitcode}); another is started")
+                await asyncio.to_thread(self._run, "spawn")
+                self.begin()
+            elif time.monotonic() - self._started > READY_S:
+                raise Away
+            await asyncio.sleep(0.05)
+
+
+class _PageServer(uvicorn.Server):
+    """A server that leaves signals alone: the one who started it ends it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def _make_pages(
+    shown: PagesShown, path: str, parent: int, begins: multiprocessing.connection.Connection[bool, bool]
+) -> None:
+    """Serve pages until the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    begins.recv()
+    store = Store(open_engine(shown.db))
+    app = create_app(
+        ArenaReader(store, hurried=True),
+        current=shown.current,
+        speed=shown.speed,
+        experts=Experts(Doors(store)),
+        answers=Answers(most_bytes=0),  # the server keeps them
+    )
+    prepare()  # where it is no copy of a process that has
+    later = threading.Timer(WARM_AFTER_S, warm)  # not while the first reader waits
+    later.daemon = True
+    later.start()
+    sys.setswitchinterval(SWITCH_S)
+    _PageServer(uvicorn.Config(app, uds=path, log_level="error", access_log=False)).run()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
