@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import runs_world as world
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.runs import Run, run
+from tradeassay.runs import Run, VerifyReport, run
 from tradeassay.runs.seal import SEAL, merkle_root, open_seal, seal_plan, seal_run, verify_anything
 from tradeassay.runs.spec import Window
 
@@ -107,19 +107,82 @@ def test_links_doubles_and_damage_are_refused(small: Run, tmp_path: Path) -> Non
         pass
 
 
-def test_a_plan_binds_the_run(home: Path, tmp_path: Path) -> None:
-    spec = world.tiny_spec(seeds=(0,), window=Window(first="2024-01-15", last="2024-01-19"))
-    sealed, whole = seal_plan(spec, tmp_path / "p.seal")
-    assert sealed.kind == "plan" and verify_anything(tmp_path / "p.seal")[1] is None
-    run(whole, tmp_path / "kept", executor="inline", home=home)
-    _, found = verify_anything(tmp_path / "kept", plan=tmp_path / "p.seal", home=home, workers=1)
-    assert found is not None and found.exit_code == 0 and found.claims[-1].claim == "plan"
-    assert sealed.root in found.notes[-1]
-    other = world.tiny_spec(seeds=(1,), window=Window(first="2024-01-15", last="2024-01-19"))
-    run(other, tmp_path / "other", executor="inline", home=home)
-    _, found = verify_anything(tmp_path / "other", plan=tmp_path / "p.seal", home=home, workers=1)
-    assert found is not None and found.exit_code == 1
+SHORT = Window(first="2024-01-15", last="2024-01-19")
+
+
+@pytest.fixture(scope="module")
+def planned(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A sealed plan and the run that was made by it."""
+    folder = tmp_path_factory.mktemp("planned")
+    sealed, plan = seal_plan(world.tiny_spec(seeds=(0,), window=SHORT), folder / "p.seal", home=home)
+    assert sealed.kind == "plan" and verify_anything(folder / "p.seal")[1] is None
+    assert plan.open == () and "data set 'tiny-us'" in plan.facts
+    run(plan.spec, folder / "kept", executor="inline", home=home)
+    return folder / "p.seal", folder / "kept"
+
+
+def under(plan: Path, folder: Path, home: Path) -> VerifyReport:
+    found = verify_anything(folder, plan=plan, home=home, workers=1)[1]
+    assert found is not None
+    return found
+
+
+def test_a_plan_binds_the_run(planned: tuple[Path, Path], home: Path, tmp_path: Path) -> None:
+    plan, kept = planned
+    found = under(plan, kept, home)
+    assert found.exit_code == 0 and found.claims[-1].claim == "plan"
+    with open_seal(plan) as (_, sealed):
+        assert sealed.root in found.notes[-1]
+    run(world.tiny_spec(seeds=(1,), window=SHORT), tmp_path / "other", executor="inline", home=home)
+    found = under(plan, tmp_path / "other", home)
+    assert found.exit_code == 1
     assert "the run's spec is not the one that was committed to" in str(found.violations)
+
+
+def test_a_run_on_other_data_than_was_planned_is_contradicted(planned: tuple[Path, Path], tmp_path: Path) -> None:
+    """The same spec on data of the same name whose prices are others, in a store that agrees with it."""
+    world.write_world(tmp_path / "home", seed=3)
+    plan, _ = planned
+    run(world.tiny_spec(seeds=(0,), window=SHORT), tmp_path / "r", executor="inline", home=tmp_path / "home")
+    found = under(plan, tmp_path / "r", tmp_path / "home")
+    assert found.exit_code == 1
+    assert {one.check for one in found.violations} == {"plan"}
+    assert all("committed to was" in one.what and "data set 'tiny-" in one.what for one in found.violations)
+
+
+def test_a_plan_says_what_it_leaves_open(planned: tuple[Path, Path], home: Path, tmp_path: Path) -> None:
+    spec = world.tiny_spec(seeds=(0,), window=SHORT)
+    _, plan = seal_plan(spec, tmp_path / "p.seal", home=tmp_path / "empty")
+    assert "tiny-us" in plan.open and not any(name.startswith("data set") for name in plan.facts)
+    found = under(tmp_path / "p.seal", planned[1], home)
+    assert (found.exit_code, found.violations) == (3, ())
+    assert any("it does not commit to the data" in one and "'tiny-us'" in one for one in found.unchecked)
+
+
+@pytest.mark.parametrize("lost", ["data set", "benchmark", "the venue", "the code of agent"])
+def test_a_plan_that_commits_to_less_is_noticed(
+    planned: tuple[Path, Path], home: Path, tmp_path: Path, lost: str
+) -> None:
+    plan, kept = planned
+    with zipfile.ZipFile(plan) as old:
+        record = json.loads(old.read("plan.json"))
+    record["facts"] = {name: one for name, one in record["facts"].items() if not name.startswith(lost)}
+    sealed_again(plan, tmp_path / "f.seal", {"plan.json": canonical_json(record)})
+    found = under(tmp_path / "f.seal", kept, home)
+    assert found.exit_code == 1 and "the plan does not commit to" in str(found.violations)
+
+
+def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned: tuple[Path, Path], tmp_path: Path) -> None:
+    """Who insists on a signature gets none from a folder; a plan is not a run that a plan binds."""
+    plan, kept = planned
+    for path, wish in (
+        (kept, {"signers": tmp_path}),
+        (kept, {"signer": "me"}),
+        (plan, {"signer": "me"}),
+        (plan, {"plan": plan}),
+    ):
+        with pytest.raises(UserError):
+            verify_anything(path, **wish)  # type: ignore[arg-type]  # two kinds of wish in one table
 
 
 def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:

@@ -86,6 +86,12 @@ class AuditDay:
         found: list[bool] = self.bars.trading.tolist()
         return found
 
+    @cached_property
+    def marks(self) -> dict[str, float]:
+        """The prices at which holdings are valued; what has none today is left out."""
+        rows = zip(self.bars.symbols, self.field(self.mark), self._trading, strict=True)
+        return {symbol: price for symbol, price, trading in rows if trading and is_price(price)}
+
     def instrument(self, symbol: str) -> Instrument:
         """The facts about a symbol."""
         return self.bars.instruments[self.columns[symbol]]
@@ -96,15 +102,14 @@ class AuditDay:
 
     def price(self, which: str, symbol: str) -> float:
         """A field of the bar (``open``, ``high``, ``low``, ``close``, ``volume``, ``prev_close``)."""
+        return self.field(which)[self.columns[symbol]]
+
+    def field(self, which: str) -> list[float]:
+        """A field of all bars, column by column."""
         numbers = self._numbers.get(which)
         if numbers is None:
             numbers = self._numbers[which] = getattr(self.bars, which).tolist()
-        return numbers[self.columns[symbol]]
-
-    def mark_price(self, symbol: str) -> float | None:
-        """The price at which a holding is valued, None when it has none today."""
-        price = self.price(self.mark, symbol)
-        return price if self.trades(symbol) and is_price(price) else None
+        return numbers
 
 
 @lru_cache(maxsize=64)
@@ -310,7 +315,7 @@ def _settlement(day: AuditDay, event: Settled, held: float, mark: float) -> Iter
 
 
 def _borrow(day: AuditDay, event: BorrowCharged, held: float, mark: float) -> Iterator[AuditFinding]:
-    price = day.mark_price(event.symbol) or mark
+    price = day.marks.get(event.symbol) or mark
     rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
     owed = min(held, 0.0) * price * day.instrument(event.symbol).multiplier * rate
     if not _near(event.cash, owed):
@@ -385,7 +390,7 @@ class _Fills:
         self._at_start = dict(books.shares)
         self._sold: dict[str, float] = {}
         self._traded: dict[str, float] = {}
-        self._nav = _value_at_reference(day, books)
+        self._nav = 0.0 if day.max_weight is None else _value_at_reference(day, books)
 
     def check(self, fill: Filled) -> Iterator[AuditFinding]:
         """Yield what is wrong with a fill; the books must not include it yet."""
@@ -577,21 +582,22 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
 
 def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[AuditFinding]:
     """Recompute the value of the account from the data and compare."""
-    if set(event.marks) != set(books.shares):
-        odd = sorted(set(event.marks) ^ set(books.shares))
+    if event.marks.keys() != books.shares.keys():
+        odd = sorted(event.marks.keys() ^ books.shares.keys())
         yield AuditFinding("nav", f"marked and held names differ: {', '.join(odd[:3])}")
         return
-    worth = 0.0
+    worth, prices, stale = 0.0, day.marks, frozenset(event.stale)
+    columns, instruments = day.columns, day.bars.instruments
     for symbol, quantity in books.shares.items():
-        price = day.mark_price(symbol)
+        price, stated = prices.get(symbol), event.marks[symbol]
         expected = books.marks.get(symbol) if price is None else price
-        if event.marks[symbol] != expected:
-            yield AuditFinding("nav", f"{symbol} is marked at {event.marks[symbol]:g}, should be {expected}")
-        if (symbol in event.stale) != (price is None):
+        if stated != expected:
+            yield AuditFinding("nav", f"{symbol} is marked at {stated:g}, should be {expected}")
+        if (symbol in stale) != (price is None):
             yield AuditFinding("nav", f"{symbol} is {'not ' if price is None else ''}named as stale")
-        instrument = day.instrument(symbol)
+        instrument = instruments[columns[symbol]]
         if instrument.kind != "future":
-            worth += quantity * event.marks[symbol] * instrument.multiplier
+            worth += quantity * stated * instrument.multiplier
     scale = abs(books.cash) + abs(worth)
     if not _near(event.cash, books.cash, scale):
         yield AuditFinding("cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}")

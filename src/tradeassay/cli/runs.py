@@ -151,6 +151,9 @@ def verify(
     if Path(run).is_file() and _holds_an_arena(Path(run)):
         from tradeassay.arena.verifying import verify_arena
 
+        if plan or allowed_signers or signer:
+            raise click.UsageError("an arena has neither a plan nor a signature: leave these options out")
+
         season = verify_arena(run)
         if as_json:
             print_json({"seal": None, "verification": season, "exit_code": season.exit_code})
@@ -202,8 +205,9 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
     tradeassay verify study.seal
 
     Put the root into a paper, or register it: the sealed files can then not be changed unnoticed. With --plan
-    nothing has been played yet: spec, agents and seeds are committed to, and the spec with its secret is written
-    beside the seal, to be run later.
+    nothing has been played yet: spec, secret, seeds, rules, prompts, agents' code and the hashes of the data are
+    committed to, and the spec with its secret is written beside the seal, to be run later. Data that is not here
+    yet is not, and neither is what a model will reply.
     """
     from tradeassay.runs.seal import seal_plan, seal_run
 
@@ -212,9 +216,13 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
 
         spec = load_spec(Path(run))
         target = file or Path(f"{spec.slug}.plan.seal")
-        sealed, whole = seal_plan(spec, target, key=sign)
+        sealed, committed = seal_plan(spec, target, key=sign)
         beside = target.with_suffix(".spec.json")
-        write_spec(beside, whole)
+        write_spec(beside, committed.spec)
+        hashes = sum(name.startswith("data set ") for name in committed.facts)
+        say(f"plan:   {len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets")
+        for name in committed.open:
+            say(f"        not committed to: the data set '{name}', which is not here")
         say(f"spec:   {beside} (run this one: tradeassay run {beside})")
     else:
         folder = find_run(run, out)

@@ -9,13 +9,16 @@ signed, nor that they are true: that is what ``verify`` is for. Signatures are m
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,14 +29,25 @@ import msgspec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
-from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
+from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.data import load_dataset
 from tradeassay.runs.episode import expand
-from tradeassay.runs.manifest import AgentRecord, Manifest, RunManifest, agent_record, folder_of, read_manifest
+from tradeassay.runs.manifest import (
+    DatasetEntry,
+    Manifest,
+    RunManifest,
+    build_manifest,
+    folder_of,
+    played_as,
+    read_manifest,
+)
 from tradeassay.runs.outcome import ClaimOutcome, Violation
 from tradeassay.runs.progress import Told
 from tradeassay.runs.runner import with_secret
+from tradeassay.runs.snapshots import describe
 from tradeassay.runs.spec import RunSpec, work_sha256
-from tradeassay.runs.store import Versions, present_versions
+from tradeassay.runs.store import Versions, present_versions, version_changes
+from tradeassay.runs.trading import prepare_tasks
 from tradeassay.runs.verification import OWN_SECRET, VerifyReport, verify
 
 SEAL = "seal.json"
@@ -42,6 +56,9 @@ NAMESPACE = "tradeassay-seal"
 MOST_FILES = 200_000
 MOST_BYTES = 8 * 1024**3
 """What an archive may hold: more is refused before it is unpacked."""
+SMALL = 256 * 1024**2
+DENSEST = 200
+"""Beyond a small size nothing that was recorded packs so densely: it is a bomb."""
 _PATH = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*")
 
 
@@ -55,13 +72,17 @@ class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan commits to before the first answer: the spec, its agents' code, the rules and the episodes."""
+    """What a plan commits to before the first answer: the spec with its secret, and everything a result depends on.
+
+    ``facts`` are those of the run's manifest: hashes of data, rules, venues, prompts and agents' code. ``open``
+    names the data sets that were not here and are therefore not committed to.
+    """
 
     spec: RunSpec
     work_sha256: str
     episodes: tuple[str, ...]
-    benchmarks: dict[str, str]
-    agents: dict[str, AgentRecord]
+    facts: dict[str, str]
+    open: tuple[str, ...]
     versions: Versions
 
 
@@ -119,21 +140,41 @@ def _summaries(manifest: Manifest) -> dict[str, bytes]:
     return {"data.json": canonical_json(data), "environment.json": canonical_json(manifest.versions)}
 
 
-def seal_plan(spec: RunSpec, file: Path | str, *, key: Path | None = None) -> tuple[Sealed, RunSpec]:
-    """Commit to a spec, its agents and its seeds before the first answer; returns the spec with its secret."""
+def seal_plan(
+    spec: RunSpec, file: Path | str, *, key: Path | None = None, home: Path | str | None = None
+) -> tuple[Sealed, PlanRecord]:
+    """Commit to a run before its first answer; returns the plan too, whose spec has its secret.
+
+    Data that is not in the store yet is left open. Raises :class:`UserError` for a spec that cannot be played, and
+    :class:`~tradeassay.core.errors.DataError` for data that is damaged.
+    """
     whole = with_secret(spec)
     assert isinstance(whole, RunSpec)
-    spec = whole
-    episodes = expand(spec)
+    episodes = expand(whole)
+    ways = {one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes}
+    entries: dict[str, DatasetEntry] = {}
+    missing: list[str] = []
+    place = None if home is None else Path(home).absolute()
+    for name, task in prepare_tasks(episodes, ways, None).items():
+        try:
+            load_dataset(name, place)
+        except UserError:
+            if task.windows or name.startswith("synthetic/"):
+                raise
+            missing.append(name)  # data of days to come, perhaps: that is said, and not committed to
+            continue
+        entries[name] = describe(name, None if place is None else str(place), task.markets, task.windows)
+    versions = present_versions()
+    manifest = build_manifest(whole, episodes, entries, versions)
     plan = PlanRecord(
-        spec=spec,
-        work_sha256=work_sha256(spec),
+        spec=whole,
+        work_sha256=manifest.work_sha256,
         episodes=tuple(one.key for one in episodes),
-        benchmarks={name: sha256_of(benchmarks.get(name)) for name in spec.benchmarks},
-        agents={name: agent_record(name) for name in dict.fromkeys(one.agent.name for one in episodes)},
-        versions=present_versions(),
+        facts=manifest.facts,
+        open=tuple(missing),
+        versions=versions,
     )
-    return _write(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), spec
+    return _write(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), plan
 
 
 def _write(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], key: Path | None) -> Sealed:
@@ -179,12 +220,12 @@ def open_seal(
         try:
             with zipfile.ZipFile(file) as archive:
                 hashes = _unpack(archive, folder, file)
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, ValueError) as error:
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise RunError(f"{file} is not a whole archive: {error}", mend="get it again") from error
+            raise RunError(f"{file} cannot be unpacked: the disk is full", mend="set TMPDIR to another") from error
+        except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error, struct.error) as error:
             raise RunError(f"{file} is not a whole archive: {error}", mend="get it again") from error
-        except Exception as error:  # zlib's own error has no public base
-            if type(error).__module__ != "zlib":
-                raise
-            raise RunError(f"{file} is damaged: {error}", mend="get it again") from error
         head = _head(folder / SEAL, file)
         signature = hashes.pop(SIGNATURE, None)
         hashes.pop(SEAL)
@@ -214,14 +255,20 @@ def _head(path: Path, file: Path) -> SealHead:
 
 def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
     entries = archive.infolist()
-    if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES:
+    packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
+    if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
         raise RunError(f"{file} is too large to be unpacked", mend="verify the run's folder instead")
     hashes: dict[str, str] = {}
+    seen: set[str] = set()
     for entry in entries:
         name, mode = entry.filename, entry.external_attr >> 16
         parts = name.split("/")
         odd = not _PATH.fullmatch(name) or any(set(part) <= {"."} for part in parts) or len(name) > 500
-        if odd or name in hashes or entry.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+        odd |= entry.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
+        # Names that differ in case alone are one file on some disks.
+        odd |= name.casefold() in seen
+        seen.add(name.casefold())
+        if odd or entry.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
             raise RunError(f"{file} holds '{name[:80]!a}', which no seal has", mend="do not unpack it")
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -254,11 +301,17 @@ def verify_anything(
     and what became of the claims: None for the seal of a plan, which makes none. Raises :class:`RunError` for a
     seal that is broken.
     """
+    if signer is not None and signers is None:
+        raise UserError("a signer without a file of signers", mend="give --allowed-signers FILE as well")
     if not path.is_file():
+        if signers is not None:
+            raise UserError(f"{path} is a folder: only a sealed run is signed", mend="verify the file made by seal")
         found = verify(path, home=home, workers=workers, programs=programs, told=told)
         return None, _as_planned(found, path, plan)
     with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
         if sealed.kind == "plan":
+            if plan is not None:
+                raise UserError(f"{path} is a plan, not a run", mend="give the run that was made by it")
             _read_plan(folder, path)
             return sealed, None
         found = _as_planned(verify(folder, home=home, workers=workers, programs=programs, told=told), folder, plan)
@@ -272,16 +325,21 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
         if sealed.kind != "plan":
             raise UserError(f"{plan} seals a run, not a plan", mend="give the file made with seal --plan")
         record = _read_plan(place, plan)
-    broken = tuple(
-        Violation(check="plan", what=what) for what in check_plan(read_manifest(folder / "manifest.json"), record)
-    )
+    manifest = read_manifest(folder / "manifest.json")
+    broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
     claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
-    note = f"the plan says something only if its root was published before the run began: {sealed.root}"
+    if record.open and not broken:
+        names = ", ".join(f"'{name}'" for name in record.open)
+        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=f"it does not commit to the data {names}")
+    notes = [f"the plan says something only if its root was published before the run began: {sealed.root}"]
+    changes = version_changes(record.versions, manifest.versions)
+    if changes:
+        notes.append(f"the plan was made with other versions: {'; '.join(changes)}")
     return msgspec.structs.replace(
         found,
         violations=(*found.violations, *broken),
         claims=(*found.claims, claim),
-        notes=(*(one for one in found.notes if one != OWN_SECRET), note),
+        notes=(*(one for one in found.notes if one != OWN_SECRET), *notes),
     )
 
 
@@ -308,10 +366,13 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
         yield "the run's spec is not the one that was committed to"
     if tuple(one.key for one in manifest.episodes) != record.episodes:
         yield "the run's episodes are not those that were committed to"
-    if {name: one.sha256 for name, one in manifest.benchmarks.items()} != record.benchmarks:
-        yield "the run's benchmarks are not those that were committed to"
-    if manifest.agents != record.agents:
-        yield "the code of the run's agents is not the one that was committed to"
+    then, now = record.facts, manifest.facts
+    left_open = {f"data set '{name}'" for name in record.open}
+    for name in sorted({*then, *now}):
+        if name not in then and name not in left_open:
+            yield f"the plan does not commit to {name}"
+        elif name in then and then[name] != now.get(name):
+            yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
 
 
 # -- signatures: ssh-keygen makes and checks them -----------------------------------------------------------------
