@@ -148,7 +148,7 @@ def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) 
     return digest.hexdigest()
 
 
-def _add(digest: Any, label: str, content: bytes) -> None:
+def _add(digest: Any, label: str, content: bytes | memoryview) -> None:
     digest.update(f"{label}:{len(content)}\n".encode())
     digest.update(content)
 
@@ -170,7 +170,11 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
         if pa.types.is_list(column.type):
             _add_array(digest, f"{where} ends", plain(column.offsets).astype(np.int64))
             column = column.flatten()
-        if pa.types.is_string(column.type):
+        if pa.types.is_string(column.type) and len(column) and not column.null_count:
+            ends = np.frombuffer(column.buffers()[1], dtype=np.int32)[column.offset :][: len(column) + 1]
+            _add_array(digest, f"{where} lengths", np.diff(ends).astype(np.int64))
+            _add(digest, where, memoryview(column.buffers()[2] or b"")[ends[0] : ends[-1]])
+        elif pa.types.is_string(column.type):
             encoded = [None if text is None else text.encode() for text in column.to_pylist()]
             lengths = [_ABSENT if text is None else len(text) for text in encoded]
             _add_array(digest, f"{where} lengths", np.array(lengths, dtype=np.int64))
