@@ -220,7 +220,9 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
         beside = target.with_suffix(".spec.json")
         write_spec(beside, committed.spec)
         hashes = sum(name.startswith("data set ") for name in committed.facts)
-        say(f"plan:   {len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets")
+        say(
+            f"plan:   {len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets"
+        )
         for name in committed.open:
             say(f"        not committed to: the data set '{name}', which is not here")
         say(f"spec:   {beside} (run this one: tradeassay run {beside})")

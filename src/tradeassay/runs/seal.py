@@ -305,7 +305,7 @@ def verify_anything(
         raise UserError("a signer without a file of signers", mend="give --allowed-signers FILE as well")
     if not path.is_file():
         if signers is not None:
-            raise UserError(f"{path} is a folder: only a sealed run is signed", mend="verify the file made by seal")
+            raise UserError(f"{path} is a folder; only a seal is signed", mend="verify the file made by seal")
         found = verify(path, home=home, workers=workers, programs=programs, told=told)
         return None, _as_planned(found, path, plan)
     with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
@@ -329,8 +329,8 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
     broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
     claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
     if record.open and not broken:
-        names = ", ".join(f"'{name}'" for name in record.open)
-        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=f"it does not commit to the data {names}")
+        why = f"it does not commit to the data {', '.join(map(repr, record.open))}"
+        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
     notes = [f"the plan says something only if its root was published before the run began: {sealed.root}"]
     changes = version_changes(record.versions, manifest.versions)
     if changes:
