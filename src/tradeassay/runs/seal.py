@@ -72,7 +72,7 @@ class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan commits to before the first answer: the spec with its secret, and everything a result depends on.
+    """What a plan commits to before the first answer: the spec with its secret, and what a result depends on.
 
     ``facts`` are those of the run's manifest: hashes of data, rules, venues, prompts and agents' code. ``open``
     names the data sets that were not here and are therefore not committed to.
