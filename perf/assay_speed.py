@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from tradeassay.assay.luck import luck_of_episode
+from tradeassay.assay.luck import LuckConfig, luck_of_episode
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.assaying import assay_run
 from tradeassay.assay.verdict.evidence import leak_tests
@@ -34,7 +34,7 @@ def main() -> int:
         key = next(
             one.key for one in run.episodes if one.dataset == dataset and run.series(one.key).failure is None
         )
-        luck_of_episode(run, key, portfolios=100)
+        luck_of_episode(run, key, LuckConfig(portfolios=100))
     began = time.process_time()
     leaks = leak_tests(run, agents=asked.agent)
     tested = time.process_time()

@@ -17,6 +17,8 @@ import runs_world as world
 from luck_grounds import VENUES, key_of, played, scheduled, the_run
 
 from tradeassay.assay.luck import (
+    LuckConfig,
+    StatedTrades,
     decisions_of,
     even_schedule,
     ground_of,
@@ -38,6 +40,8 @@ from tradeassay.metrics.measures import growth
 from tradeassay.play import Market
 
 FEW = BootstrapConfig(draws=50)
+HUNDRED = LuckConfig(portfolios=100, bootstrap=FEW)
+FOUR = StatedTrades(names=4, turnover=5.0)
 
 
 @pytest.mark.parametrize("venue", VENUES)
@@ -106,14 +110,14 @@ def test_a_hand_made_schedule_buys_and_holds() -> None:
 
 
 def test_an_index_fund_is_not_left_to_chance() -> None:
-    found = luck_of_episode(the_run(), key_of("us", "index-hold"), portfolios=100, bootstrap=FEW)
+    found = luck_of_episode(the_run(), key_of("us", "index-hold"), HUNDRED)
     assert found.place is None, "a percentile among portfolios that do not differ says nothing"
     assert "hardly differ" in str(found.reason)
 
 
 def test_the_luck_of_a_recorded_run() -> None:
     run = the_run()
-    found = {one.episode: one for one in luck_of_run(run, portfolios=100, bootstrap=FEW)}
+    found = {one.episode: one for one in luck_of_run(run, config=HUNDRED)}
     assert list(found) == [episode.key for episode in run.episodes]
     silent = found[key_of("us", "test-never-answers")]
     assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
@@ -124,7 +128,7 @@ def test_the_luck_of_a_recorded_run() -> None:
     assert 0.0 <= one.place.percentile.low <= one.place.percentile.value <= one.place.percentile.high <= 1.0
     assert one.place.quantiles[5] == one.place.low <= one.place.median <= one.place.high
     assert "of 100 random portfolios" in one.sentence
-    assert one == luck_of_episode(run, one.episode, portfolios=100, bootstrap=FEW)
+    assert one == luck_of_episode(run, one.episode, HUNDRED)
     with pytest.raises(UserError, match="no agent"):
         luck_of_run(run, agents=("nobody",))
 
@@ -178,14 +182,14 @@ def test_own_returns_are_placed_too() -> None:
     benchmark = benchmarks.get("tiny-us-v1")
     ground, _ = scheduled("us")
     returns = dict.fromkeys(ground.market.sessions, 0.01)
-    found = luck_of_returns(returns, benchmark, snapshot, names=4, turnover=5.0, portfolios=100, bootstrap=FEW)
+    found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
     assert found.place is not None and found.place.percentile.value == 1.0
     assert config.first == ground.market.sessions[0]
     gap = {day: value for day, value in returns.items() if day != ground.market.sessions[5]}
     with pytest.raises(UserError, match=ground.market.sessions[5]):
-        luck_of_returns(gap, benchmark, snapshot, names=4, turnover=5.0)
+        luck_of_returns(gap, benchmark, snapshot, FOUR)
     with pytest.raises(UserError, match="500 names cannot be held in this market"):
-        luck_of_returns(returns, benchmark, snapshot, names=500, turnover=5.0, portfolios=100)
+        luck_of_returns(returns, benchmark, snapshot, StatedTrades(names=500, turnover=5.0), config=HUNDRED)
 
 
 def test_what_cannot_be_asked() -> None:

@@ -12,7 +12,7 @@ import runs_world as world
 
 from tradeassay.assay import VerdictConfig, assay
 from tradeassay.assay.leaks import LeakTestConfig
-from tradeassay.assay.luck import luck_of_run
+from tradeassay.assay.luck import LuckConfig, luck_of_run
 from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
@@ -82,7 +82,8 @@ def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
     ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
-    assert luck_of_run(finished, portfolios=100, spread=ray_) == luck_of_run(finished, portfolios=100)
+    hundred = LuckConfig(portfolios=100)
+    assert luck_of_run(finished, config=hundred, spread=ray_) == luck_of_run(finished, config=hundred)
     assert assay(finished, config, spread=ray_) == assay(finished, config)
     short = LeakTestConfig(sessions=4)
     assert leak_tests(finished, config=short, spread=ray_) == leak_tests(finished, config=short)

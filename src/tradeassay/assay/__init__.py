@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tradeassay.assay.leaks.records import LeakTestConfig as LeakTestConfig
     from tradeassay.assay.leaks.records import LeakTestReport as LeakTestReport
     from tradeassay.assay.luck.luck import Luck as Luck
+    from tradeassay.assay.luck.luck import LuckConfig as LuckConfig
+    from tradeassay.assay.luck.luck import StatedTrades as StatedTrades
     from tradeassay.assay.luck.luck import luck_of_episode as luck_of_episode
     from tradeassay.assay.luck.luck import luck_of_returns as luck_of_returns
     from tradeassay.assay.luck.luck import luck_of_run as luck_of_run

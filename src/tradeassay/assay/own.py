@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeassay.assay.attribution import Account, Attribution, Taking, build, record
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
-from tradeassay.assay.luck.luck import PORTFOLIOS, Luck, luck_of_returns
+from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.own_tables import TableReading, read_columns, read_series
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.benchmarks import benchmarks
@@ -346,14 +346,7 @@ def _from_returns(
     )
 
 
-def luck_of_file(
-    own: OwnAccount,
-    *,
-    invested: float = 1.0,
-    portfolios: int = PORTFOLIOS,
-    seed: int = 0,
-    by: Literal["return", "sharpe"] = "return",
-) -> Luck:
+def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     """Return the luck of the returns in a Parquet or CSV file (columns ``date`` and ``return``).
 
     The market and its rules are a benchmark's; how many names were held and how much was traded must be stated.
@@ -372,11 +365,7 @@ def luck_of_file(
         read_series(path, own.reading).returns,
         chosen,
         load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
-        names=own.names,
-        turnover=own.turnover,
-        invested=invested,
-        portfolios=portfolios,
-        seed=seed,
-        by=by,
+        StatedTrades(names=own.names, turnover=own.turnover),
+        config=config,
         title=path.stem,
     )

@@ -288,19 +288,20 @@ def luck(
     the run traded, as much as it did, in other names; a file does not say when it traded, so --benchmark, --names
     and --turnover do.
     """
-    path = Path(run)
+    from tradeassay.assay.luck import LuckConfig, luck_of_run
+
+    path, config = Path(run), LuckConfig(portfolios=portfolios, seed=seed, by=by)
     if path.is_file():
         from tradeassay.assay import OwnAccount, luck_of_file
 
         own = OwnAccount(returns=str(path), benchmark=benchmark, dataset=dataset, names=names, turnover=turnover)
-        found: tuple[Luck, ...] = (luck_of_file(own, portfolios=portfolios, seed=seed, by=by),)
+        found: tuple[Luck, ...] = (luck_of_file(own, config),)
     else:
-        from tradeassay.assay.luck import luck_of_run
         from tradeassay.core.executors.spread import Spread
         from tradeassay.runs import Run
 
         recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
-        found = luck_of_run(recorded, agents=agents, portfolios=portfolios, seed=seed, by=by, spread=spread)
+        found = luck_of_run(recorded, agents=agents, config=config, spread=spread)
     if as_json:
         print_json(found)
         return

@@ -6,7 +6,16 @@ compiled code plays thousands of portfolios on it (``walk``), and any of them ca
 """
 
 from tradeassay.assay.luck.ground import LuckGround, ground_of
-from tradeassay.assay.luck.luck import PORTFOLIOS, Luck, Matched, luck_of_episode, luck_of_returns, luck_of_run
+from tradeassay.assay.luck.luck import (
+    PORTFOLIOS,
+    Luck,
+    LuckConfig,
+    Matched,
+    StatedTrades,
+    luck_of_episode,
+    luck_of_returns,
+    luck_of_run,
+)
 from tradeassay.assay.luck.percentile import LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, decisions_of, random_portfolios, replay
 from tradeassay.assay.luck.schedule import SeatChanges, Shape, even_schedule, schedule_of
@@ -14,12 +23,14 @@ from tradeassay.assay.luck.schedule import SeatChanges, Shape, even_schedule, sc
 __all__ = [
     "PORTFOLIOS",
     "Luck",
+    "LuckConfig",
     "LuckGround",
     "LuckPlace",
     "Matched",
     "RandomPortfolios",
     "SeatChanges",
     "Shape",
+    "StatedTrades",
     "decisions_of",
     "even_schedule",
     "ground_of",

@@ -33,6 +33,28 @@ HELD = 0.8
 """Random portfolios that hold less than this share of the stated number of names do not answer the question."""
 
 
+class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How many portfolios are drawn, and by what a result is placed among them."""
+
+    portfolios: int = PORTFOLIOS
+    seed: int = 0
+    by: By = "return"
+    bootstrap: BootstrapConfig = DEFAULT
+
+
+USUAL = LuckConfig()
+
+
+class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
+    """What returns do not say: the ``names`` held at equal weight, the yearly one-way ``turnover`` and the share
+    ``invested``.
+    """
+
+    names: int
+    turnover: float
+    invested: float = 1.0
+
+
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """What was to be matched and what the random portfolios came to (their medians).
 
@@ -68,16 +90,7 @@ class Luck(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def luck_of_episode(
-    run: Run,
-    key: str,
-    *,
-    portfolios: int = PORTFOLIOS,
-    seed: int = 0,
-    by: By = "return",
-    bootstrap: BootstrapConfig = DEFAULT,
-    stop_early: bool = False,
-) -> Luck:
+def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_early: bool = False) -> Luck:
     """Return where an episode's result lies among random portfolios that trade when and as much as it did.
 
     With ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle.
@@ -96,13 +109,13 @@ def luck_of_episode(
         return msgspec.structs.replace(luck, reason=str(error))
     if not schedule.seat.size:
         return msgspec.structs.replace(luck, reason="it never traded")
-    if stop_early and portfolios > 2 * _FIRST:
-        made = random_portfolios(ground, schedule, n=_FIRST, seed=seed)
-        found = _placed(luck, series.nav, made, ground, shape, by, bootstrap)
+    if stop_early and config.portfolios > 2 * _FIRST:
+        made = random_portfolios(ground, schedule, n=_FIRST, seed=config.seed)
+        found = _placed(luck, series.nav, made, ground, shape, config)
         if found.place is None or _is_clear(found.place):
             return found
-    made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
-    return _placed(luck, series.nav, made, ground, shape, by, bootstrap)
+    made = random_portfolios(ground, schedule, n=config.portfolios, seed=config.seed)
+    return _placed(luck, series.nav, made, ground, shape, config)
 
 
 @lru_cache(maxsize=2)
@@ -115,10 +128,7 @@ def luck_of_run(
     run: Run,
     *,
     agents: tuple[str, ...] = (),
-    portfolios: int = PORTFOLIOS,
-    seed: int = 0,
-    by: By = "return",
-    bootstrap: BootstrapConfig = DEFAULT,
+    config: LuckConfig = USUAL,
     spread: Spread = HERE,
 ) -> tuple[Luck, ...]:
     """Return the luck of every episode of a run, or of those of some agents, in the run's order.
@@ -133,7 +143,7 @@ def luck_of_run(
         if agent not in known:
             raise UserError(f"no agent '{agent}' in {run.folder}", mend=f"it has {', '.join(known)}")
     wanted = [episode.key for episode in run.episodes if not agents or episode.label in agents]
-    one = partial(luck_of_episode, run, portfolios=portfolios, seed=seed, by=by, bootstrap=bootstrap)
+    one = partial(luck_of_episode, run, config=config)
     return tuple(spread.map(one, wanted))
 
 
@@ -141,22 +151,16 @@ def luck_of_returns(
     returns: dict[str, float],
     benchmark: Benchmark,
     snapshot: Snapshot,
+    stated: StatedTrades,
     *,
-    names: int,
-    turnover: float,
-    invested: float = 1.0,
-    portfolios: int = PORTFOLIOS,
-    seed: int = 0,
-    by: By = "return",
-    bootstrap: BootstrapConfig = DEFAULT,
+    config: LuckConfig = USUAL,
     title: str = "returns",
 ) -> Luck:
     """Return where somebody's own returns lie among random portfolios of a benchmark's market.
 
     ``returns`` go from ISO day to simple return, one for every session from the first to the last. Returns say
-    nothing about trades, so these are stated: how many ``names`` were held at equal weight, the yearly one-way
-    ``turnover`` and the share ``invested``. Raises :class:`UserError` when a session is missing or the numbers
-    cannot be met.
+    nothing about trades, so these are ``stated``. Raises :class:`UserError` when a session is missing or the
+    numbers cannot be met.
     """
     days = sorted(returns)
     if len(days) < 2:
@@ -171,36 +175,31 @@ def luck_of_returns(
         )
     require("numba", "fast")
     n = len(days)
-    schedule, shape = even_schedule(n, names=names, turnover=turnover / ground.periods_per_year, invested=invested)
-    made = random_portfolios(ground, schedule, n=portfolios, seed=seed)
+    turnover = stated.turnover / ground.periods_per_year
+    schedule, shape = even_schedule(n, names=stated.names, turnover=turnover, invested=stated.invested)
+    made = random_portfolios(ground, schedule, n=config.portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, 2]))
-    if held < HELD * names:
+    if held < HELD * stated.names:
         raise UserError(
-            f"{names} names cannot be held in this market with {ground.cash:,.0f}: random portfolios come to "
-            f"{held:.0f}",
+            f"{stated.names} names cannot be held in this market with {ground.cash:,.0f}: random portfolios come "
+            f"to {held:.0f}",
             mend="give fewer names, or a benchmark whose universe has as many",
         )
     nav = growth(np.array([returns[day] for day in days])) * ground.cash
     if not (nav > 0).all():
         return Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
     luck = Luck(episode=title, agent=title, seed=0, place=None, reason="")
-    return _placed(luck, nav, made, ground, shape, by, bootstrap)
+    return _placed(luck, nav, made, ground, shape, config)
 
 
 def _placed(
-    luck: Luck,
-    nav: Floats,
-    made: RandomPortfolios,
-    ground: LuckGround,
-    shape: Shape,
-    by: By,
-    bootstrap: BootstrapConfig,
+    luck: Luck, nav: Floats, made: RandomPortfolios, ground: LuckGround, shape: Shape, config: LuckConfig
 ) -> Luck:
     year = ground.periods_per_year
     same = _all_alike(made.nav, year)
     if same is not None:
         return msgspec.structs.replace(luck, reason=same)
-    place = place_among(nav, made.nav, by=by, periods_per_year=year, bootstrap=bootstrap)
+    place = place_among(nav, made.nav, by=config.by, periods_per_year=year, bootstrap=config.bootstrap)
     turnover, cash, names = np.median(made.shapes, axis=0).tolist()
     matched = Matched(
         turnover=(significant(shape.turnover * year), significant(turnover * year)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.luck.luck import Luck, luck_of_episode
+from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
 from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
 from tradeassay.assay.own_tables import OwnSeries, read_series
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
@@ -380,7 +380,8 @@ def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread)
     if config.portfolios == 0:
         return {}
     keys = [key for row in rows if row.daily is not None for key in row.scores.episodes]
-    one = partial(luck_of_episode, run, portfolios=config.portfolios, seed=config.seed, stop_early=True)
+    drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
+    one = partial(luck_of_episode, run, config=drawn, stop_early=True)
     return dict(zip(keys, spread.map(one, keys), strict=True))
 
 
@@ -659,7 +660,7 @@ def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
     if own.returns is None or own.benchmark is None or own.names is None or own.turnover is None:
         reason = "returns, a benchmark, the number of names and the turnover are needed for it"
         return LuckEvidence(percentile=not_scored(reason), p=None)
-    return luck_evidence([luck_of_file(own, portfolios=config.portfolios, seed=config.seed)])
+    return luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])
 
 
 def assay(
