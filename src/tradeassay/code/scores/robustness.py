@@ -77,20 +77,17 @@ def robustness(
     session: Floats | None,
     *,
     trials: int,
-    trial_variance: float | None = None,
     year: int = 252,
-    costs_bp: Sequence[float] = COSTS_BP,
-    bootstrap: BootstrapConfig | None = None,
     per_turnover: bool = False,
 ) -> Robustness:
     """Return the test year of a decision list on closes of shape (legs, bars).
 
-    ``trials`` is how many submissions and iterations were scored on this split. ``trial_variance`` is the variance
-    of their yearly Sharpe ratios; without it the sampling variance of one ratio over the year is taken.
-    ``per_turnover`` adds the return by turnover to every cost level.
+    ``trials`` is how many submissions and iterations were scored on this split; the variance of their yearly
+    Sharpe ratios is taken to be the sampling variance of one ratio over the year. ``per_turnover`` adds the return
+    by turnover to every cost level.
     """
-    bootstrap = bootstrap or BootstrapConfig(draws=300)
-    priced = price_decisions(decisions, closes, (0.0, *costs_bp), curve=True)
+    bootstrap = BootstrapConfig(draws=300)
+    priced = price_decisions(decisions, closes, (0.0, *COSTS_BP), curve=True)
     assert priced.curve is not None
     navs = [daily_curve(path, session) for path in priced.curve]
     returns = [nav[1:] / np.where(nav[:-1] > 0, nav[:-1], np.nan) - 1.0 for nav in navs]
@@ -101,19 +98,18 @@ def robustness(
             sharpe=_finite(float(sharpe(np.nan_to_num(returns[n + 1]), year))),
             fees=float(priced.fees[n + 1]),
         )
-        for n, cost in enumerate(costs_bp)
+        for n, cost in enumerate(COSTS_BP)
     )
-    middle = np.nan_to_num(returns[1 + len(costs_bp) // 2])
+    middle = np.nan_to_num(returns[1 + len(COSTS_BP) // 2])
     years = max(middle.size / year, 1e-9)
     if per_turnover:
         gross = float(navs[0][-1] - 1.0) / years
         points = tuple(
             _by_turnover(point, years, float(priced.traded[n + 1]), gross) for n, point in enumerate(points)
         )
-    variance = 1.0 / years if trial_variance is None else trial_variance
     if trials > 1:
         deflated = deflated_sharpe(
-            middle, trials=trials, trial_variance=variance, periods_per_year=year, bootstrap=bootstrap
+            middle, trials=trials, trial_variance=1.0 / years, periods_per_year=year, bootstrap=bootstrap
         ).probability
     else:
         deflated = probabilistic_sharpe(middle, 0.0, periods_per_year=year, bootstrap=bootstrap)
