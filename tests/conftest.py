@@ -13,13 +13,16 @@ from collections.abc import Generator
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
-from typing import TypeGuard
+from typing import ClassVar, TypeGuard
 
 import pytest
 from hypothesis import settings
 
 from tradeassay.core.hashing import sha256_of
+from tradeassay.sandbox import SandboxConfig, sandbox
+from tradeassay.sandbox.zygote_process import ZygoteProcess
 
 # Timing never decides a test, on a loaded machine least of all. The default tests try the same few examples every
 # time, so that a change is what makes one fail; make test-all searches on with many new ones (HYPOTHESIS_PROFILE).
@@ -114,6 +117,37 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
 
 
+class LentZygote(sandbox._ZygoteLine):
+    """A sandbox's line of zygotes, of which the first is kept for the next sandbox of the same configuration.
+
+    Starting one means importing pandas, SciPy and Matplotlib, longer than most tests that need one take. What
+    runs in its children cannot reach it: each job gets a fresh one, in a test as in a run.
+    """
+
+    kept: ClassVar[dict[SandboxConfig, ZygoteProcess]] = {}
+
+    def __init__(self, config: SandboxConfig) -> None:
+        known = self.kept.get(config)
+        if known is not None and known.alive():
+            self._config, self._lock, self._owner, self._zygote = config, Lock(), os.getpid(), known
+        else:
+            super().__init__(config)
+            self.kept[config] = self.current()
+
+    def close(self) -> None:
+        """Leave the zygote that is kept, end another."""
+        with self._lock:
+            zygote, self._zygote = self._zygote, None
+            if zygote is not None and zygote is not self.kept.get(self._config):
+                zygote.close()
+
+
+def pytest_sessionfinish() -> None:
+    """End the zygotes that were kept."""
+    while LentZygote.kept:
+        LentZygote.kept.popitem()[1].close()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Draw the same secrets in every run of a test, in whatever order: markets and aliases come from them.
@@ -121,10 +155,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     A file's first draw is the same in each of its tests, so that what a fixture of the file made does not depend
     on which test asked for it. Processes that a test starts draw their own.
     """
+    own = item.nodeid.startswith("tests/sandbox/")  # they are about zygotes
     numbers = count()
     fixed = SimpleNamespace(token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tradeassay.core.draws.secrets", fixed)
+        if not own:
+            patch.setattr(sandbox, "_ZygoteLine", LentZygote)
         if rules := sys.modules.get("tradeassay.code.rules"):
             rules._own_secret.cache_clear()
         return (yield)

@@ -131,3 +131,10 @@ class Table:
 @pytest.fixture
 def table(tmp_path: Path, season: Season, feed: SnapshotFeed) -> Table:
     return Table(str(tmp_path / "arena.db"), season, feed)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory, season: Season, feed: SnapshotFeed) -> tuple[Table, int]:
+    """A season that was played once, and how many rounds that were; whoever has it leaves it as it is."""
+    made = Table(str(tmp_path_factory.mktemp("played") / "arena.db"), season, feed)
+    return made, made.play()

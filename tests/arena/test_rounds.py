@@ -45,8 +45,8 @@ def rows(table, query):
     return found
 
 
-def test_every_slot_is_decided_once_and_settled_by_the_next_price(table) -> None:
-    finished = table.play()
+def test_every_slot_is_decided_once_and_settled_by_the_next_price(played) -> None:
+    table, finished = played
     assert finished == len(table.feed.due(table.season))
     by_status = dict(rows(table, select(slots.c.status, func.count()).group_by(slots.c.status)))
     assert by_status == {"decided": 3 * finished}
@@ -55,8 +55,8 @@ def test_every_slot_is_decided_once_and_settled_by_the_next_price(table) -> None
     assert table.model.asked == 2 * finished
 
 
-def test_earnings_are_those_of_the_rules(table) -> None:
-    table.play()
+def test_earnings_are_those_of_the_rules(played) -> None:
+    table, _ = played
     live = (slots.c.entry == "thinker", slots.c.asset == "AHVQ", slots.c.stage == "live")
     query = select(slots.c.action, slots.c.earned, slots.c.nav, rounds.c.price).where(*live)
     found = rows(table, query.join(rounds, rounds.c.id == slots.c.round).order_by(slots.c.session))
@@ -67,8 +67,8 @@ def test_earnings_are_those_of_the_rules(table) -> None:
     assert found[-2].nav == pytest.approx(float(np.prod(1 + expected)), rel=1e-12)
 
 
-def test_a_second_process_finds_nothing_left_to_do(table) -> None:
-    table.play()
+def test_a_second_process_finds_nothing_left_to_do(played) -> None:
+    table, _ = played
     before = table.everything()
     asked = table.model.asked
     table.play()
@@ -109,16 +109,16 @@ def test_killed_again_and_again_it_ends_the_same(table, tmp_path) -> None:
     assert again.model.asked == asked
 
 
-def test_memory_is_written_with_the_decision(table) -> None:
-    table.play()
+def test_memory_is_written_with_the_decision(played) -> None:
+    table, _ = played
     runner = table.runner()
     count = len([due for due in table.feed.due(table.season) if due.asset == "AAJX"])
     assert runner.store.memory("small", "thinker", "AAJX") == str(count).encode()
     runner.store.engine.dispose()
 
 
-def test_a_changed_spec_is_refused(table) -> None:
-    table.play()
+def test_a_changed_spec_is_refused(played) -> None:
+    table, _ = played
     changed = msgspec.structs.replace(table.season, warmup=3)
     with pytest.raises(UserError, match="frozen with another spec"):
         table.play(season=changed)

@@ -3,18 +3,24 @@
 In a page, a fenced block tagged ``console`` holds commands after ``$ ``; one tagged ``python`` is executed. Any
 other block with commands says in a comment before it what it needs that a test lacks: ``<!-- needs: a key -->``.
 
-Pages of concepts and reference are run each in an empty folder. README, tutorial and how-tos are run as a reader
-would: in their order, in one folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
+Pages of concepts and reference are run each in an empty folder; their Python in this process, and among the slow
+tests each block in one of its own. README, tutorial and how-tos are run as a reader would: in their order, in one
+folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
 """
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tradeassay.cli import main
+from tradeassay.core.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = [
@@ -74,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.mark.parametrize(
+every_page_with_blocks = pytest.mark.parametrize(
     "page",
     [
         page
@@ -83,7 +89,47 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_what_a_page_says_works(page: Path, tmp_path: Path, home: Path) -> None:
+
+
+@every_page_with_blocks
+def test_what_a_page_says_works(
+    page: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, registries_as_they_were: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    for tag, body, _ in blocks(page):
+        if tag == "python":
+            exec(compile(body, page.name, "exec"), {"__name__": "__main__"})
+        elif tag == "console":
+            for line in script(body).replace("\\\n", " ").splitlines():
+                command, *words = shlex.split(line, comments=True)
+                assert command == "tradeassay", line
+                assert main(words) == 0, line
+
+
+@pytest.fixture
+def registries_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take back what a page's own code registers; what the package registers on import stays."""
+    of_pages: list[tuple[Registry[object], str]] = []
+    add = Registry.add
+
+    def noted(registry: Registry[object], name: str, item: object) -> None:
+        add(registry, name, item)
+        caller = sys._getframe(1)
+        while caller.f_globals["__name__"] == Registry.__module__ and caller.f_back is not None:
+            caller = caller.f_back
+        if caller.f_globals["__name__"] == "__main__":
+            of_pages.append((registry, name))
+
+    monkeypatch.setattr(Registry, "add", noted)
+    yield
+    for registry, name in of_pages:
+        del registry._items[name]
+
+
+@pytest.mark.slow
+@every_page_with_blocks
+def test_what_a_page_says_works_by_itself(page: Path, tmp_path: Path, home: Path) -> None:
     _follow([page], tmp_path, home)
 
 

@@ -52,7 +52,7 @@ def test_a_run_from_the_wheel_outside_the_checkout(wheel: Path, tmp_path: Path) 
         env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert where.stdout.startswith(str(site))
-    window = ["--first", "2022-12-01", "--last", "2022-12-31"]
+    window = ["--first", "2022-12-01", "--last", "2022-12-31", "--executor", "inline"]
     done = subprocess.run(
         [*python, "run", "daily-crypto-v1", "-a", "cash", "-a", "equal-weight", *window, "--slug", "w"],
         env=env, cwd=tmp_path, capture_output=True, text=True,

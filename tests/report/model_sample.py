@@ -1,5 +1,7 @@
 """A made-up report on models under two masks; with ``attack`` every text of others tries to run a script."""
 
+from functools import cache
+
 import msgspec
 import numpy as np
 from report_sample import ATTACK, agent, weekdays
@@ -8,6 +10,7 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
+from tradeassay.report import render_html
 from tradeassay.runs.scores import Inference
 from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
 from tradeassay.runs.summary.records import (
@@ -143,6 +146,13 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
     )  # fmt: skip
 
 
+@cache
 def model_report(*, attack: bool = False) -> RunSummary:
     cells = (masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack))
     return completed_run(RunSummary(title="masks", cells=cells, draws=200))
+
+
+@cache
+def model_page(*, attack: bool = False) -> str:
+    """Return the page of the report."""
+    return render_html(model_report(attack=attack))

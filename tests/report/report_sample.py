@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import date, timedelta
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -22,6 +23,7 @@ from tradeassay.metrics import (
     series_from_nav,
     summarise,
 )
+from tradeassay.report import render_html
 from tradeassay.runs.scores import AgentScores
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
 from tradeassay.runs.summary.records import DecisionNote, EpisodeDetail, HoldingsOverTime, Trade
@@ -186,6 +188,7 @@ def cell(
     )
 
 
+@cache
 def report(*, attack: bool = False) -> RunSummary:
     return completed_run(
         RunSummary(
@@ -201,3 +204,9 @@ def report(*, attack: bool = False) -> RunSummary:
             check="tradeassay verify demo",
         )
     )
+
+
+@cache
+def page_text(*, attack: bool = False) -> str:
+    """Return the page of the report."""
+    return render_html(report(attack=attack))

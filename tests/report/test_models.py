@@ -6,8 +6,8 @@ import re
 import msgspec
 import numpy as np
 import pytest
-from model_sample import masked_cell, model_report
-from report_sample import ATTACK, report
+from model_sample import masked_cell, model_page, model_report
+from report_sample import ATTACK, page_text, report
 from rich.console import Console
 from test_page import Page
 
@@ -235,7 +235,7 @@ def test_the_same_path_under_both_masks_is_the_same() -> None:
 
 @pytest.fixture(scope="module")
 def page() -> Page:
-    return Page(render_html(model_report()))
+    return Page(model_page())
 
 
 def test_the_page_of_models(page: Page) -> None:
@@ -255,7 +255,7 @@ def test_the_page_of_models(page: Page) -> None:
 
 
 def test_words_of_models_stay_words(page: Page) -> None:
-    attacked = Page(render_html(model_report(attack=True)))
+    attacked = Page(model_page(attack=True))
     assert attacked.wrong == []
     assert len(attacked.scripts) == len(page.scripts)
     assert "img" not in {tag for tag, _ in attacked.elements}
@@ -263,7 +263,7 @@ def test_words_of_models_stay_words(page: Page) -> None:
 
 
 def test_a_page_of_rules_has_nothing_of_models() -> None:
-    text = render_html(report())
+    text = page_text()
     body = text[text.index("<main") : text.index('id="payload"')]
     for word in (
         "Decision by decision",
@@ -293,18 +293,18 @@ def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
 
 
 def test_tabs_of_one_benchmark_say_what_differs() -> None:
-    def tabs(data: RunSummary) -> list[str]:
-        return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', render_html(data))
+    def tabs(text: str) -> list[str]:
+        return re.findall(r'role="tab" id="tab-c\d".*?>([^<]+)</button>', text)
 
-    assert tabs(model_report()) == ["blinded", "bright"]
-    assert tabs(report()) == [cell.title for cell in report().cells]
+    assert tabs(model_page()) == ["blinded", "bright"]
+    assert tabs(page_text()) == [cell.title for cell in report().cells]
 
 
 def test_printed_figures_say_once_what_holds_for_all() -> None:
     found = model_report().cells[0].published
     assert found is not None
     assert found.shared == ("our data is synthetic",)
-    text = render_html(model_report())
+    text = model_page()
     table = text[text.index("What the paper printed") :]
     rows = re.findall(r"<tr><th scope=.row.>.*?</tr>", table[: table.index("</table>")], re.DOTALL)
     assert "no: another window" in rows[0] and "\u221280.0 points" in rows[0]

@@ -84,7 +84,7 @@ def test_the_scores(run: CodeRun) -> None:
     assert away.rates.judge.reason == "no item has a result"
     assert cells["gold"].tokens_per_solved.value and cells["gold"].usd_per_solved.value == 0.0
     assert away.usd_per_solved.reason == "no task was solved"
-    assert verify(run.folder).ok
+    assert verify(run.folder, workers=1).ok
 
 
 def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.MonkeyPatch) -> None:
