@@ -232,6 +232,12 @@ _WAITING = (
     .order_by(rounds.c.decision_time, decisions.c.id)
     .limit(1)
 )
+_SEATS = (
+    select(decisions.c.season, decisions.c.entry)
+    .join(rounds, rounds.c.id == decisions.c.round)
+    .outerjoin(offers, offers.c.slot == decisions.c.id)
+    .where(decisions.c.status == "open", rounds.c.phase == "opened", offers.c.slot.is_(None))
+)
 _OPEN_OFFERS = (
     select(decisions.c.entry, decisions.c.asset, decisions.c.session, offers.c.body)
     .join(decisions, decisions.c.id == offers.c.slot)
@@ -379,6 +385,11 @@ class Doors:
             return None
         packet = self._packet(agent, row.asset, row.session)
         return Told(slot=row.id, packet_sha256=sha256_of(packet), packet=packet)
+
+    def open_seats(self) -> frozenset[tuple[str, str]]:
+        """Return the season and entry of everybody who has a decision waiting."""
+        with self.store.read() as db:
+            return frozenset((season, entry) for season, entry in db.execute(_SEATS))
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.

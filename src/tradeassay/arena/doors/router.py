@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from threading import Lock
 from typing import Annotated, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
@@ -357,23 +358,44 @@ def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
         return await _reply(make())
 
 
-async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float, poll_s: float = 0.25) -> Told | None:
+async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float) -> Told | None:
     """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one, or until the end."""
     loop = asyncio.get_running_loop()
     until = loop.time() + (min(wait, MAX_WAIT_S) if len(_WAITING) < MOST_WAITING else 0.0)
+    seats = _SEATS.setdefault(doors, OpenSeats())
     me = object()
     _WAITING.add(me)
     try:
-        while True:
-            told = await run_in_threadpool(doors.waiting, agent)
-            if told is not None or loop.time() >= until or doors.closing.is_set():
-                return told
-            await asyncio.sleep(min(poll_s, max(until - loop.time(), 0.0)))
+        told = await run_in_threadpool(doors.waiting, agent)
+        while told is None and loop.time() < until and not doors.closing.is_set():
+            if (agent.season, agent.entry) in await seats.soon(doors):
+                told = await run_in_threadpool(doors.waiting, agent)
+        return told
     finally:
         _WAITING.discard(me)
 
 
+class OpenSeats:
+    """Who has a decision waiting: one look at the database for all agents that wait, however many they are."""
+
+    def __init__(self, every_s: float = 0.25) -> None:
+        self._every_s = every_s
+        self._looking: asyncio.Task[frozenset[tuple[str, str]]] | None = None
+
+    async def soon(self, doors: Doors) -> frozenset[tuple[str, str]]:
+        """Wait a moment and return the season and entry of everybody who has a decision waiting then."""
+        here = asyncio.get_running_loop()
+        if self._looking is None or self._looking.done() or self._looking.get_loop() is not here:
+            self._looking = here.create_task(self._look(doors))
+        return await asyncio.shield(self._looking)
+
+    async def _look(self, doors: Doors) -> frozenset[tuple[str, str]]:
+        await asyncio.sleep(self._every_s)
+        return await run_in_threadpool(doors.open_seats)
+
+
 _WAITING: set[object] = set()
+_SEATS: WeakKeyDictionary[Doors, OpenSeats] = WeakKeyDictionary()
 
 
 async def _reply(making: Coroutine[Any, Any, Any]) -> Response:

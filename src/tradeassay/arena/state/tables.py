@@ -98,7 +98,8 @@ decisions = Table(
     Index("slots_by_session", "season", "session"),
     Index("slots_open", "status", "lease_until"),
     # For lists of one status: a page of them is found here without a look at the decisions that are not on it.
-    Index("slots_by_status", "season", "status", "session", "entry", "asset"),
+    Index("decisions_by_status", "season", "status", "session"),
+    Index("decisions_by_entry", "season", "entry", "status", "session"),
 )
 
 bookings = Table(
