@@ -66,3 +66,15 @@ def test_head_is_get_without_its_body(port: int) -> None:
             asked, whole = reader.head(path), reader.get(path)
             assert (asked.status_code, asked.content) == (200, b"") and whole.content
             assert asked.headers["content-type"] == whole.headers["content-type"]
+
+
+def test_a_body_with_two_lengths_hides_no_second_request(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+        second = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        stranger.sendall(b"POST /agents/me/choice HTTP/1.1\r\nHost: x\r\n" + lengths + b"\r\n0\r\n\r\n" + second)
+        stranger.settimeout(20)
+        said = b""
+        while part := stranger.recv(65536):
+            said += part
+        assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1

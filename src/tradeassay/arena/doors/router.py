@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from tradeassay.arena.doors.doors import (
     MOST,
@@ -232,7 +233,7 @@ class DoorGate:
             raise TurnedAway(415, "send application/json")
         try:
             found = await asyncio.wait_for(self._read(request), BODY_S)
-        except TimeoutError as error:
+        except (TimeoutError, ClientDisconnect) as error:
             raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
         try:
             return msgspec.json.decode(bytes(found), type=type_)

@@ -67,6 +67,12 @@ class Guarded:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        named = {name for name, _ in scope["headers"]}
+        if b"content-length" in named and b"transfer-encoding" in named:
+            # A proxy may have believed the other one: what follows could be somebody else's request.
+            told = Response("a body has one length", 400, {"connection": "close"}, "text/plain")
+            await told(scope, receive, send)
+            return
         head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:
