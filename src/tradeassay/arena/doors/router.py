@@ -229,24 +229,30 @@ class DoorGate:
 
     async def body(self, request: Request, type_: type[T]) -> T:
         """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise TurnedAway(415, "send application/json")
-        try:
-            found = await asyncio.wait_for(self._read(request), BODY_S)
-        except (TimeoutError, ClientDisconnect) as error:
-            raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
-        try:
-            return msgspec.json.decode(bytes(found), type=type_)
-        except UNDECODABLE as error:
-            raise TurnedAway(422, str(error)) from error
+        return await read_json(request, type_, self.limits.body)
 
-    async def _read(self, request: Request) -> bytearray:
-        found = bytearray()
-        async for piece in request.stream():
-            found += piece
-            if len(found) > self.limits.body:
-                raise TurnedAway(413, f"a body has at most {self.limits.body} bytes")
-        return found
+
+async def read_json(request: Request, type_: type[T], most: int) -> T:
+    """Read a JSON body of up to ``most`` bytes; raises :class:`TurnedAway` (413, 415 or 422)."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise TurnedAway(415, "send application/json")
+    try:
+        found = await asyncio.wait_for(_read(request, most), BODY_S)
+    except (TimeoutError, ClientDisconnect) as error:
+        raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
+    try:
+        return msgspec.json.decode(bytes(found), type=type_)
+    except UNDECODABLE as error:
+        raise TurnedAway(422, str(error)) from error
+
+
+async def _read(request: Request, most: int) -> bytearray:
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise TurnedAway(413, f"a body has at most {most} bytes")
+    return found
 
 
 def router(

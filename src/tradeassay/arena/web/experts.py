@@ -8,11 +8,11 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.router import Limiter
+from tradeassay.arena.doors.doors import Doors, TurnedAway
+from tradeassay.arena.doors.router import Limiter, read_json
 from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
-from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.core.errors import UserError
 
 MOST_BYTES = 8192
 
@@ -70,9 +70,10 @@ def judging(house: House, experts: Experts) -> APIRouter:
     ) -> Response:
         """Confirm or reject an item; a second verdict of the same expert replaces the first."""
         who = request.client.host if request.client else "?"
-        sent = await _body(request)
-        if isinstance(sent, Response):
-            return sent
+        try:
+            sent = await read_json(request, ExpertVerdict, MOST_BYTES)
+        except TurnedAway as error:
+            return _refuse(error.status, error.detail)
         expert = await run_in_threadpool(experts.who, sent.key)
         if expert is None:
             if wrong.take(who) > 0:
@@ -91,20 +92,6 @@ def judging(house: House, experts: Experts) -> APIRouter:
         return Response(msgspec.json.encode(review), 200, {"cache-control": "no-store"}, "application/json")
 
     return router
-
-
-async def _body(request: Request) -> ExpertVerdict | Response:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return _refuse(415, "send application/json")
-    found = bytearray()
-    async for piece in request.stream():
-        found += piece
-        if len(found) > MOST_BYTES:
-            return _refuse(413, f"a body has at most {MOST_BYTES} bytes")
-    try:
-        return msgspec.json.decode(bytes(found), type=ExpertVerdict)
-    except UNDECODABLE as error:
-        return _refuse(422, str(error))
 
 
 def _refuse(status: int, detail: str) -> Response:
