@@ -83,7 +83,7 @@ Lines = Mapping[tuple[str, str], EntrySeries]
 def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Lines:
     """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
-    where = []
+    where: list[ColumnElement[bool]] = []
     for column, values in ((decisions.c.entry, wanted.entries), (decisions.c.asset, wanted.assets)):
         if values is not None:
             where.append(column.in_(values))
@@ -139,7 +139,7 @@ class LineBook:
 
 
 def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.concatenate((getattr(line, name), getattr(part, name)))
         for name in ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
     }

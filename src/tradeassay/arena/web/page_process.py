@@ -78,7 +78,7 @@ class PageProcess:
 
     def start(self) -> None:
         """Start the process, while this one has no threads yet: a copy of it needs nothing to be loaded again."""
-        self._run("fork" if self._starts == 0 and sys.platform == "linux" else "spawn")
+        self._run(copy=sys.platform == "linux")
 
     def begin(self) -> None:
         """Let the process begin: the database is there."""
@@ -91,11 +91,11 @@ class PageProcess:
             self._process.join(5)
         self._folder.cleanup()
 
-    def _run(self, how: str) -> None:
+    def _run(self, *, copy: bool = False) -> None:
         self._starts += 1
         self._started = time.monotonic()
         Path(self._path).unlink(missing_ok=True)
-        made = multiprocessing.get_context(how)
+        made = multiprocessing.get_context("fork") if copy else multiprocessing.get_context("spawn")
         waits, begins = made.Pipe(duplex=False)
         self._begin = lambda: begins.send(True)
         self._process = made.Process(
@@ -144,7 +144,7 @@ class PageProcess:
                     self._say("the process that makes pages ended again and again; pages are made in the server")
                     raise Away
                 self._say(f"the process that makes pages ended ({self._process.exitcode}); another is started")
-                await asyncio.to_thread(self._run, "spawn")
+                await asyncio.to_thread(self._run)
                 self.begin()
             elif time.monotonic() - self._started > READY_S:
                 raise Away
