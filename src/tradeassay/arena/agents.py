@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -19,6 +19,10 @@ RULES = ("buy", "sell", "hold", "trend")
 
 OUTSIDE = ("http", "subprocess", "python", "mcp")
 """Architectures that decide outside this process; whoever starts the season supplies their agents."""
+
+
+ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
+"""Opens a model by its name, where models are not opened as usual: their recorded answers, say."""
 
 
 class InsideAgent(Protocol):
@@ -98,24 +102,34 @@ async def entry_agents(
     budget: Budget | None = None,
     connections: int = 10,
     access: Access | None = None,
+    opener: ModelOpener | None = None,
 ) -> AsyncIterator[dict[str, EntryAgent]]:
     """Open every model once and make the agent of every entry; leaving the block closes the models.
 
+    ``opener`` opens recorded models: asking them again is free.
     Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
     entry without an agent.
     """
     async with AsyncExitStack() as stack:
         models: dict[str, Model] = {}
-        params = ModelParams(
-            temperature=season.temperature, max_tokens=season.max_tokens, timeout_s=float(season.timeout_s)
-        )
+        params = season_params(season)
         found = {}
         for entry in season.everyone:
             if entry.model and entry.architecture in architectures.names() and entry.model not in models:
-                opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
+                if opener is not None:
+                    opened = opener(entry.model, params)
+                else:
+                    opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
                 models[entry.model] = await stack.enter_async_context(opened)
-            found[entry.id] = _agent(season, entry, models, outside or {})
+            found[entry.id] = _agent(season, entry, models, outside or {}, recorded=opener is not None)
         yield found
+
+
+def season_params(season: Season) -> ModelParams:
+    """Return what is sent with every question of a season."""
+    return ModelParams(
+        temperature=season.temperature, max_tokens=season.max_tokens, timeout_s=float(season.timeout_s)
+    )
 
 
 def conduct_of(season: Season) -> Conduct:
@@ -146,7 +160,12 @@ def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
 
 
 def _agent(
-    season: Season, entry: Entry, models: Mapping[str, Model], outside: Mapping[str, OutsideAgent]
+    season: Season,
+    entry: Entry,
+    models: Mapping[str, Model],
+    outside: Mapping[str, OutsideAgent],
+    *,
+    recorded: bool = False,
 ) -> EntryAgent:
     if entry.architecture == "rule":
         return EntryAgent(_rule(entry))
@@ -157,8 +176,8 @@ def _agent(
     _known(entry)
     if not entry.model:
         raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
-    # A scripted model repeats its answers for free: no need to write them one by one.
-    paid = parse_name(entry.model).route != "scripted"
+    # A scripted or recorded model repeats its answers for free: no need to write them one by one.
+    paid = not recorded and parse_name(entry.model).route != "scripted"
     made = make_architecture(entry.architecture, entry.params, conduct_of(season))
     return EntryAgent(made, models[entry.model], each_call=paid)
 

@@ -107,6 +107,8 @@ def serve(
 @_seed
 @click.option("--until", help="Stop after this day (ISO date).")
 @click.option("--worker", help="This process's name, where several play one database; keep it over restarts.")
+@click.option("--cassettes", metavar="FILE|recorded/MODEL",
+              help="Play a recorded season again from its answers: no network, no key.")  # fmt: skip
 @_allow
 @json_option
 def run(
@@ -118,10 +120,16 @@ def run(
     seed: int,
     until: str | None,
     worker: str | None,
+    cassettes: str | None,
     allow: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Play a season without pages; stopped, the same command goes on where it was."""
+    """Play a season without pages; stopped, the same command goes on where it was.
+
+    \b
+    tradeassay arena run --replay synthetic
+    tradeassay arena run --cassettes recorded/qwen2.5-coder-1.5b --db again.db
+    """
     _need_extra()
     import asyncio
 
@@ -133,9 +141,17 @@ def run(
     from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
 
-    season = _chosen(replay, file, convention, seed)
+    season, opener = _chosen(replay, file, convention, seed), None
+    if cassettes is not None:
+        from tradeassay.arena.recording import recorded_season, replaying
+        from tradeassay.runs.recordings import find_recording, open_recording
+
+        if season is not None:
+            raise UserError("a recording has its own season", mend="leave out --season and --replay")
+        opened = open_recording(find_recording(cassettes, "ama-v2"))
+        season, opener = recorded_season(opened), replaying(opened)
     if season is None:
-        raise UserError("no season was named", mend="add --replay synthetic, or --season FILE")
+        raise UserError("no season was named", mend="add --replay synthetic, --season FILE or --cassettes FILE")
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
@@ -144,7 +160,7 @@ def run(
         def hear(health: Health) -> None:
             health.say = say
 
-        plan = play(season, store, pace, end, allow=networks, worker=worker, told=hear)
+        plan = play(season, store, pace, end, allow=networks, worker=worker, told=hear, opener=opener)
         done = _or_stalled(lambda: asyncio.run(plan))
     finally:
         store.engine.dispose()

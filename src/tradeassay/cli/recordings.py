@@ -6,13 +6,16 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradeassay.cli._options import asking_options, build_spec, find_run, out_option, spec_options, take_asking
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
+
+if TYPE_CHECKING:
+    from tradeassay.runs.recordings import RecordingLabel
 
 
 @click.command()
@@ -32,6 +35,7 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     \b
     tradeassay record ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20 -o gpt-5.tar.xz
     tradeassay record runs/quantcode -o gpt-5-quantcode.tar.xz
+    tradeassay record arena.db -o gpt-5-arena.tar.xz
 
     The file holds replies and hashes of messages, none of the texts that the model was asked. Exits with 1 when an
     episode failed: its answers are packed all the same.
@@ -41,21 +45,37 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     from tradeassay.runs.recordings import pack_recording
 
     asking = take_asking(described, out)
+    command = f"tradeassay {shlex.join(sys.argv[1:])}"
+    if (db := _database(described["what"])) is not None:
+        from tradeassay.arena.recording import pack_season
+
+        _tell(file, pack_season(db, file, engine=engine, precision=precision, command=command), as_json)
+        return 0
     folder = _played(described["what"], out)
     if folder is None:
         spec = build_spec(**described)
         folder = out / spec.slug
         run_spec(spec, folder, progress="auto", asking=asking)
-    command = f"tradeassay {shlex.join(sys.argv[1:])}"
-    label = pack_recording(folder, file, engine=engine, precision=precision, command=command)
-    if as_json:
-        print_json(label)
-    else:
-        say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
+    _tell(file, pack_recording(folder, file, engine=engine, precision=precision, command=command), as_json)
     failed = load_run(folder).failed
     if failed:
         say(f"{len(failed)} episodes failed: {', '.join(list(failed)[:3])}")
     return 1 if failed else 0
+
+
+def _tell(file: Path, label: RecordingLabel, as_json: bool) -> None:
+    if as_json:
+        print_json(label)
+    else:
+        say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def _database(what: tuple[str, ...]) -> str | None:
+    """Return the arena's database that is named instead of a spec, or None."""
+    if len(what) != 1 or not Path(what[0]).is_file():
+        return None
+    with Path(what[0]).open("rb") as file:
+        return what[0] if file.read(16) == b"SQLite format 3\0" else None
 
 
 def _played(what: tuple[str, ...], out: Path) -> Path | None:

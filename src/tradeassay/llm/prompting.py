@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 
 _ROOT = "tradeassay."
@@ -27,6 +28,12 @@ class PromptFolder:
         """Where the files are inside the package ``tradeassay``."""
         folder = self.package.removeprefix(_ROOT).replace(".", "/")
         return tuple(f"{folder}/{name}.{self.version}.txt" for name in self.names)
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The SHA-256 of every prompt's file, by name and version."""
+        names = [f"{name}.{self.version}" for name in self.names]
+        return {name: sha256_bytes((files(self.package) / f"{name}.txt").read_bytes()) for name in names}
 
     def fill(self, name: str, **values: object) -> str:
         """Return a prompt with its blanks filled in; a blank without a value raises :class:`KeyError`."""

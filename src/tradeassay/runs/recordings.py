@@ -23,9 +23,10 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.core.time import SECOND, iso
-from tradeassay.llm.cassette.store import cassette_faults, read_cassette, without_texts
+from tradeassay.llm.cassette.store import cassette_faults, parse_cassette, read_cassette, without_texts
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.conversation import describe_protocol, with_protocol
 from tradeassay.runs.manifest import Manifest, RunManifest, folder_of, read_manifest
@@ -50,6 +51,8 @@ PREFIX = "recorded/"
 SUFFIX = ".tar.xz"
 PACKAGE = "tradeassay_recordings"
 FOLDER = "TRADEASSAY_RECORDINGS"
+SEASON = "season.json"
+"""The file that a recorded season of the arena has instead of a manifest."""
 _LABEL = "recording.json"
 
 
@@ -88,7 +91,16 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: Path
     label: RecordingLabel
-    manifest: Manifest
+
+    @property
+    def manifest(self) -> Manifest:
+        """The run's manifest; raises :class:`RunError` where a season of the arena was recorded."""
+        return read_manifest(self.folder / "manifest.json")
+
+    @property
+    def is_season(self) -> bool:
+        """Whether this is a season of the arena and not a run."""
+        return SEASON in self.label.files
 
     @property
     def spec(self) -> RunSpec | CodeSpec:
@@ -109,37 +121,54 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
     """
     manifest = read_manifest(folder / "manifest.json")
     place = folder_of(folder, manifest)
-    found: dict[str, bytes] = {"manifest.json": place.manifest.read_bytes()}
+    found = {"manifest.json": place.manifest.read_bytes()}
     if place.scores.is_file():
         found["scores.json"] = place.scores.read_bytes()
-    answers = inputs = outputs = 0
-    models: set[str] = set()
     moment = 0.0
     for episode in manifest.episodes:
         if (outcome := place.outcome(episode.key)).is_file():
             found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
         cassette = place.models / f"{episode.key}.jsonl"
-        if not cassette.is_file():
-            continue
-        found[f"models/{episode.key}.jsonl"] = without_texts(cassette)
-        moment = max(moment, cassette.stat().st_mtime)
-        for line in read_cassette(cassette).answers:
-            answers += 1
-            inputs += line.reply.usage.input_tokens
-            outputs += line.reply.usage.output_tokens
-            models.add(line.asked.model)
-    if not models:
-        raise RunError(f"{folder} holds no recorded answers", mend="name a run that models played")
-    label = RecordingLabel(
-        benchmarks=benchmarks_of(manifest), models=tuple(sorted(models)), engine=engine, precision=precision,
-        recorded=_day(moment), python=manifest.versions.python, answers=answers, input_tokens=inputs,
-        output_tokens=outputs, complete="scores.json" in found, command=command,
-        files={name: sha256_bytes(clean_bytes(content)) for name, content in sorted(found.items())},
+        if cassette.is_file():
+            found[f"models/{episode.key}.jsonl"] = without_texts(cassette)
+            moment = max(moment, cassette.stat().st_mtime)
+    return write_recording(
+        file, found, benchmarks=benchmarks_of(manifest), engine=engine, precision=precision, command=command,
+        recorded=day_of(moment), python=manifest.versions.python, complete="scores.json" in found,
     )  # fmt: skip
+
+
+def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
+    """Write a recording of the given files; ``said`` is what its label says beside what is counted here.
+
+    Raises :class:`RunError` when no model answered.
+    """
+    found = {name: clean_bytes(content) for name, content in found.items()}
+    counted = count_answers(found)
+    if not counted["models"]:
+        raise RunError(f"{file.name} would hold no recorded answers", mend="name a run that models played")
+    files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
+    label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
     file.parent.mkdir(parents=True, exist_ok=True)
-    content = {_LABEL: msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"} | found
-    write_packed(file, {name: clean_bytes(one) for name, one in content.items()})
+    text = msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"
+    write_packed(file, {_LABEL: clean_bytes(text)} | found)
     return label
+
+
+def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return what a label says of the answers in a recording's files: whose, how many, how many tokens."""
+    lines = [
+        line
+        for name, content in found.items()
+        if name.startswith("models/")
+        for line in parse_cassette(Path(name), content).answers
+    ]
+    return {
+        "models": sorted({line.asked.model for line in lines}),
+        "answers": len(lines),
+        "input_tokens": sum(line.reply.usage.input_tokens for line in lines),
+        "output_tokens": sum(line.reply.usage.output_tokens for line in lines),
+    }
 
 
 def write_packed(file: Path, content: dict[str, bytes]) -> None:
@@ -218,7 +247,7 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
         shutil.rmtree(folder, ignore_errors=True)
         raise RunError(f"{damage} in {file.name} is not what its label says", mend="get the recording again")
     label = _label((folder / _LABEL).read_bytes(), file)
-    return OpenRecording(folder=folder, label=label, manifest=read_manifest(folder / "manifest.json"))
+    return OpenRecording(folder=folder, label=label)
 
 
 def _unpack(file: Path, folder: Path) -> None:
@@ -292,7 +321,8 @@ def _roots() -> Iterator[Path]:
         yield checkout
 
 
-def _day(moment: float) -> str:
+def day_of(moment: float) -> str:
+    """Return the day of a file's time."""
     return iso(int(moment * SECOND))[:10]
 
 
@@ -311,19 +341,20 @@ def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     """Return where the scores of a replay differ from the recorded ones by more than 1e-12."""
     before = msgspec.json.decode((opened.folder / "scores.json").read_bytes())
     after = msgspec.json.decode((replayed / "scores.json").read_bytes())
-    return list(_differences(after, before, ""))
+    return list(differences(after, before, ""))
 
 
-def _differences(found: object, wanted: object, place: str) -> Iterator[str]:
+def differences(found: object, wanted: object, place: str) -> Iterator[str]:
+    """Yield where two decoded records differ; numbers may by 1e-12."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in sorted({*found, *wanted} - _HASHES):
             if (key in found) != (key in wanted):
                 yield f"{place}/{key} is {'new' if key in found else 'missing'}"
             else:
-                yield from _differences(found[key], wanted[key], f"{place}/{key}")
+                yield from differences(found[key], wanted[key], f"{place}/{key}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from _differences(one, other, f"{place}/{number}")
+            yield from differences(one, other, f"{place}/{number}")
     elif isinstance(wanted, float) and isinstance(found, float):
         if not math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12):
             yield f"{place} is {found!r}, recorded was {wanted!r}"

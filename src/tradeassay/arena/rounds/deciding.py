@@ -22,7 +22,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.drive import Ended, advance, fault_of
 from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.llm import QuestionPlace
+from tradeassay.llm import CassetteMismatch, QuestionPlace
 from tradeassay.play.episode import Answerer, Asked, recorded
 
 OUTCOMES = 10
@@ -184,8 +184,8 @@ class Slots:
                 decided = await asyncio.wait_for(making, self.season.timeout_s)
         except TimeoutError:
             decided = _failed(slot, packet, record, "timeout", f"no decision within {self.season.timeout_s} s")
-        except SQLAlchemyError:
-            raise  # the arena's own trouble, not the agent's
+        except (SQLAlchemyError, CassetteMismatch):
+            raise  # the arena's own trouble, or a replay of something else: not the agent's fault
         except (TradeassayError, ValueError) as error:
             decided = _failed(slot, packet, record, "agent", str(error))
         except Exception as error:
@@ -203,10 +203,8 @@ async def decide_slot(
     if agent.outside is not None:
         choice = await agent.outside.decide(packet)
     else:
-        step = int(slot.session.replace("-", ""))
-        place = QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=0)
         dialogue = agent.deliberate(packet, known.memory)
-        choice = await deliberated(dialogue, place, agent.model or _Nobody(slot.entry), record)
+        choice = await deliberated(dialogue, question_place(slot, 0), agent.model or _Nobody(slot.entry), record)
     return ClosedSlot(
         slot=slot,
         choice=choice,
@@ -215,6 +213,12 @@ async def decide_slot(
         decided_at=packet.decided_at,
         unwritten=tuple(record.unwritten),
     )
+
+
+def question_place(slot: Slot, number: int) -> QuestionPlace:
+    """Return where in a season a slot's question is asked."""
+    step = int(slot.session.replace("-", ""))
+    return QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=number)
 
 
 def _failed(slot: Slot, packet: Packet, record: _SlotRecord, kind: str, text: str) -> ClosedSlot:

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
-from tradeassay.arena.agents import OUTSIDE, check_entries, entry_agents
+from tradeassay.arena.agents import OUTSIDE, ModelOpener, check_entries, entry_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
 from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors, KeyKind
@@ -53,12 +53,14 @@ async def play(
     allow: Sequence[Network] = (),
     worker: str | None = None,
     told: Callable[[Health], None] | None = None,
+    opener: ModelOpener | None = None,
 ) -> int:
     """Play a season from where its database ends; returns how many rounds this worker finished.
 
     A season of live assets is played by the machine's clock, any other is replayed at ``speed``. ``allow`` are
     private networks in which agents may be reached nevertheless. ``told`` is given the worker's health once.
-    ``worker`` is this process's name (None: the machine's, and a number where several play here).
+    ``worker`` is this process's name (None: the machine's, and a number where several play here). ``opener`` opens
+    the entries' models where that is not done as usual.
 
     Everything agents read goes through the information stream; live sources are collected beside the rounds. May
     be cancelled at any moment and called again. Raises :class:`UserError` for entries that cannot take part and
@@ -72,7 +74,7 @@ async def play(
         if held is not None:
             stack.enter_context(held)
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
-        seated = await stack.enter_async_context(entry_agents(season, outside=outside))
+        seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=opener))
         summariser = None
         if season.summary.model:
             opened = open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800))

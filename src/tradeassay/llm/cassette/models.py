@@ -124,6 +124,7 @@ class RecordingModel:
             return known
         reply = await self._inner.ask(request, place)
         self._store.record(place.episode, key, question, request, reply)
+        await self._store.settle(place.episode)
         return reply
 
 

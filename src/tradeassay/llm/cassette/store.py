@@ -9,6 +9,7 @@ line, the last; it is ignored when read and cut off before the next write.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hashlib
 import os
@@ -22,7 +23,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.files import naming
+from tradeassay.core.files import naming, sync_folder
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.llm.model import ModelParams, QuestionPlace
@@ -147,11 +148,16 @@ def read_cassette(path: Path) -> Contents:
 
     Raises :class:`RunError` for any other damage, naming the line.
     """
-    contents = Contents()
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        return contents
+        return Contents()
+    return parse_cassette(path, raw)
+
+
+def parse_cassette(path: Path, raw: bytes) -> Contents:
+    """Read the bytes of a cassette; ``path`` is named where they are damaged."""
+    contents = Contents()
     contents.end = raw.rfind(b"\n") + 1
     for number, line in _lines(path, raw[: contents.end]):
         match line:
@@ -297,12 +303,17 @@ class CassetteStore:
     def record(
         self, episode: str, key: str, question: RecordedQuestion, request: AskModel, reply: ModelReply
     ) -> None:
-        """Append an answer."""
+        """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
             tape = self._tape(episode)
             answer = AnswerLine(key=key, asked=question, reply=reply)
-            tape.write([*tape.unwritten(question, request), answer], durable=self._durable)
+            tape.write([*tape.unwritten(question, request), answer])
             tape.replies[key] = reply
+
+    async def settle(self, episode: str) -> None:
+        """Wait until a durable store's answers would survive a power cut; other tasks go on meanwhile."""
+        if self._durable:
+            await asyncio.to_thread(sync_folder, self.path(episode))
 
     def recorded(self, episode: str) -> tuple[RecordedAnswer, ...]:
         """Return everything an episode's cassette holds, in the order it was written."""
@@ -376,7 +387,7 @@ class _Tape:
         if question.tools is not None and question.tools not in self._written:
             yield ToolsLine(id=question.tools, tools=request.tools)
 
-    def write(self, lines: list[Line], *, durable: bool) -> None:
+    def write(self, lines: list[Line]) -> None:
         """Append lines in one write. A file that somebody else began meanwhile is not begun again."""
         file = self._file if self._file is not None else self._open()
         with naming(self._path), _alone(file):
@@ -386,8 +397,6 @@ class _Tape:
             if os.write(file, block) != len(block):
                 self.close()  # opening it again cuts off the partly written block
                 raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
-            if durable:
-                os.fsync(file)
         self._begun = True
         self._written.update(line.id for line in lines if isinstance(line, MessageLine | ToolsLine))
 

@@ -1,0 +1,258 @@
+"""A season's answers as a recording, and a season played again from one: the same decisions, the same standings.
+
+A recorded season holds ``season.json`` (its frozen spec), ``decisions.jsonl``, ``standings.json`` and a cassette
+for every entry and asset with a model. Texts that models were asked are not in it, nor what others wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from platform import python_version
+from typing import TypeVar
+
+import msgspec
+from sqlalchemy import select
+
+from tradeassay.agents.ama.prompts import PROMPTS, PROMPTS_2
+from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
+from tradeassay.arena.clock import parse_speed
+from tradeassay.arena.reading.reader import board_of
+from tradeassay.arena.reading.seasons import progress_of, read_season, season_ids
+from tradeassay.arena.rounds.deciding import question_place
+from tradeassay.arena.rounds.feed import is_live
+from tradeassay.arena.season import Season
+from tradeassay.arena.standings import Standings
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.records import Slot, read_slot
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import slots
+from tradeassay.arena.web.serving import play
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.near import did_you_mean
+from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
+from tradeassay.llm.cassette.store import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
+from tradeassay.runs.recordings import SEASON, OpenRecording, RecordingLabel, day_of, differences, write_recording
+
+DECISIONS = "decisions.jsonl"
+STANDINGS = "standings.json"
+PROMPT_HASHES = "prompts.json"
+T = TypeVar("T")
+_PLAIN = re.compile(r"[^A-Za-z0-9_.@-]")
+
+
+class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one slot. ``failures`` are kinds: what was wrong is found again from the answers."""
+
+    asset: str
+    session: str
+    entry: str
+    status: str
+    action: str | None
+    confidence: float | None
+    allocation: float | None
+    failures: tuple[str, ...]
+    calls: int | None
+    position: int | None
+    nav: float | None
+
+
+class _Tapes(CassetteStore):
+    """Cassettes by asset and entry, both written so that they can be part of a file's name."""
+
+    def path(self, episode: str) -> Path:
+        """Return the file of ``season/asset/entry``."""
+        return self.folder / f"{tape_name(*episode.split('/', 1)[1].rsplit('/', 1))}.jsonl"
+
+
+def tape_name(asset: str, entry: str) -> str:
+    """Return what the cassette of an entry on an asset is called."""
+    return ",".join(_PLAIN.sub(lambda one: f"={ord(one[0]):X}=", part) for part in (asset, entry))
+
+
+def pack_season(
+    db: str, file: Path, *, season: str | None = None, engine: str, precision: str, command: str = ""
+) -> RecordingLabel:
+    """Pack the answers of a season (None: the newest) into ``file``.
+
+    Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
+    came live, whose news a model sums up, or in which somebody decides outside.
+    """
+    with _opened(db) as store:
+        spec = _chosen(store, db, season)
+        _refuse(spec, finished=progress_of(store, spec).finished)
+        found = {
+            SEASON: spec.frozen,
+            PROMPT_HASHES: msgspec.json.encode(_prompts(spec)),
+            DECISIONS: b"".join(msgspec.json.encode(one) + b"\n" for one in _decisions(store, spec.id)),
+            STANDINGS: msgspec.json.encode(board_of(db, spec.id)),
+            **_cassettes(store, spec),
+        }
+    return write_recording(
+        file, found, benchmarks=(spec.benchmark,), engine=engine, precision=precision, python=python_version(),
+        recorded=day_of(Path(db).stat().st_mtime), complete=True, command=command,
+    )  # fmt: skip
+
+
+def _refuse(season: Season, *, finished: bool) -> None:
+    why = None
+    if not finished:
+        why = "is not finished"
+    elif is_live(season):
+        why = "was played on live prices, which no source gives again"
+    elif season.summary.model:
+        why = "has a model that sums up its news, whose questions are not kept"
+    elif outside := [entry.id for entry in season.entries if entry.architecture in OUTSIDE]:
+        why = f"has an entry that decides outside ('{outside[0]}')"
+    if why is not None:
+        raise UserError(f"season '{season.id}' {why}: it cannot be recorded", mend="its database can be verified")
+
+
+def _cassettes(store: Store, season: Season) -> dict[str, bytes]:
+    """Return a cassette without texts for every entry that asked a model, by the name of its file."""
+    found: dict[str, list[bytes]] = {}
+    params = season_params(season)
+    for slot in _slots(store, season.id):
+        lines = found.setdefault(f"models/{tape_name(slot.asset, slot.entry)}.jsonl", [])
+        for call in store.calls(slot.id):
+            request = msgspec.json.decode(call.request, type=AskModel)
+            place = question_place(slot, call.number)
+            question = asked(season.entry(slot.entry).model, params, request, place)
+            reply = msgspec.json.decode(call.reply, type=ModelReply)
+            lines.append(ENCODER.encode(AnswerLine(key=key_of(question), asked=question, reply=reply)) + b"\n")
+    head = ENCODER.encode(HeadLine(format=FORMAT, texts=False)) + b"\n"
+    return {name: head + b"".join(lines) for name, lines in found.items() if lines}
+
+
+def recorded_season(opened: OpenRecording) -> Season:
+    """Return the season of a recording; raises :class:`RunError` where it holds none."""
+    if not opened.is_season:
+        raise RunError("the recording holds a run, not a season", mend="play it with tradeassay run --cassettes")
+    return _read(opened, SEASON, Season)
+
+
+async def replay_season(opened: OpenRecording, store: Store) -> int:
+    """Play a recorded season again from its answers alone; returns how many rounds were finished.
+
+    Raises :class:`CassetteMismatch` for a question that was not recorded.
+    """
+    return await play(recorded_season(opened), store, parse_speed("max"), opener=replaying(opened))
+
+
+def replaying(opened: OpenRecording) -> ModelOpener:
+    """Return what opens a recorded season's models: nothing but its answers."""
+    timed_out = {
+        (one.asset, one.entry, one.session) for one in _recorded_decisions(opened) if "timeout" in one.failures
+    }
+
+    @asynccontextmanager
+    async def open_recorded(name: str, params: ModelParams) -> AsyncIterator[Model]:
+        with closing(_Tapes(opened.folder / "models")) as tapes:
+            async with open_model(name, params, cassette=tapes, replay=True) as model:
+                yield _AsLong(model, tapes, params, timed_out)
+
+    return open_recorded
+
+
+class _AsLong:
+    """Answers from a recording; where a decision ran out of time then, it does so at the same question."""
+
+    def __init__(
+        self, inner: Model, tapes: _Tapes, params: ModelParams, timed_out: set[tuple[str, str, str]]
+    ) -> None:
+        self._inner, self._tapes, self._params, self._timed_out = inner, tapes, params, timed_out
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._inner.name
+
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the recorded answer; raises :class:`TimeoutError` where none came in time."""
+        asset, entry = place.episode.split("/", 1)[1].rsplit("/", 1)
+        day = str(place.step)
+        if (asset, entry, f"{day[:4]}-{day[4:6]}-{day[6:]}") in self._timed_out:
+            key = key_of(asked(self.name, self._params, request, place))
+            if self._tapes.find(place.episode, key) is None:
+                raise TimeoutError
+        return await self._inner.ask(request, place)
+
+
+def season_differences(opened: OpenRecording, db: str) -> list[str]:
+    """Return where the decisions or the standings of a season played again are not the recorded ones."""
+    season = recorded_season(opened)
+    with _opened(db) as store:
+        now = {"decisions": list(_decisions(store, season.id)), "standings": board_of(db, season.id)}
+    then = {"decisions": _recorded_decisions(opened), "standings": recorded_standings(opened)}
+    return list(differences(msgspec.to_builtins(now), msgspec.to_builtins(then), ""))
+
+
+def recorded_standings(opened: OpenRecording) -> Standings:
+    """Return the standings of a recorded season; raises :class:`RunError` where they cannot be read."""
+    return _read(opened, STANDINGS, Standings)
+
+
+def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode((opened.folder / name).read_bytes(), type=kind)
+    except (OSError, *UNDECODABLE) as error:
+        raise RunError(
+            f"{name} of the recording cannot be read: {error}", mend="get the recording again"
+        ) from None
+
+
+def changed_season_facts(opened: OpenRecording) -> list[str]:
+    """Return the prompts that are other texts here than those a season was recorded with."""
+    then = _read(opened, PROMPT_HASHES, dict[str, str])
+    return sorted(name for name, digest in _prompts(recorded_season(opened)).items() if then.get(name) != digest)
+
+
+def _prompts(season: Season) -> dict[str, str]:
+    folder = PROMPTS if season.benchmark == "ama-v1" else PROMPTS_2
+    return {f"the prompt {name}": digest for name, digest in folder.hashes.items()}
+
+
+def _recorded_decisions(opened: OpenRecording) -> list[RecordedDecision]:
+    lines = (opened.folder / DECISIONS).read_bytes().splitlines()
+    try:
+        return [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
+    except UNDECODABLE as error:
+        raise RunError(f"a recorded decision cannot be read: {error}", mend="get the recording again") from None
+
+
+def _decisions(store: Store, season: str) -> Iterator[RecordedDecision]:
+    for slot in _slots(store, season):
+        yield RecordedDecision(
+            asset=slot.asset, session=slot.session, entry=slot.entry, status=slot.status, action=slot.action,
+            confidence=slot.confidence, allocation=slot.allocation, calls=slot.calls, position=slot.position,
+            nav=slot.nav, failures=tuple(one.kind for one in slot.failures),
+        )  # fmt: skip
+
+
+def _slots(store: Store, season: str) -> list[Slot]:
+    query = select(slots).where(slots.c.season == season).order_by(slots.c.session, slots.c.asset, slots.c.entry)
+    with store.read() as db:
+        return [read_slot(row) for row in db.execute(query)]
+
+
+@contextmanager
+def _opened(db: str) -> Iterator[Store]:
+    if "://" not in db and not Path(db).is_file():
+        raise UserError(f"there is no database '{db}'", mend="tradeassay arena run makes one")
+    store = Store(open_engine(db))
+    try:
+        yield store
+    finally:
+        store.engine.dispose()
+
+
+def _chosen(store: Store, db: str, season: str | None) -> Season:
+    ids = season_ids(store)
+    found = read_season(store, season or next(iter(ids), ""))
+    if found is not None:
+        return found[0]
+    hint = did_you_mean(season or "", ids, f"it has {', '.join(ids) or 'none yet'}")
+    raise UserError(f"'{db}' has no season '{season or ''}'", mend=hint)
