@@ -3,7 +3,7 @@
     python perf/gpu_throughput.py URL MODEL TOKENS FOLDER
 
 ``tradeassay run`` plays 64 episodes of KTD-Fin (four masks, two modes, eight seeds) at the same time against the
-server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers): that is the harness with all its parts.
+server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers): that is the whole harness.
 Then the server is asked the same questions once more, in the same order within an episode, by eight processes that
 do nothing but send bodies prepared beforehand over 64 kept connections: what it answers them is its limit. Rates
 are taken between a tenth and eight tenths of the answers, while all episodes talk. Bar: 90 %.

@@ -15,12 +15,12 @@ from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs.recordings import (
-    answer_faults,
     changed_facts,
     find_recording,
     list_recordings,
     open_recording,
     pack_recording,
+    recording_faults,
     replay_recording,
     score_differences,
     write_packed,
@@ -65,7 +65,7 @@ def test_a_recording_is_played_again_by_its_name(
     assert main(argv) == 0
     opened = open_recording(shelf)
     assert score_differences(opened, out / "replay-recorded-sensible") == []
-    assert changed_facts(opened) == [] and answer_faults(opened) == []
+    assert changed_facts(opened) == [] and recording_faults(opened) == []
     (one,) = list_recordings()
     assert one.name == "sensible/ktdfin-paper" and one.label.models == ("scripted/sensible",)
 
@@ -78,7 +78,7 @@ def test_a_changed_question_is_named_without_its_recorded_text(shelf: Path, tmp_
     changed[1]["asked"]["messages"][0] = "0" * 64
     changed[1]["key"] = "0" * 64
     cassette.write_text("\n".join(json.dumps(line) for line in changed) + "\n")
-    assert any("belongs to another question" in fault for fault in answer_faults(opened))
+    assert any("belongs to another question" in fault for fault in recording_faults(opened))
     with pytest.raises(CassetteMismatch, match=r"message 0 \(system\) is another text"):
         replay_recording(opened, tmp_path / "again")
 

@@ -9,10 +9,10 @@ import pytest
 from tradeassay.core.errors import UserError
 from tradeassay.runs.recordings import (
     RecordingInfo,
-    answer_faults,
     changed_facts,
     list_recordings,
     open_recording,
+    recording_faults,
     replay_recording,
     score_differences,
 )
@@ -31,7 +31,7 @@ def test_a_changed_prompt_needs_a_new_recording(one: RecordingInfo, tmp_path: Pa
     opened = open_recording(Path(one.path), tmp_path)
     changed = [fact for fact in changed_facts(opened) if "version" not in fact]
     assert not changed, f"{changed[0]} has changed: record again with: {one.label.command}"
-    assert not answer_faults(opened)
+    assert not recording_faults(opened)
     assert one.label.complete and one.label.engine != "not stated"
 
 

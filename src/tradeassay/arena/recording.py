@@ -6,7 +6,9 @@ for every entry and asset with a model. Texts that models were asked are not in 
 
 from __future__ import annotations
 
+import asyncio
 import re
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -188,6 +190,18 @@ def season_differences(opened: OpenRecording, db: str) -> list[str]:
         now = {"decisions": list(_decisions(store, season.id)), "standings": board_of(db, season.id)}
     then = {"decisions": _recorded_decisions(opened), "standings": recorded_standings(opened)}
     return list(differences(msgspec.to_builtins(now), msgspec.to_builtins(then), ""))
+
+
+def replayed_differences(opened: OpenRecording) -> list[str]:
+    """Play a recorded season again in a database of its own; returns where that is another season."""
+    with tempfile.TemporaryDirectory() as place:
+        db = str(Path(place) / "arena.db")
+        store = Store(open_engine(db, durable=False))
+        try:
+            asyncio.run(replay_season(opened, store))
+        finally:
+            store.engine.dispose()
+        return season_differences(opened, db)
 
 
 def recorded_standings(opened: OpenRecording) -> Standings:

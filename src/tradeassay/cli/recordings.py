@@ -15,7 +15,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.runs.recordings import RecordingLabel
+    from tradeassay.runs.recordings import OpenRecording, RecordingLabel
 
 
 @click.command()
@@ -131,30 +131,25 @@ def list_command(as_json: bool) -> None:
 @click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; do not play it again.")
 @json_option
 def check(recording: str, no_replay: bool, as_json: bool) -> int:
-    """Check a recording as it would be checked on arrival: hashes, texts, prompts, and a replay of its scores.
+    """Check a recording as it would be checked on arrival: hashes, label, texts, keys, prompts, and a replay.
 
     Exits with 1 and names what does not hold.
     """
-    from tradeassay.runs.recordings import (
-        answer_faults,
-        changed_facts,
-        find_recording,
-        open_recording,
-        replay_recording,
-        score_differences,
-    )
+    from tradeassay.runs.recordings import changed_facts, find_recording, open_recording, recording_faults
 
     opened = open_recording(find_recording(recording))
-    found = [
-        f"{name} has changed since: record it again with: {opened.label.command}" for name in changed_facts(opened)
-    ]
-    found += answer_faults(opened)
+    if opened.is_season:
+        from tradeassay.arena.recording import changed_season_facts, replayed_differences
+
+        facts, again = changed_season_facts(opened), replayed_differences
+    else:
+        facts, again = changed_facts(opened), _played_again
+    found = [f"{name} has changed since: record it again with: {opened.label.command}" for name in facts]
+    found += recording_faults(opened)
     if not found and not no_replay:
         if not opened.label.complete:
             raise UserError("the run was not finished: it has no scores to compare", mend="check with --no-replay")
-        with tempfile.TemporaryDirectory() as place:
-            replay_recording(opened, Path(place) / "replay")
-            found += score_differences(opened, Path(place) / "replay")
+        found += again(opened)
     if as_json:
         print_json({"label": opened.label, "problems": found})
     else:
@@ -162,3 +157,11 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
             click.echo(line)
         say("holds" if not found else f"{len(found)} things do not hold")
     return 1 if found else 0
+
+
+def _played_again(opened: OpenRecording) -> list[str]:
+    from tradeassay.runs.recordings import replay_recording, score_differences
+
+    with tempfile.TemporaryDirectory() as place:
+        replay_recording(opened, Path(place) / "replay")
+        return score_differences(opened, Path(place) / "replay")

@@ -335,6 +335,11 @@ def holds_key(text: str) -> bool:
     )
 
 
+def looks_like_key(data: bytes) -> bool:
+    """Tell whether there is something in a text that is formed like a provider's key, configured or not."""
+    return re.compile(_LOOKS).search(data) is not None
+
+
 def _blanked(data: bytes) -> bytes:
     """Return bytes of the same length, with blanks in place of what is not seen between letters."""
     if b"\\" in data:

@@ -34,7 +34,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.near import did_you_mean
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import clean_bytes, looks_like_key
 from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.cassette.store import cassette_faults, parse_cassette, read_cassette, without_texts
 from tradeassay.runs.code_protocol import CodeSpec
@@ -51,6 +51,8 @@ PREFIX = "recorded/"
 SUFFIX = ".tar.xz"
 PACKAGE = "tradeassay_recordings"
 FOLDER = "TRADEASSAY_RECORDINGS"
+MOST_BYTES = 2**30
+"""What a recording may unpack to."""
 SEASON = "season.json"
 """The file that a recorded season of the arena has instead of a manifest."""
 _LABEL = "recording.json"
@@ -150,9 +152,12 @@ def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> Recordi
     files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
     label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
     file.parent.mkdir(parents=True, exist_ok=True)
-    text = msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"
-    write_packed(file, {_LABEL: clean_bytes(text)} | found)
+    write_packed(file, {_LABEL: clean_bytes(_label_text(label))} | found)
     return label
+
+
+def _label_text(label: RecordingLabel) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"
 
 
 def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
         for line in parse_cassette(Path(name), content).answers
     ]
     return {
-        "models": sorted({line.asked.model for line in lines}),
+        "models": tuple(sorted({line.asked.model for line in lines})),
         "answers": len(lines),
         "input_tokens": sum(line.reply.usage.input_tokens for line in lines),
         "output_tokens": sum(line.reply.usage.output_tokens for line in lines),
@@ -284,13 +289,20 @@ def read_label(file: Path) -> RecordingLabel:
 
 
 def _members(file: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it."""
+    """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it, each once."""
+    seen: set[str] = set()
+    left = MOST_BYTES
     try:
         with tarfile.open(file, mode="r:xz") as archive:
             for entry in archive:
                 parts = Path(entry.name).parts
                 if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
                     raise RunError(f"{file} holds '{entry.name}', which is not a plain file", mend="do not use it")
+                left -= entry.size
+                if left < 0 or entry.name in seen:
+                    what = "unpacks to more than a gigabyte" if left < 0 else f"holds '{entry.name}' twice"
+                    raise RunError(f"{file} {what}", mend="do not use it")
+                seen.add(entry.name)
                 source = archive.extractfile(entry)
                 assert source is not None
                 yield entry.name, source.read()
@@ -326,8 +338,8 @@ def day_of(moment: float) -> str:
     return iso(int(moment * SECOND))[:10]
 
 
-_HASHES = frozenset(["work_sha256", "events_sha256", "outcomes"])
-"""Fields of scores that hash files which say whether a model was live or replayed."""
+_HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
+"""Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
 
 
 def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None = None) -> Run | CodeRun:
@@ -338,10 +350,14 @@ def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None
 
 
 def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
-    """Return where the scores of a replay differ from the recorded ones by more than 1e-12."""
-    before = msgspec.json.decode((opened.folder / "scores.json").read_bytes())
-    after = msgspec.json.decode((replayed / "scores.json").read_bytes())
-    return list(differences(after, before, ""))
+    """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12."""
+    found = []
+    for name in sorted(opened.label.files):
+        if name == "scores.json" or name.endswith("/outcome.json"):
+            before, after = (opened.folder / name).read_bytes(), (replayed / name).read_bytes()
+            where = "" if name == "scores.json" else name
+            found += differences(msgspec.json.decode(after), msgspec.json.decode(before), where)
+    return found
 
 
 def differences(found: object, wanted: object, place: str) -> Iterator[str]:
@@ -362,14 +378,36 @@ def differences(found: object, wanted: object, place: str) -> Iterator[str]:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
 
 
-def answer_faults(opened: OpenRecording) -> list[str]:
-    """Return what is wrong with a recording's answers: keys that are not their question's, texts of questions."""
+def recording_faults(opened: OpenRecording) -> list[str]:
+    """Return what is wrong with a recording in itself, before anything is played again.
+
+    Answers under keys that are not their question's, texts of questions, files or words that tradeassay did not
+    write, a label that says something else than is in the files, and whatever is formed like a provider's key.
+    """
     found = []
-    for path in sorted((opened.folder / "models").glob("*.jsonl")):
+    label, folder = opened.label, opened.folder
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    written = content.pop(_LABEL)
+    if written != _label_text(label):
+        found.append(f"{_LABEL} is not written as tradeassay writes it")
+    found += [f"{name} is in it and not in its label" for name in sorted(content.keys() - label.files.keys())]
+    found += [
+        f"{name} holds what looks like a key"
+        for name, text in sorted({**content, _LABEL: written}.items())
+        if looks_like_key(text)
+    ]
+    for path in sorted((folder / "models").glob("*.jsonl")):
         found += [f"{path.name}: {fault}" for fault in cassette_faults(path)]
         contents = read_cassette(path)
         if contents.texts or contents.messages or contents.tools:
             found.append(f"{path.name} holds texts that the model was asked")
+    counted = count_answers(content)
+    if not opened.is_season:
+        counted |= {"benchmarks": benchmarks_of(opened.manifest), "complete": "scores.json" in content}
+    said = {name: getattr(label, name) for name in counted}
+    wrong = [name for name in said if said[name] != counted[name]]
+    found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
     return found
 
 
