@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tradeassay.arena.recording import recorded_standings
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
@@ -168,6 +169,8 @@ def spent(opened: OpenRecording) -> str:
 
 def body(opened: OpenRecording) -> str:
     """Write one recording."""
+    if opened.is_season:
+        return arena(opened)
     run: Any = load_run(opened.folder)
     if isinstance(run, Run):
         return trading(run)
@@ -179,8 +182,28 @@ MOST_FAILED = 0.2
 """The share of rounds without a decision above which an entry has no place, as on every leaderboard."""
 
 
+def arena(opened: OpenRecording) -> str:
+    """Write a season of the arena: who stood where, and who had no decision."""
+    board = recorded_standings(opened)
+    unranked = [row for row in board.rows if row.failed > MOST_FAILED * row.sessions]
+    rows = [
+        (
+            row.entry, row.model or "rule", str(row.sessions), str(row.failed),
+            *("no place" if row in unranked else shown(row.measures[one]) for one in _ARENA),
+        )
+        for row in [*(row for row in board.rows if row not in unranked), *unranked]
+    ]  # fmt: skip
+    text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
+    if unranked:
+        text += (
+            f"\n\nWhoever had no decision in more than {MOST_FAILED:.0%} of the rounds kept what it held before, "
+            "and a return made that way says nothing about the model."
+        )
+    return text
+
+
 def beside(folder: Path) -> list[str]:
-    """Write what is kept beside a model's recordings as JSON: mask probe, arena season, the model as a judge."""
+    """Write what is kept beside a model's recordings as JSON: mask probe, the model as a judge."""
     parts = []
     if (file := folder / "probe.json").is_file():
         report = json.loads(file.read_text())
@@ -196,26 +219,6 @@ def beside(folder: Path) -> list[str]:
             "program that holds the real prices and looks for the same pattern.",
             table(head, rows),
         ]
-    if (file := folder / "arena.json").is_file():
-        season = json.loads(file.read_text())
-        unranked = [row for row in season["rows"] if row["failed"] > MOST_FAILED * row["sessions"]]
-        rows = [
-            (
-                row["entry"],
-                row["model"] or "rule",
-                str(row["sessions"]),
-                str(row["failed"]),
-                *("no place" if row in unranked else _plain(row["measures"][one]) for one in _ARENA),
-            )
-            for row in [*(row for row in season["rows"] if row not in unranked), *unranked]
-        ]
-        head = ("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss")
-        parts += [f"### The arena ({season['season']}, ama-v2, one synthetic stock)", table(head, rows)]
-        if unranked:
-            parts.append(
-                f"Whoever had no decision in more than {MOST_FAILED:.0%} of the rounds kept what it held before, "
-                "and a return made that way says nothing about the model."
-            )
     if (file := folder / "judge.json").is_file():
         rows = [
             (

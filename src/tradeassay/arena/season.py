@@ -297,9 +297,10 @@ def _frozen(value: Any) -> Any:
 
 
 def load_season(path: Path) -> Season:
-    """Read a season from a TOML file; raises :class:`UserError` naming what is wrong in it."""
+    """Read a season from a TOML file, or a recorded one's JSON; raises :class:`UserError` naming what is wrong."""
+    decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
     try:
-        season = msgspec.toml.decode(path.read_bytes(), type=Season)
+        season = decode(path.read_bytes(), type=Season)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", mend="name a season's TOML file") from error
     except (ValueError, *UNDECODABLE) as error:

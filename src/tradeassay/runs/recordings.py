@@ -259,7 +259,7 @@ def _unpack(file: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         fresh = Path(temporary) / "fresh"
-        for name, content in _members(file):
+        for name, content in read_members(file):
             target = fresh / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
@@ -282,13 +282,13 @@ def _damage(folder: Path) -> str | None:
 
 def read_label(file: Path) -> RecordingLabel:
     """Return a recording's label; raises :class:`RunError` for a file that is none."""
-    for name, content in _members(file):
+    for name, content in read_members(file):
         if name == _LABEL:
             return _label(content, file)
     raise RunError(f"{file} is not a recording", mend="pack one with tradeassay record")
 
 
-def _members(file: Path) -> Iterator[tuple[str, bytes]]:
+def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it, each once."""
     seen: set[str] = set()
     left = MOST_BYTES

@@ -1,0 +1,110 @@
+"""A season's answers are packed and played again: the same decisions and standings, or a word about it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tradeassay.arena.recording import pack_season, replayed_differences
+from tradeassay.arena.season import demo_season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.cli import main
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.llm import CassetteMismatch
+from tradeassay.runs.recordings import open_recording, read_members, recording_faults, write_packed
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of a small season that scripted models played."""
+    place = tmp_path_factory.mktemp("season")
+    shutil.copyfile(RECORDED, place / "arena.db")
+    pack_season(
+        str(place / "arena.db"), place / "arena.tar.xz", engine="a program", precision="none", command="again"
+    )
+    return place / "arena.tar.xz"
+
+
+def changed(packed: Path, place: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """Return a recording that somebody changed and then gave a label that fits."""
+    content = dict(read_members(packed))
+    change(content)
+    label = json.loads(content["recording.json"])
+    label["files"] = {name: sha256_bytes(one) for name, one in content.items() if name != "recording.json"}
+    content["recording.json"] = (json.dumps(label, indent=1, ensure_ascii=False) + "\n").encode()
+    write_packed(place / "changed.tar.xz", content)
+    return place / "changed.tar.xz"
+
+
+def test_a_recorded_season_comes_out_again(
+    packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
+    db = str(tmp_path / "again.db")
+    assert main(["recordings", "check", str(packed)]) == 0
+    assert main(["arena", "run", "--cassettes", str(packed), "--db", db, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rounds"] > 0
+    assert main(["record", db, "-o", str(tmp_path / "second.tar.xz"), "--json"]) == 0
+    first, second = dict(read_members(packed)), dict(read_members(tmp_path / "second.tar.xz"))
+    assert {name for name in first if first[name] != second[name]} == {"recording.json"}
+
+
+def test_no_text_of_a_question_is_in_it(packed: Path, tmp_path: Path) -> None:
+    opened = open_recording(packed, tmp_path)
+    assert recording_faults(opened) == []
+    assert b"You " not in b"".join(one for name, one in read_members(packed) if name.startswith("models/"))
+
+
+def another_answer(content: dict[str, bytes]) -> None:
+    name = next(one for one in content if one.startswith("models/") and b"BUY" in content[one])
+    content[name] = content[name].replace(b"BUY", b"SELL")
+
+
+def better_standings(content: dict[str, bytes]) -> None:
+    content["standings.json"] = content["standings.json"].replace(b'"failed":0', b'"failed":1', 1)
+
+
+def another_decision(content: dict[str, bytes]) -> None:
+    content["decisions.jsonl"] = content["decisions.jsonl"].replace(b'"BUY"', b'"SELL"', 1)
+
+
+@pytest.mark.parametrize("change", [another_answer, better_standings, another_decision])
+def test_a_change_with_a_label_that_fits_is_found_by_playing(
+    packed: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
+) -> None:
+    opened = open_recording(changed(packed, tmp_path, change), tmp_path / "home")
+    assert recording_faults(opened) == []
+    try:
+        found = replayed_differences(opened)
+    except CassetteMismatch:
+        return  # the next question was about another answer
+    assert found
+
+
+def test_a_question_that_was_not_recorded_stops_the_replay(packed: Path, tmp_path: Path) -> None:
+    def shorter(content: dict[str, bytes]) -> None:
+        name = next(one for one in content if one.startswith("models/"))
+        content[name] = b"".join(content[name].splitlines(keepends=True)[:-1])
+
+    opened = open_recording(changed(packed, tmp_path, shorter), tmp_path / "home")
+    assert any("its label says" in one for one in recording_faults(opened))
+    with pytest.raises(CassetteMismatch, match="nothing was recorded"):
+        replayed_differences(opened)
+
+
+def test_what_cannot_be_played_again_is_not_recorded(tmp_path: Path) -> None:
+    store = Store(open_engine(str(tmp_path / "new.db")))
+    store.found_season(demo_season(), "2022-03-01T00:00:00Z")
+    store.engine.dispose()
+    with pytest.raises(UserError, match="is not finished: it cannot be recorded"):
+        pack_season(str(tmp_path / "new.db"), tmp_path / "x", engine="", precision="")
+    with pytest.raises(UserError, match=r"no season 'demo-8'.*demo-7"):
+        pack_season(str(tmp_path / "new.db"), tmp_path / "x", season="demo-8", engine="", precision="")
