@@ -6,6 +6,7 @@ import hashlib
 import json
 import lzma
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -119,8 +120,61 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path
         open_recording(torn)
     with pytest.raises(UserError, match=r"no recording 'recorded/sensibel'.*sensible"):
         find_recording("recorded/sensibel")
+    for name in ("recorded/sensible/ktdfin-paper", "recorded/sensible", str(shelf)):
+        with pytest.raises(UserError, match=r"nothing of .* was recorded with 'stockbench-v2'.*ktdfin-paper-v1"):
+            find_recording(name, "stockbench-v2")
     with pytest.raises(RunError, match="no recorded answers"):
         pack_recording(RUN.parent.parent / "daily" / "run", tmp_path / "x", engine="", precision="")
+
+
+def foreign_file(content: dict[str, bytes]) -> None:
+    content["news.txt"] = b"what somebody else wrote"
+
+
+def key_in_an_answer(content: dict[str, bytes]) -> None:
+    name = next(one for one in content if one.startswith("models/"))
+    content[name] = content[name].replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)
+
+
+def text_of_a_question(content: dict[str, bytes]) -> None:
+    name = next(one for one in content if one.startswith("models/"))
+    message = {"type": "message", "id": "0" * 64, "message": {"role": "user", "text": "somebody's article"}}
+    content[name] += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def fewer_answers(content: dict[str, bytes]) -> None:
+    name = next(one for one in content if one.startswith("models/"))
+    content[name] = b"".join(content[name].splitlines(keepends=True)[:-1])
+
+
+def words_on_the_label(content: dict[str, bytes]) -> None:
+    label = json.loads(content["recording.json"])
+    content["recording.json"] = json.dumps({**label, "note": "what somebody else wrote"}, indent=1).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (foreign_file, "news.txt is in it and not in its label"),
+        (key_in_an_answer, "holds what looks like a key"),
+        (text_of_a_question, "holds texts that the model was asked"),
+        (fewer_answers, "its label says"),
+        (words_on_the_label, "is not written as tradeassay writes it"),
+    ],
+)
+def test_what_does_not_belong_in_a_recording_is_named_on_arrival(
+    shelf: Path, change: Callable[[dict[str, bytes]], None], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = members(shelf)
+    change(content)
+    if change is not foreign_file:
+        label = json.loads(content["recording.json"])
+        for name in label["files"]:
+            label["files"][name] = hashlib.sha256(content[name]).hexdigest()
+        content["recording.json"] = json.dumps(label, indent=1).encode() + b"\n"
+    write_packed(shelf, content)
+    assert main(["recordings", "check", "--no-replay", "recorded/sensible"]) == 1
+    assert said in capsys.readouterr().out
 
 
 def test_record_packs_a_run_that_was_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

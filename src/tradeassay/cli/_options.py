@@ -83,7 +83,8 @@ def asking_options(command: F) -> F:
 def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str | None = None) -> Asking:
     """Take the options of this file out of ``options``; raises :class:`UserError` for what makes no sense.
 
-    ``out`` holds the runs, for naming one by its slug; ``benchmark`` chooses among a model's recordings.
+    ``out`` holds the runs, for naming one by its slug; ``benchmark`` chooses among a model's recordings (a spec's
+    file does not).
     """
     from tradeassay.runs import Asking
 
@@ -93,7 +94,8 @@ def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str
     if source is not None and (source.is_file() or source.parts[0] == "recorded"):
         from tradeassay.runs.recordings import find_recording, open_recording
 
-        taken["cassettes"] = open_recording(find_recording(str(source), benchmark)).folder
+        named = () if benchmark is None or benchmark.endswith((".toml", ".json")) else (benchmark,)
+        taken["cassettes"] = open_recording(find_recording(str(source), *named)).folder
     elif source is not None and out is not None and not (source / "models").is_dir():
         taken["cassettes"] = find_run(str(source), out)
     return Asking(**taken)

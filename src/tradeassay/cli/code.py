@@ -92,7 +92,7 @@ def run(
     from tradeassay.runs import CodeRun, Run, resume
     from tradeassay.runs import run as run_spec
 
-    asking = take_asking(described, out)
+    asking = take_asking(described, out, benchmark)
     spec = take_spec(benchmark, described)
     folder = out / (slug or default_slug(benchmark, spec))
     how = {"asking": asking, "executor": executor, "workers": workers, "progress": "auto"}

@@ -207,31 +207,32 @@ def list_recordings() -> list[RecordingInfo]:
     return found
 
 
-def find_recording(name: str, benchmark: str | None = None) -> Path:
+def find_recording(name: str, *benchmarks: str) -> Path:
     """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or of a path to one.
 
-    ``benchmark`` chooses among a model's recordings. Raises :class:`UserError` with near names.
+    With ``benchmarks`` it must be of one of them, which chooses among a model's recordings. Raises
+    :class:`UserError` with near names.
     """
-    direct = Path(name)
-    if direct.is_file():
-        return direct
-    wanted = name.removeprefix(PREFIX)
-    known = list_recordings()
-    chosen = [one for one in known if wanted in (one.name, one.name.partition("/")[0])]
-    if benchmark is not None and len(chosen) != 1:
-        named = [one for one in chosen if benchmark in one.label.benchmarks]
-        if not named and chosen:
-            has = ", ".join(sorted({id for one in chosen for id in one.label.benchmarks}))
-            raise UserError(f"nothing of '{name}' was recorded with '{benchmark}'", mend=f"it has {has}")
-        chosen = named
-    if not chosen:
-        names = dict.fromkeys(part for one in known for part in (one.name.partition("/")[0], one.name))
-        near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
-        raise UserError(f"there is no recording '{name}'", mend=near if known else _INSTALL)
+    if Path(name).is_file():
+        chosen = [(name, Path(name), read_label(Path(name)))]
+    else:
+        wanted = name.removeprefix(PREFIX)
+        known = list_recordings()
+        found = [one for one in known if wanted in (one.name, one.name.partition("/")[0])]
+        if not found:
+            names = dict.fromkeys(part for one in known for part in (one.name.partition("/")[0], one.name))
+            near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
+            raise UserError(f"there is no recording '{name}'", mend=near if known else _INSTALL)
+        chosen = [(one.name, Path(one.path), one.label) for one in found]
+    if benchmarks:
+        has = ", ".join(sorted({id for _, _, label in chosen for id in label.benchmarks}))
+        chosen = [one for one in chosen if set(one[2].benchmarks) & set(benchmarks)]
+        if not chosen:
+            raise UserError(f"nothing of '{name}' was recorded with '{benchmarks[-1]}'", mend=f"it has {has}")
     if len(chosen) > 1:
-        several = ", ".join(PREFIX + one.name for one in chosen)
+        several = ", ".join(PREFIX + one for one, _, _ in chosen)
         raise UserError(f"'{name}' means several recordings", mend=f"name one of {several}")
-    return Path(chosen[0].path)
+    return chosen[0][1]
 
 
 _INSTALL = f"install tradeassay-recordings, or name a folder in {FOLDER}"
