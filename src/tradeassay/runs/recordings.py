@@ -20,6 +20,7 @@ import io
 import lzma
 import math
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -39,7 +40,7 @@ from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.cassette.store import cassette_faults, parse_cassette, read_cassette, without_texts
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.conversation import describe_protocol, with_protocol
-from tradeassay.runs.manifest import Manifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.manifest import Manifest, RunManifest, encode_manifest, folder_of, read_manifest
 from tradeassay.runs.models import Asking
 from tradeassay.runs.programs import reopen
 from tradeassay.runs.recorded import CodeRun, Run
@@ -339,6 +340,7 @@ def day_of(moment: float) -> str:
     return iso(int(moment * SECOND))[:10]
 
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 """Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
 
@@ -364,10 +366,10 @@ def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
 def differences(found: object, wanted: object, place: str) -> Iterator[str]:
     """Yield where two decoded records differ; numbers may by 1e-12."""
     if isinstance(wanted, dict) and isinstance(found, dict):
-        for key in sorted({*found, *wanted} - _HASHES):
+        for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
                 yield f"{place}/{key} is {'new' if key in found else 'missing'}"
-            else:
+            elif key not in _HASHES or not _only_hashes(wanted[key]):
                 yield from differences(found[key], wanted[key], f"{place}/{key}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -377,6 +379,14 @@ def differences(found: object, wanted: object, place: str) -> Iterator[str]:
             yield f"{place} is {found!r}, recorded was {wanted!r}"
     elif found != wanted:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
+
+
+def _only_hashes(value: object) -> bool:
+    values = value.values() if isinstance(value, dict) else [value]
+    return all(isinstance(one, str) and len(one) <= _HASH_LENGTH for one in values)
+
+
+_HASH_LENGTH = 64
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:
@@ -403,9 +413,16 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         contents = read_cassette(path)
         if contents.texts or contents.messages or contents.tools:
             found.append(f"{path.name} holds texts that the model was asked")
+    if not _DAY.fullmatch(label.recorded):
+        found.append(f"its label says {label.recorded!r} for the day it was recorded")
     counted = count_answers(content)
     if not opened.is_season:
-        counted |= {"benchmarks": benchmarks_of(opened.manifest), "complete": "scores.json" in content}
+        manifest = opened.manifest
+        counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
+        counted |= {"python": manifest.versions.python}
+        ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
+        # A field that came later stands at its default; one that nobody knows was put there by somebody else.
+        found += [line for line in differences(ours, theirs, "manifest.json") if not line.endswith(" is new")]
     said = {name: getattr(label, name) for name in counted}
     wrong = [name for name in said if said[name] != counted[name]]
     found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
