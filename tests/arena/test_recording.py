@@ -27,9 +27,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recording of a small season that scripted models played."""
     place = tmp_path_factory.mktemp("season")
     shutil.copyfile(RECORDED, place / "arena.db")
-    pack_season(
-        str(place / "arena.db"), place / "arena.tar.xz", engine="a program", precision="none", command="again"
-    )
+    pack_season(place / "arena.db", place / "arena.tar.xz", engine="a program", precision="none", command="again")
     return place / "arena.tar.xz"
 
 
@@ -105,6 +103,6 @@ def test_what_cannot_be_played_again_is_not_recorded(tmp_path: Path) -> None:
     store.found_season(demo_season(), "2022-03-01T00:00:00Z")
     store.engine.dispose()
     with pytest.raises(UserError, match="is not finished: it cannot be recorded"):
-        pack_season(str(tmp_path / "new.db"), tmp_path / "x", engine="", precision="")
+        pack_season(tmp_path / "new.db", tmp_path / "x", engine="", precision="")
     with pytest.raises(UserError, match=r"no season 'demo-8'.*demo-7"):
-        pack_season(str(tmp_path / "new.db"), tmp_path / "x", season="demo-8", engine="", precision="")
+        pack_season(tmp_path / "new.db", tmp_path / "x", season="demo-8", engine="", precision="")

@@ -31,6 +31,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.records import Slot, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
+from tradeassay.arena.verifying import copied_database
 from tradeassay.arena.web.serving import play
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
@@ -76,26 +77,26 @@ def tape_name(asset: str, entry: str) -> str:
 
 
 def pack_season(
-    db: str, file: Path, *, season: str | None = None, engine: str, precision: str, command: str = ""
+    db: Path, file: Path, *, season: str | None = None, engine: str, precision: str, command: str = ""
 ) -> RecordingLabel:
     """Pack the answers of a season (None: the newest) into ``file``.
 
     Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
     came live, whose news a model sums up, or in which somebody decides outside.
     """
-    with _opened(db) as store:
+    with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
         spec = _chosen(store, db, season)
         _refuse(spec, finished=progress_of(store, spec).finished)
         found = {
             SEASON: spec.frozen,
             PROMPT_HASHES: msgspec.json.encode(_prompts(spec)),
             DECISIONS: b"".join(msgspec.json.encode(one) + b"\n" for one in _decisions(store, spec.id)),
-            STANDINGS: msgspec.json.encode(board_of(db, spec.id)),
+            STANDINGS: msgspec.json.encode(board_of(str(store.engine.url.database), spec.id)),
             **_cassettes(store, spec),
         }
     return write_recording(
         file, found, benchmarks=(spec.benchmark,), engine=engine, precision=precision, python=python_version(),
-        recorded=day_of(Path(db).stat().st_mtime), complete=True, command=command,
+        recorded=day_of(db.stat().st_mtime), complete=True, command=command,
     )  # fmt: skip
 
 
@@ -183,11 +184,14 @@ class _AsLong:
         return await self._inner.ask(request, place)
 
 
-def season_differences(opened: OpenRecording, db: str) -> list[str]:
+def season_differences(opened: OpenRecording, db: Path) -> list[str]:
     """Return where the decisions or the standings of a season played again are not the recorded ones."""
     season = recorded_season(opened)
-    with _opened(db) as store:
-        now = {"decisions": list(_decisions(store, season.id)), "standings": board_of(db, season.id)}
+    with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
+        now = {
+            "decisions": list(_decisions(store, season.id)),
+            "standings": board_of(str(store.engine.url.database), season.id),
+        }
     then = {"decisions": _recorded_decisions(opened), "standings": recorded_standings(opened)}
     return list(differences(msgspec.to_builtins(now), msgspec.to_builtins(then), ""))
 
@@ -195,8 +199,8 @@ def season_differences(opened: OpenRecording, db: str) -> list[str]:
 def replayed_differences(opened: OpenRecording) -> list[str]:
     """Play a recorded season again in a database of its own; returns where that is another season."""
     with tempfile.TemporaryDirectory() as place:
-        db = str(Path(place) / "arena.db")
-        store = Store(open_engine(db, durable=False))
+        db = Path(place) / "arena.db"
+        store = Store(open_engine(str(db), durable=False))
         try:
             asyncio.run(replay_season(opened, store))
         finally:
@@ -253,17 +257,18 @@ def _slots(store: Store, season: str) -> list[Slot]:
 
 
 @contextmanager
-def _opened(db: str) -> Iterator[Store]:
-    if "://" not in db and not Path(db).is_file():
+def _opened(db: Path, place: Path) -> Iterator[Store]:
+    """Open a copy of a database: reading an old one would rewrite it."""
+    if not db.is_file():
         raise UserError(f"there is no database '{db}'", mend="tradeassay arena run makes one")
-    store = Store(open_engine(db))
+    store = Store(open_engine(copied_database(str(db), place), durable=False, keep=False))
     try:
         yield store
     finally:
         store.engine.dispose()
 
 
-def _chosen(store: Store, db: str, season: str | None) -> Season:
+def _chosen(store: Store, db: Path, season: str | None) -> Season:
     ids = season_ids(store)
     found = read_season(store, season or next(iter(ids), ""))
     if found is not None:

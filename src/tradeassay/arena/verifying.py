@@ -39,7 +39,8 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
     """
     with tempfile.TemporaryDirectory() as place:
         try:
-            with open_engine(_copied(db, Path(place)), durable=False, keep="://" in db).connect() as connection:
+            copy = copied_database(db, Path(place))
+            with open_engine(copy, durable=False, keep="://" in db).connect() as connection:
                 found = [_Season(connection, row, home) for row in connection.execute(select(seasons))]
                 for one in found:
                     one.check()
@@ -56,7 +57,7 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
     )
 
 
-def _copied(db: str, place: Path) -> str:
+def copied_database(db: str, place: Path) -> str:
     """Return a copy of an SQLite file, with what is not yet in it: opening an old one would rewrite it."""
     if "://" in db:
         return db

@@ -70,12 +70,12 @@ def _tell(file: Path, label: RecordingLabel, as_json: bool) -> None:
         say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
 
 
-def _database(what: tuple[str, ...]) -> str | None:
+def _database(what: tuple[str, ...]) -> Path | None:
     """Return the arena's database that is named instead of a spec, or None."""
     if len(what) != 1 or not Path(what[0]).is_file():
         return None
     with Path(what[0]).open("rb") as file:
-        return what[0] if file.read(16) == b"SQLite format 3\0" else None
+        return Path(what[0]) if file.read(16) == b"SQLite format 3\0" else None
 
 
 def _played(what: tuple[str, ...], out: Path) -> Path | None:

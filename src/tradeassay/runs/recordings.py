@@ -421,8 +421,8 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
         counted |= {"python": manifest.versions.python}
         ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
-        # A field that came later stands at its default; one that nobody knows was put there by somebody else.
-        found += [line for line in differences(ours, theirs, "manifest.json") if not line.endswith(" is new")]
+        # What is lost in reading is nothing of ours: somebody else put it there.
+        found += [line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing")]
     said = {name: getattr(label, name) for name in counted}
     wrong = [name for name in said if said[name] != counted[name]]
     found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
