@@ -2,7 +2,7 @@
 
     python gpu_server.py MODEL.gguf [--tokenizer FOLDER] [--port 8001] [--slots 128] [--context 16384]
 
-It reads a GGUF of the Llama or Qwen2 family into bf16 and needs torch and transformers (for the tokenizer).
+It reads a GGUF of the Llama or Qwen2 family into bf16; it needs torch, transformers and gguf (for the tokenizer).
 Decoding runs as a CUDA graph over all active slots, prompts are read in chunks between the steps, and a new
 question takes the free slot that shares the longest beginning with it. Greedy or plain temperature sampling:
 ``top_p`` and streaming are refused; seeds and answer schemas are not looked at. ``/stats`` counts tokens and
