@@ -74,7 +74,11 @@ def another_decision(content: dict[str, bytes]) -> None:
     content["decisions.jsonl"] = content["decisions.jsonl"].replace(b'"BUY"', b'"SELL"', 1)
 
 
-@pytest.mark.parametrize("change", [another_answer, better_standings, another_decision])
+def words_beside_a_decision(content: dict[str, bytes]) -> None:
+    content["decisions.jsonl"] = content["decisions.jsonl"].replace(b'"asset"', b'"note":"of others","asset"', 1)
+
+
+@pytest.mark.parametrize("change", [another_answer, better_standings, another_decision, words_beside_a_decision])
 def test_a_change_with_a_label_that_fits_is_found_by_playing(
     packed: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
 ) -> None:
