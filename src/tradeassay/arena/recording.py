@@ -188,12 +188,17 @@ def season_differences(opened: OpenRecording, db: Path) -> list[str]:
     """Return where the decisions or the standings of a season played again are not the recorded ones."""
     season = recorded_season(opened)
     with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
-        now = {
-            "decisions": list(_decisions(store, season.id)),
-            "standings": board_of(str(store.engine.url.database), season.id),
+        now: dict[str, object] = {
+            DECISIONS: list(_decisions(store, season.id)),
+            STANDINGS: board_of(str(store.engine.url.database), season.id),
+            SEASON: msgspec.json.decode(season.frozen),
+            PROMPT_HASHES: _prompts(season),
         }
-    then = {"decisions": _recorded_decisions(opened), "standings": recorded_standings(opened)}
-    return list(differences(msgspec.to_builtins(now), msgspec.to_builtins(then), ""))
+    # As they are written and not as they are read: a field that nobody knows is a difference too.
+    then = {name: _read(opened, name, object) for name in (STANDINGS, SEASON, PROMPT_HASHES)}
+    lines = (opened.folder / DECISIONS).read_bytes().splitlines()
+    then |= {DECISIONS: [msgspec.json.decode(line) for line in lines]}
+    return list(differences(msgspec.json.decode(msgspec.json.encode(now)), then, ""))
 
 
 def replayed_differences(opened: OpenRecording) -> list[str]:
