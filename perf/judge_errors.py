@@ -2,8 +2,9 @@
 
 Right programs are variants of the references that change nothing about the strategy: comparisons mirrored,
 conditions nested or inverted, comparisons with a difference, indicators written by hand, explicit sizes, whole
-units, and a start three bars late. Wrong ones have one constant changed (``tradeassay.code.mutants``); those that
-decide the same as the reference on ``--same-on`` markets of their own are equivalent, and left out.
+units, and a start three bars late (unless the words say on which bar to begin). Wrong ones have one constant
+changed (``tradeassay.code.mutants``); those that decide the same as the reference on ``--same-on`` other markets
+are equivalent, and left out.
 
     python perf/judge_errors.py --tasks 8 --each 1
     python perf/judge_errors.py --cores 4       all tasks, 50 secrets in turn, about 500 programs: ten minutes
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from functools import cache
 
 import msgspec
 
@@ -25,13 +29,16 @@ from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.evaluation import DECISIONS, DRAWS
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import decision_events
-from tradeassay.code.judges.drawn import draw_markets, drawn_bars
+from tradeassay.code.judges.drawn import Judging, draw_markets, drawn_bars
 from tradeassay.code.mutants import mutants_of
-from tradeassay.code.rules import rules_of
+from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, run_programs
 from tradeassay.code.task import CodeTask, Expectations
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.sandbox import ChildClaim, JobExecutor
 
+_BEGINNING = re.compile(r"the first bar on which [^.;]* (exists?|has)\b")
+"""Where the words say on which bar to begin, a late start is no right program."""
 _MIRRORED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _BY_HAND = """
 class HandAverage(bt.Indicator):
@@ -134,9 +141,16 @@ def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
         if ast.dump(tree) != before:
             text = ast.unparse(tree)
             yield name, text.replace("import backtrader as bt", f"import backtrader as bt\n{_BY_HAND}", 1)
+    if _BEGINNING.search(" ".join(task.formal.split())):
+        return
     tree = ast.parse(task.reference)
     late = ast.parse("self.calls_ = getattr(self, 'calls_', 0) + 1\nif self.calls_ <= 3:\n    return").body
-    for node in ast.walk(tree):
+    strategies = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any("Strategy" in ast.unparse(base) for base in node.bases)
+    ]
+    for node in (part for strategy in strategies for part in strategy.body):
         if isinstance(node, ast.FunctionDef) and node.name == "next":
             node.body = [*late, *node.body]
     yield "three bars late", ast.unparse(ast.fix_missing_locations(tree))
@@ -152,6 +166,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     wrong: int = 0
     accepted: int = 0
     equivalent: int = 0
+    broken: int = 0
     markets: int = 0
     added: int = 0
     immaterial: tuple[str, ...] = ()
@@ -159,42 +174,52 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def measure(place: tuple[int, int, int, int]) -> Counted:
+@cache
+def opened() -> JobExecutor:
+    """Open the sandbox of this process, once."""
+    executor = open_code_executor()
+    atexit.register(executor.close)
+    return executor
+
+
+def measure(place: tuple[int, int, int, int, str]) -> Counted:
     """Judge some programs of one task: those that a number draws, half of them right ones."""
-    number, secrets, most, same_on = place
+    number, secrets, most, same_on, named = place
     task = load_tasks()[number]
     started = time.monotonic()
-    chance = random.Random(number)
+    chance = random.Random(f"{named} {number}")
     secret = number % secrets
-    rules = rules_of(sha256_bytes(f"judge errors {secret}".encode())[:32])
-    with open_code_executor() as executor:
-        judging = draw_markets(executor, task, "backtrader", rules, DRAWS)
-        free = without_expectations(task)
-        right = [(True, name, source) for name, source in variants_of(task)]
-        wrong = [
-            (False, f"{one.change} in line {one.line}", one.source)
-            for one in mutants_of(task.reference)
-            if one.kind == "constant"
-        ]
-        counts: Counter[str] = Counter()
-        faults = []
-        for programs in (right, wrong):
-            chance.shuffle(programs)
-            done = 0
-            for is_right, name, source in programs:
-                if done >= most:
-                    break
-                tables = ((source, market.bars) for market in judging.markets)
-                runs = list(run_programs(executor, task, tables, rules=rules))
-                accepted = judge_decisions(free, judging, runs, DECISIONS).status == "passed"
-                if not is_right and accepted and same_elsewhere(executor, task, source, rules, same_on):
-                    counts["equivalent"] += 1
-                    continue
-                done += 1
-                counts["right" if is_right else "wrong"] += 1
-                if accepted != is_right:
-                    counts["rejected" if is_right else "accepted"] += 1
-                    faults.append(f"{name} ({'right, rejected' if is_right else 'wrong, accepted'})")
+    rules = rules_of(sha256_bytes(f"{named} {secret}".encode())[:32])
+    executor = opened()
+    judging = draw_markets(executor, task, "backtrader", rules, DRAWS)
+    free = without_expectations(task)
+    right = [(True, name, source) for name, source in variants_of(task)]
+    wrong = [
+        (False, f"{one.change} in line {one.line}", one.source)
+        for one in mutants_of(task.reference)
+        if one.kind == "constant"
+    ]
+    counts: Counter[str] = Counter()
+    faults = []
+    for programs in (right, wrong):
+        chance.shuffle(programs)
+        done = 0
+        for is_right, name, source in programs:
+            if done >= most:
+                break
+            verdict = judged(executor, free, source, judging, rules)
+            if is_right and verdict == "broken":
+                counts["broken"] += 1  # rewriting broke it: a time less a time is none
+                continue
+            accepted = verdict == "passed"
+            if not is_right and accepted and same_elsewhere(executor, task, source, rules, same_on):
+                counts["equivalent"] += 1
+                continue
+            done += 1
+            counts["right" if is_right else "wrong"] += 1
+            if accepted != is_right:
+                counts["rejected" if is_right else "accepted"] += 1
+                faults.append(f"{name} ({'right, rejected' if is_right else 'wrong, accepted'})")
     return Counted(
         task=task.id,
         secret=secret,
@@ -214,6 +239,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=144)
     parser.add_argument("--each", type=int, default=2, help="Right programs a task, and as many wrong ones.")
     parser.add_argument("--same-on", type=int, default=10)
+    parser.add_argument("--named", default="judge errors", help="Other names give other secrets and programs.")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=660.0, help="Begin no further task after so long.")
     given = parser.parse_args()
@@ -223,23 +249,36 @@ def main() -> None:
     total: Counter[str] = Counter()
     unexercised = []
     with ProcessPoolExecutor(given.cores) as pool:
-        left = [(number, given.secrets, given.each, given.same_on) for number in reversed(chosen)]
+        left = [(number, given.secrets, given.each, given.same_on, given.named) for number in reversed(chosen)]
         waiting = {pool.submit(measure, left.pop()) for _ in range(min(given.cores, len(left)))}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for one in (future.result() for future in done):
                 print(msgspec.json.encode(one).decode(), flush=True)
-                for name in ("right", "rejected", "wrong", "accepted", "equivalent", "added"):
+                for name in ("right", "rejected", "wrong", "accepted", "equivalent", "broken", "added"):
                     total[name] += getattr(one, name)
                 total["tasks"] += 1
                 unexercised += [f"{one.task} {what}" for what in one.immaterial]
                 if left and time.monotonic() - started < given.seconds:
                     waiting.add(pool.submit(measure, left.pop()))
     print(f"{total['tasks']} tasks, {min(given.secrets, total['tasks'])} secrets, {total['added']} markets added")
-    print(f"right variants {total['right']}, rejected {total['rejected']}")
+    print(
+        f"right variants {total['right']}, rejected {total['rejected']} (broken by rewriting: {total['broken']})"
+    )
     print(f"wrong constants {total['wrong']}, accepted {total['accepted']} (equivalent: {total['equivalent']})")
     print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
     print(f"{time.monotonic() - started:.0f} s by the clock on {given.cores} cores")
+
+
+def judged(executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules) -> str:
+    """Return what the judge says, market by market: the first that is not passed decides."""
+    for market in judging.markets:
+        (run,) = run_programs(executor, task, [(source, market.bars)], rules=rules)
+        if isinstance(run.failure, ChildClaim):
+            return "broken"
+        if judge_decisions(task, Judging(markets=(market,)), [run], DECISIONS).status != "passed":
+            return "failed"
+    return "passed"
 
 
 def without_expectations(task: CodeTask) -> CodeTask:
@@ -247,11 +286,11 @@ def without_expectations(task: CodeTask) -> CodeTask:
     return msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
 
 
-def same_elsewhere(executor: object, task: CodeTask, source: str, rules: object, markets: int) -> bool:
+def same_elsewhere(executor: JobExecutor, task: CodeTask, source: str, rules: Rules, markets: int) -> bool:
     """Return whether a program decides what the reference does on ten further markets."""
     for number in range(markets):
-        bars = drawn_bars(task, task.market, rules.secret, 100 + number, 0)  # type: ignore[attr-defined]
-        pair = run_programs(executor, task, ((one, bars) for one in (task.reference, source)), rules=rules)  # type: ignore[arg-type]
+        bars = drawn_bars(task, task.market, rules.secret, 100 + number, 0)
+        pair = run_programs(executor, task, ((one, bars) for one in (task.reference, source)), rules=rules)
         mine, other = (decision_events(run, bars, task.cash) if run.ok else None for run in pair)
         if mine != other:
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -433,10 +434,7 @@ class _DrawnProgram(_Program):
         found = check_compiles(self.source, self.framework, self.rules.longest_source)
         if not found.passed:
             return found
-        self.judging = SHARED_DRAWS.of(self.executor, self.task, self.framework, self.rules, DRAWS)
-        if not self.judging.markets:
-            bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
-            self.judging = replace(self.judging, markets=(JudgedMarket(bars=bars, events=(), trades=0),))
+        self.judging = self._drawn(SHARED_DRAWS.home)
         self.targets = []
         self.runs = self._run([self.bars])
         if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
@@ -477,9 +475,9 @@ class _DrawnProgram(_Program):
         if self.framework == "backtrader":
             self.leak = LeakRecord(verdict="clean", reason=SCORED_FED, runs=1, bars=self.bars.rows, fed="same")
             return PASSED
-        assert self.judging is not None
         if not self.unjudged:
             self._run_away()
+        assert self.judging is not None
         ran = self.judging.markets[: len(self.targets)]
         found, self.leak = frame_lookahead(
             self.executor, self.task, self.source,
@@ -491,9 +489,9 @@ class _DrawnProgram(_Program):
 
     def judged(self) -> Finding:
         """Compare decisions with the reference's on every market."""
-        assert self.judging is not None
         if self.unjudged:
             return not_scored(_UNJUDGED)
+        self.judging = self._drawn(SHARED_DRAWS.of)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         if not reference_of(self.task, self.framework):
             self.behaviour = BehaviourVerdict(
@@ -525,8 +523,16 @@ class _DrawnProgram(_Program):
             immaterial=() if self.judging is None else self.judging.immaterial,
         )
 
+    def _drawn(self, draw: Callable[..., Judging]) -> Judging:
+        """Draw markets: the home market before anything else, the others for programs that get so far."""
+        found = draw(self.executor, self.task, self.framework, self.rules, DRAWS)
+        if found.markets:
+            return found
+        bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
+        return replace(found, markets=(JudgedMarket(bars=bars, events=(), trades=0),))
+
     def _run_away(self) -> None:
-        assert self.judging is not None
+        self.judging = self._drawn(SHARED_DRAWS.of)
         if len(self.runs) < len(self.judging.markets):
             self.runs += self._run([market.bars for market in self.judging.markets[1:]])
 

@@ -4,11 +4,14 @@ Fills of one asset on one bar are netted into *events*, as in :mod:`tradeassay.c
 match when asset, kind, direction and bar are the same and so is what was decided: for an entry its size in units
 or as a share of the account (whichever is nearer; whole units for the same number with a fraction will do), for an
 exit the share of the position that it ends. Accounts that have drifted apart by one trade therefore do not make
-every later trade wrong.
+every later trade wrong. Nor does rounding: whole units that one share of both accounts, rounded down, can have
+given are the same decision, as long as that is the exception (a quarter of the entries): a size that is always one
+unit more is another size.
 
 The beginning is tolerated: events that have no partner are forgiven up to a twentieth of the bars after the
 reference's first fill, and so is the end of a position that was opened there. Programs may differ in how many bars
-an indicator needs before it counts.
+an indicator needs before it counts. Where the two do not hold the same then, because of what one of them missed,
+they are given until they do: up to a quarter of the bars.
 
 ``value`` is the F1 score of what remains. A market is passed when it reaches the threshold or when no more than
 ``strays`` events have no partner: one decision that hangs on the last bit of a float must not decide.
@@ -32,13 +35,17 @@ Key = tuple[int, int, str, int]
 
 class DecisionsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """``threshold`` is the F1 score that passes a market, ``size_tolerance`` a share of the larger size,
-    ``warm_up`` the share of the bars after the reference's first fill in which a missing partner is forgiven.
+    ``warm_up`` the share of the bars after the reference's first fill in which a missing partner is forgiven,
+    ``in_step_by`` the share after which it no longer matters that the two have not held the same so far.
+    ``rounded`` is the share of the entries that may differ by rounding.
     """
 
     threshold: float = 0.98
     strays: int = 1
     size_tolerance: float = 0.05
     warm_up: float = 0.05
+    in_step_by: float = 0.25
+    rounded: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +127,17 @@ def compare_decisions(
         for event in mine
         if event.key in partners and _same(event, partners[event.key], config.size_tolerance)
     }
-    first = min((event.bar for event in theirs), default=0)
-    late = first + config.warm_up * rows
+    rounded = {
+        event.key
+        for event in mine
+        if event.key in partners and event.key not in matched and _rounded(event, partners[event.key])
+    }
+    entries = sum(key[2] == "entry" for key in matched)
+    if len(rounded) <= config.rounded * (entries + len(rounded)):
+        matched |= rounded
+    start = _in_step(mine, theirs, rows, config)
     lone = [event for event in (*mine, *theirs) if event.key not in matched]
-    stray = [event for event in lone if not (event.bar < late or (event.kind == "exit" and event.opened < late))]
+    stray = [event for event in lone if not (event.bar < start or (event.kind == "exit" and event.opened < start))]
     counted = 2 * len(matched) + len(stray)
     return Decided(
         value=2.0 * len(matched) / counted if counted else 1.0,
@@ -135,6 +149,33 @@ def compare_decisions(
         entries=_part("entry", matched, stray),
         exits=_part("exit", matched, stray),
     )
+
+
+def _in_step(
+    mine: tuple[DecisionEvent, ...], theirs: tuple[DecisionEvent, ...], rows: int, config: DecisionsConfig
+) -> float:
+    """Return the bar from which on two runs are held to each other: the end of the warm-up, or later the first bar
+    after which both hold the same side of every asset. Where that never comes in time, the end of the warm-up.
+    """
+    first = min((event.bar for event in theirs), default=0)
+    end = first + config.warm_up * rows
+    held: dict[int, list[int]] = {}
+    by_bar: dict[int, list[tuple[int, DecisionEvent]]] = {}
+    for own, run in enumerate((mine, theirs)):
+        for event in run:
+            by_bar.setdefault(event.bar, []).append((own, event))
+    begun = end
+    for bar in sorted(by_bar):
+        if bar >= begun and all(one == other for one, other in held.values()):
+            return begun
+        if bar > first + config.in_step_by * rows:
+            return end
+        for own, event in by_bar[bar]:
+            sides = held.setdefault(event.asset, [0, 0])
+            if event.kind == "entry" or event.share > 1.0 - _NOTHING:
+                sides[own] = event.direction if event.kind == "entry" else 0
+        begun = max(end, bar + 1.0)
+    return begun if all(one == other for one, other in held.values()) else end
 
 
 def passes(found: Decided, config: DecisionsConfig | None = None) -> bool:
@@ -185,6 +226,17 @@ def _same(one: DecisionEvent, other: DecisionEvent, tolerance: float) -> bool:
     if 1.0 <= small == math.floor(large):
         return True
     return shares or abs(one.units - other.units) <= tolerance * max(one.units, other.units)
+
+
+def _rounded(one: DecisionEvent, other: DecisionEvent) -> bool:
+    """Return whether both are the same share of their accounts, each rounded down to whole units."""
+    if one.kind != "entry" or not (one.units >= 1.0 and other.units >= 1.0):
+        return False
+    if one.units != math.floor(one.units) or other.units != math.floor(other.units):
+        return False
+    return one.share < other.share * (1.0 + 1.0 / other.units) and other.share < one.share * (
+        1.0 + 1.0 / one.units
+    )
 
 
 def _part(kind: str, matched: set[Key], stray: list[DecisionEvent]) -> float | None:

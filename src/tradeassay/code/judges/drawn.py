@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,17 +89,28 @@ class Judging:
 class DrawnMarkets:
     """A cache of drawn markets, which every candidate of a run needs again. Thread-safe."""
 
-    def __init__(self, most: int = 512) -> None:
+    def __init__(self, most: int = 1024) -> None:
         self._most = most
         self._kept: OrderedDict[tuple[str, ...], Judging] = OrderedDict()
         self._lock = threading.Lock()
         self._busy: dict[tuple[str, ...], threading.Lock] = {}
 
+    def home(
+        self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
+    ) -> Judging:
+        """Return the home market of a task alone: all that a program needs which does not reach the judge."""
+        key = ("home", sha256_of(task), framework, sha256_of(rules), sha256_of(config))
+        return self._once(key, lambda: draw_home(executor, task, framework, rules, config))
+
     def of(
         self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
     ) -> Judging:
         """Return the markets of a task; they follow from the task, the rules and the secret alone."""
+        home = self.home(executor, task, framework, rules, config)
         key = (sha256_of(task), framework, sha256_of(rules), sha256_of(config))
+        return self._once(key, lambda: draw_markets(executor, task, framework, rules, config, home))
+
+    def _once(self, key: tuple[str, ...], draw: Callable[[], Judging]) -> Judging:
         with self._lock:
             busy = self._busy.setdefault(key, threading.Lock())
         with busy:
@@ -107,7 +118,7 @@ class DrawnMarkets:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     return self._kept[key]
-            found = draw_markets(executor, task, framework, rules, config)
+            found = draw()
             with self._lock:
                 self._kept[key] = found
                 while len(self._kept) > self._most:
@@ -119,20 +130,41 @@ SHARED_DRAWS: Final = DrawnMarkets()
 """The markets shared by every caller that brings none of its own."""
 
 
-def draw_markets(
+def draw_home(
     executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
 ) -> Judging:
-    """Draw the markets of a task. Without a reference there is one, the home market, drawn once."""
+    """Draw the home market of a task: none where the reference does not trade, the first draw without one."""
     source = reference_of(task, framework)
     if not source:
         bars = drawn_bars(task, task.market, rules.secret, 0, 0)
         return Judging(markets=(JudgedMarket(bars=bars, events=(), trades=0),))
     hand = _Hand(executor, task, framework, rules, config, source)
-    for slot in range(config.markets):
+    hand.take(0)
+    return Judging(markets=tuple(hand.markets), again=tuple(hand.again), runs=hand.runs)
+
+
+def draw_markets(
+    executor: JobExecutor,
+    task: CodeTask,
+    framework: Framework,
+    rules: Rules,
+    config: DrawConfig,
+    home: Judging | None = None,
+) -> Judging:
+    """Draw the markets of a task, ``home`` first. Without a reference, or one that trades there, there is no
+    other.
+    """
+    home = home or draw_home(executor, task, framework, rules, config)
+    source = reference_of(task, framework)
+    if not source or not home.markets:
+        return home
+    hand = _Hand(executor, task, framework, rules, config, source)
+    hand.markets, hand.again, hand.runs = list(home.markets), list(home.again), home.runs
+    for slot in range(1, config.markets):
         hand.take(slot)
     left = hand.unnoticed([mutant for mutant in mutants_of(source) if is_stated(mutant, task, framework)])
     for mended in range(config.mended):
-        if not left or not hand.markets:
+        if not left or len(hand.markets) < config.markets:
             break
         kept = hand.markets.pop()
         if not hand.take(config.markets - 1, config.draws * (mended + 1)):
@@ -187,11 +219,15 @@ _CENT: Final = 100.0
 
 
 def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
-    """Return a market of any kind, its bars stretched: calm and wild spells, jumps, each asset its own."""
+    """Return a market of any kind, its bars stretched: calm and wild spells, jumps, each asset its own. From the
+    ``_COILED``-th on prices coil up as well: bars that lie inside each other, which orders wait in.
+    """
     own = [task.market, *(name for name in MARKETS if MARKETS[name].clock == MARKETS[task.market].clock)]
     plain = drawn_bars(task, own[draw % len(own)], secret, _ADDED, draw)
     draws = np.random.default_rng(seed_from(secret, "spells", task.id, draw))
     feeds = {asset: _spelled(feed, draws, _OFTEN[draw % 2]) for asset, feed in plain.feeds.items()}
+    if draw >= _COILED:
+        feeds = {asset: _coiled(feed, draws) for asset, feed in feeds.items()}
     name = f"{plain.name.rpartition('/')[0]}/spells {draw + 1}"
     return TaskBars(feeds, plain.timeframe, plain.clock, name)
 
@@ -217,6 +253,42 @@ def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> 
     made = {"open": opened, "high": top * (1.0 + above), "low": bottom / (1.0 + below), "close": close}
     cents = {name: np.maximum(np.rint(prices * _CENT), 1.0) / _CENT for name, prices in made.items()}
     return {**feed, **cents, "volume": np.maximum(np.rint(feed["volume"] * scale), 1.0)}
+
+
+_COILED: Final = 8
+_COILS: Final = 0.08
+"""From which market with spells on prices coil up, and how often on a bar."""
+_LONGEST_COIL: Final = 9
+_TIGHTER: Final = 0.2
+"""How much of a bar's range the next one in a coil leaves free on either side, at most."""
+_SIDES: Final = ("open", "high", "low", "close")
+
+
+def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
+    """Return one asset with coils: runs of up to nine bars, each strictly inside the one before.
+
+    Between coils every bar moves from the last close as it did. A coil ends early where no cent is left inside.
+    """
+    rows = feed["close"].size
+    lengths = np.where(draws.random(rows) < _COILS, draws.integers(1, _LONGEST_COIL + 1, rows), 0).tolist()
+    places = draws.random((rows, 4)).tolist()
+    bars = list(zip(*(feed[name].tolist() for name in _SIDES), strict=True))
+    made = [tuple(round(price * _CENT) for price in bars[0])]
+    left = 0
+    for row in range(1, rows):
+        left = left or lengths[row]
+        _, high, low, close = made[-1]
+        top = high - 1 - int(_TIGHTER * (high - low) * places[row][0])
+        bottom = low + 1 + int(_TIGHTER * (high - low) * places[row][1])
+        if left and top > bottom:
+            left -= 1
+            inside = [bottom + round((top - bottom) * place) for place in places[row][2:]]
+            made.append((inside[0], top, bottom, inside[1]))
+        else:
+            left, scale = 0, close / bars[row - 1][3]
+            made.append(tuple(max(round(price * scale), 1) for price in bars[row]))
+    columns = np.array(made, dtype=np.float64).T / _CENT
+    return {**feed, **dict(zip(_SIDES, columns, strict=True))}
 
 
 def kind_of_slot(task: CodeTask, slot: int) -> str:
