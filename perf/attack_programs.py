@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (programs are written in one line each)
-"""Forty hostile programs and twenty honest odd ones that the shipped suites do not have: how many get through?
+"""Hostile programs and honest odd ones that the shipped suites do not have: how many get through?
 
 Every program is put to one task by the ordinary door (``check_program``). ``score`` programs try to pass without
 doing the task and get through when they are solved; ``reach`` programs are right ones that also reach for something
@@ -7,14 +7,19 @@ outside, and get through when what they reach for happens or leaves no trace; ``
 examiner down, and get through when it raises or spends more than its limit. Honest ones get through the other way
 round: they have to be solved.
 
-    python perf/attack_programs.py
+    python perf/attack_programs.py              all of them
+    python perf/attack_programs.py --first 46 --many 20    a part of them
 """
 
 from __future__ import annotations
 
+import argparse
+import codecs
 import os
 import sys
 import time
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 from tradeassay.benchmarks.quantcode import load_task
@@ -50,6 +55,11 @@ def bought(body: str) -> str:
     return HEAD + BUY.format(body=body)
 
 
+def by_c(code: str) -> str:
+    """Return the right program with calls of the C library in front of it, which no import list keeps away."""
+    return first(f"import struct, sys\nc = sys.modules['ctypes']\nlibc = c.CDLL(None)\n{code}")
+
+
 REACH = {
     "opens the password file": first("try:\n    open('/etc/passwd').read()\nexcept OSError:\n    pass"),
     "writes to /tmp": first(f"try:\n    open('{MARKER}', 'w').write('x')\nexcept OSError:\n    pass"),
@@ -65,6 +75,18 @@ REACH = {
     "locks a library": first("import fcntl, backtrader\ntry:\n    fcntl.flock(open(backtrader.__file__), fcntl.LOCK_EX)\nexcept OSError:\n    pass"),
     "traces itself": first("import ctypes\ntry:\n    ctypes.CDLL(None).ptrace(0, 0, 0, 0)\nexcept (OSError, AttributeError):\n    pass"),
     "mounts": first("import ctypes\ntry:\n    ctypes.CDLL(None).mount(b'none', b'/mnt', b'tmpfs', 0, None)\nexcept OSError:\n    pass"),
+    "lowers its own time": by_c("libc.setrlimit(0, struct.pack('QQ', 0, 0))"),
+    "a timer that kills": by_c("t = c.c_int()\nlibc.syscall(222, 1, struct.pack('QiI48x', 0, 9, 0), c.byref(t))\nlibc.syscall(223, t, 0, struct.pack('4Q', 0, 0, 0, 10**6), None)"),
+    "a deadly signal for input": by_c("libc.syscall(72, 0, 10, 9)\nlibc.syscall(72, 0, 8, 0)"),
+    "queues itself a signal": by_c("import os\nlibc.syscall(129, os.getpid(), 9, struct.pack('iii116x', 9, 0, -1))"),
+    "signals by descriptor": by_c("import os\nfd = libc.syscall(434, os.getpid(), 0)\nlibc.syscall(424, fd, 9, None, 0)"),
+    "io_uring": by_c("libc.syscall(425, 8, bytes(120))"),
+    "a file in memory": by_c("libc.syscall(319, b'x', 0)"),
+    "user faults": by_c("libc.syscall(323, 0)"),
+    "clone by number": by_c("libc.syscall(56, 17, 0, 0, 0, 0)"),
+    "spawns": first("import os\ntry:\n    os.posix_spawn('/bin/true', ['true'], {})\nexcept OSError:\n    pass"),
+    "a link to a file of the host": first("import os, tempfile\ntry:\n    os.symlink('/etc/passwd', os.path.join(tempfile.gettempdir(), 'x'))\nexcept OSError:\n    pass"),
+    "appends to a library": first("import backtrader\ntry:\n    open(backtrader.__file__, 'a').write('x')\nexcept OSError:\n    pass"),
 }  # fmt: skip
 SCORE = {
     "always long": bought("self.buy() if not self.position else None"),
@@ -85,8 +107,42 @@ SCORE = {
     "knows the date": bought("d = self.data.datetime.date(0); (self.close() if self.position else self.buy()) if d.day == 13 else None"),
     "cancels what is not there": bought("o = self.buy(); o.ref = 10**9; self.cancel(o)"),
     "wrong period": next(one.source for one in mutants_of(GOLD) if one.kind == "constant"),
+    "kills itself": inside("import os\nos.kill(os.getpid(), 9)"),
+    "ends by an alarm": inside("import sys\nsys.modules['signal'].setitimer(0, 0.001)\nwhile True:\n    pass"),
+    "claims want of memory": inside("if len(self) > 50:\n    raise MemoryError('no room')"),
+    "claims want of files": inside("raise OSError(24, 'Too many open files')"),
+    "claims a broken disk": inside("raise OSError(5, 'Input/output error')"),
+    "aborts": inside("import os\nos.abort()"),
+    "reads address zero": inside("import sys\nsys.modules['ctypes'].string_at(0)"),
+    "ends as a failed start does": inside("import os\nos._exit(70)"),
+    "falls over its stack": inside("import sys\nsys.setrecursionlimit(10**8)\ndef f():\n    return f() + [0]\nf()"),
+    "closes the result": inside("import os\nos.close(6)"),
+    "answers for itself": inside("import os\nfor fd in (7, 8):\n    try:\n        os.write(fd, b'\\0' * 64)\n    except OSError:\n        pass"),
+    "an error that cannot be shown": inside("class E(Exception):\n    def __str__(self):\n        raise SystemExit(0)\nraise E"),
+    "an error with a lone surrogate": inside("raise type('E\\ud800', (Exception,), {})('\\udfff' * 9)"),
+    "an error that causes itself": inside("e = ValueError('x')\ne.__cause__ = e\nraise e"),
+    "is interrupted": inside("raise KeyboardInterrupt"),
+    "ends its generator": inside("raise GeneratorExit"),
+    "orders of size NaN": bought("self.buy(size=float('nan'))"),
+    "orders without end": bought("self.buy(size=float('inf'))"),
+    "orders at price NaN": bought("self.buy(size=1, exectype=bt.Order.Limit, price=float('nan'))"),
+    "an order of no kind": bought("self.buy(size=1, exectype=99)"),
+    "orders what is no data": bought("self.buy(data=object(), size=1)"),
+    "a number that is none": bought("self.buy(size=type('N', (float,), {'__float__': lambda s: 1 / 0})(1))"),
+    "becomes another class": bought("self.__class__ = type('T', (bt.Strategy,), {})"),
+    "finds the broker by gc": bought("import gc; [o.set_cash(1e12) for o in gc.get_objects() if type(o).__name__.endswith('Broker')]; self.buy()"),
+    "watches by a profile function": HEAD + "import sys\nseen = []\nsys.setprofile(lambda f, e, a: seen.append(f.f_locals.get('reference') or f.f_locals.get('secret')))\n" + BUY.format(body="any(seen) and not self.position and self.buy()"),
+    "acts when it is deleted": HEAD + "class D:\n    def __del__(self):\n        raise SystemExit(0)\n" + BUY.format(body="D(); self.buy() if not self.position else None"),
+    "another alphabet": "# -*- coding: rot13 -*-\n" + codecs.encode(GOLD, "rot13"),
+    "reduces to a call": first("import os\nclass P:\n    def __reduce__(self):\n        return os.system, ('true',)\n").replace("self.buy()", "self.buy(tradeid=P())"),
 }  # fmt: skip
 BURDEN = {
+    "sleeps": inside("import time\ntime.sleep(10**6)"),
+    "never answers": inside("import sys\nsys.modules['tradeassay.sandbox.feed'].answer = lambda *a: None\nself.buy(size=0)"),
+    "minus signs": "x = " + "-" * 50_000 + "1\n" + GOLD,
+    "a chain of dots": "x = a" + ".a" * 25_000 + "\n" + GOLD,
+    "nested lambdas": "x = " + "lambda: " * 7_000 + "0\n" + GOLD,
+    "a file as large as it may be": first("import tempfile, os\nf = tempfile.TemporaryFile()\ntry:\n    os.ftruncate(f.fileno(), 1 << 40)\nexcept OSError:\n    pass"),
     "endless loop": inside("while True:\n    pass"),
     "eats memory": inside("self.x = [bytearray(10**7) for _ in range(10**4)]"),
     "a million orders": inside("for _ in range(3000):\n    self.buy(size=1e-6)"),
@@ -122,46 +178,82 @@ HONEST = {
     "a byte-order mark": "\ufeff" + GOLD,
     "gc and weakref": first("import gc, weakref\ngc.collect()"),
     "seeds": first("import random, numpy as np\nrandom.seed(0)\nnp.random.seed(0)"),
+    "a decorated next": first("import functools\ndef kept(f):\n    @functools.wraps(f)\n    def g(self):\n        return f(self)\n    return g").replace("    def next(self):", "    @kept\n    def next(self):", 1),
+    "a base class of its own": GOLD.replace("(bt.Strategy)", "(Base)", 1).replace("import backtrader as bt\n", "import backtrader as bt\nclass Base(bt.Strategy):\n    def log(self, text):\n        pass\n", 1),
+    "everything imported": GOLD.replace("import backtrader as bt", "from backtrader import *\nimport backtrader as bt", 1),
+    "another name for indicators": first("import backtrader.indicators as btind"),
+    "match and walrus": inside("match len(self):\n    case 1:\n        pass\nif (n := len(self)) < 0:\n    return"),
+    "a context manager": inside("import contextlib\nwith contextlib.suppress(KeyError):\n    {}['x']"),
+    "warnings": first("import warnings\nwarnings.filterwarnings('ignore')\nwarnings.warn('careful')"),
+    "assertions": inside("assert self.data.close[0] > 0, 'prices are positive'"),
+    "an enum": first("import enum\nclass Side(enum.Enum):\n    LONG = 1"),
+    "an abstract base": first("import abc\nclass Rule(abc.ABC):\n    @abc.abstractmethod\n    def said(self): ..."),
+    "an unused coroutine": first("async def fetch():\n    return 1"),
+    "asks for TA-Lib": first("try:\n    import talib\nexcept ImportError:\n    talib = None"),
+    "asks for a plot": first("try:\n    import matplotlib.pyplot as plt\nexcept ImportError:\n    plt = None"),
+    "asks for threads": first("try:\n    import threading\nexcept ImportError:\n    threading = None"),
+    "asks for a download": first("try:\n    import yfinance as yf\nexcept Exception:\n    yf = None"),
+    "type checking imports": first("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from collections.abc import Sequence"),
+    "tabs": GOLD.replace("    ", "\t"),
+    "a form feed": GOLD.replace("\nclass ", "\n\x0c\nclass ", 1),
+    "a very long line": GOLD + "\n# " + "x" * 20_000,
+    "no last newline": GOLD.rstrip("\n"),
+    "a remembered window": inside("import collections\nself.window = getattr(self, 'window', None) or collections.deque(maxlen=50)\nself.window.append(self.data.close[0])"),
+    "an array of closes": inside("import numpy as np\nself.seen = np.append(getattr(self, 'seen', []), self.data.close[0])"),
+    "a short sleep": first("import time\ntime.sleep(0.01)"),
+    "a log in its folder": first("import logging\nlogging.basicConfig(filename='strategy.log')\nlogging.warning('start')"),
+    "a table in its folder": first("import csv, tempfile, os\nwith open(os.path.join(tempfile.gettempdir(), 'trades.csv'), 'w') as f:\n    csv.writer(f).writerow([1, 2])"),
+    "looks for a configuration": first("import os, json\nconfig = json.load(open('config.json')) if os.path.exists('config.json') else {}"),
+    "looks at the surroundings": first("import os, sys, platform\nplace = (os.getcwd(), os.environ.get('HOME'), sys.version, platform.python_version())"),
+    "closes its output": first("import sys\nsys.stdout.close()"),
+    "puts its output elsewhere": first("import io, sys\nsys.stdout = io.StringIO()\nsys.stderr = None"),
+    "a deeper recursion": first("import sys\nsys.setrecursionlimit(5000)"),
+    "an exit handler": first("import atexit\natexit.register(lambda: None)"),
+    "a finalizer": first("import weakref\nclass Box: ...\nbox = Box()\nweakref.finalize(box, lambda: None)"),
+    "pickles itself": first("import copy\nsettings = copy.deepcopy({'fast': 10, 'slow': [1, 2]})"),
 }  # fmt: skip
+
+
+KINDS = {"reach": REACH, "score": SCORE, "burden": BURDEN, "honest": HONEST}
 
 
 def main() -> int:
     """Print what became of every program, and the shares."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--first", type=int, default=0, help="The number of the first program.")
+    parser.add_argument("--many", type=int, default=1_000)
+    given = parser.parse_args()
+    every = [(kind, name, source) for kind, programs in KINDS.items() for name, source in programs.items()]
     rules = rules_of("5a" * 16)
-    through: dict[str, list[str]] = {"reach": [], "score": [], "burden": [], "honest": []}
-    kinds = {"reach": REACH, "score": SCORE, "burden": BURDEN, "honest": HONEST}
+    tried: Counter[str] = Counter()
+    through: dict[str, list[str]] = {"hostile": [], "honest": []}
     with open_code_executor(2) as executor:
-        for kind, programs in kinds.items():
-            for name, source in programs.items():
-                MARKER.unlink(missing_ok=True)
-                before, wall = time.process_time(), time.monotonic()
-                try:
-                    found = check_program(source, TASK, executor=executor, rules=rules)
-                    words, raised = found.outcome, False
-                    traces = [*found.attempts, *(trick.name for trick in found.tricks)]
-                except Exception as error:
-                    words, raised, traces = f"RAISED {type(error).__name__}: {error}"[:80], True, []
-                used, took = time.process_time() - before, time.monotonic() - wall
-                bad = raised or MARKER.exists()
-                bad |= kind == "reach" and words == "solved" and not traces
-                bad |= kind == "score" and words == "solved"
-                bad |= kind == "burden" and (used > 5.0 or took > 150.0)
-                bad |= kind == "honest" and words != "solved"
-                if bad:
-                    through[kind].append(name)
-                shown = "; ".join(str(one)[:60] for one in traces[:2])
-                print(
-                    f"{kind:7}{name:30}{words:14}{used:6.2f} CPU-s{took:7.1f} s  {'BAD ' if bad else ''}{shown}",
-                    flush=True,
-                )
-    hostile = sum(len(kinds[kind]) for kind in ("reach", "score", "burden"))
-    got = sum(len(through[kind]) for kind in ("reach", "score", "burden"))
-    print(
-        f"{got} of {hostile} hostile programs got through: {[name for k in ('reach', 'score', 'burden') for name in through[k]]}"
-    )
-    print(f"{len(through['honest'])} of {len(HONEST)} honest ones were refused: {through['honest']}")
+        for number, (kind, name, source) in islice(enumerate(every), given.first, given.first + given.many):
+            MARKER.unlink(missing_ok=True)
+            before, wall = time.process_time(), time.monotonic()
+            try:
+                found = check_program(source, TASK, executor=executor, rules=rules)
+                words, raised = found.outcome, False
+                traces = [*found.attempts, *(trick.name for trick in found.tricks)]
+            except Exception as error:
+                words, raised, traces = f"RAISED {type(error).__name__}: {error}"[:80], True, []
+            used, took = time.process_time() - before, time.monotonic() - wall
+            bad = raised or MARKER.exists()
+            bad |= kind == "reach" and words == "solved" and not traces
+            bad |= kind == "score" and words == "solved"
+            bad |= kind == "burden" and (used > 5.0 or took > 150.0)
+            bad |= kind == "honest" and words != "solved"
+            side = "honest" if kind == "honest" else "hostile"
+            tried[side] += 1
+            if bad:
+                through[side].append(name)
+            shown = "; ".join(str(one)[:60] for one in traces[:2])
+            told = f"{number:4} {kind:7}{name:32}{words:14}{used:6.2f} CPU-s{took:7.1f} s"
+            print(f"{told}  {'BAD ' if bad else ''}{shown}", flush=True)
+    print(f"{len(through['hostile'])} of {tried['hostile']} hostile programs got through: {through['hostile']}")
+    print(f"{len(through['honest'])} of {tried['honest']} honest ones were refused: {through['honest']}")
     print(f"load {os.getloadavg()[0]:.1f}")
-    return 1 if got or through["honest"] else 0
+    return 1 if any(through.values()) else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ of ``systrade-v2``. The gates run on the first asset; on the other two of the th
 full run.
 
 ``python perf/systrade_submissions.py`` measures a slice (one submission of each style, one asset) and
-extrapolates; ``--full`` runs all 204. The children's CPU seconds are counted by the sandbox.
+extrapolates; ``--full`` runs all 204. With ``--keep FILE`` and ``--seconds N`` it goes on where it stopped. The
+children's CPU seconds are counted by the sandbox.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
+
+import msgspec
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
@@ -106,41 +111,90 @@ def examine(submission: Submission, spec: StrategySpec, executor: JobExecutor, a
     return ("all gates held" if failure is None else f"{failure.name}: {failure.reason[:90]}"), cpu
 
 
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission: what became of it, and the CPU seconds of its children and of the host."""
+
+    strategy: str
+    number: int
+    assets: int
+    verdict: str
+    cpu_s: float
+    host_s: float
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Which one it is."""
+        return self.strategy, self.number, self.assets
+
+
+def kept_in(file: Path | None) -> list[Examined]:
+    """Return what earlier parts have measured."""
+    lines = file.read_bytes().splitlines() if file is not None and file.exists() else []
+    return [msgspec.json.decode(line, type=Examined) for line in lines]
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Measure what is left, within the time given, and print the sums."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--full", action="store_true", help="all 204 submissions, minutes on three assets")
     parser.add_argument("--strategy", action="append", choices=STRATEGIES)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--styles", type=int, default=len(STYLES), help="so many of the four styles in a slice")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="a file with what was measured: it is not measured again")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no submission after so long")
     args = parser.parse_args()
     chosen = args.strategy or STRATEGIES
-    count, assets = (COUNT, ASSETS) if args.full else (len(STYLES), 1)
-    wall, host = time.perf_counter(), time.process_time()
-    spent: dict[str, list[float]] = {}
+    count, assets = (COUNT, ASSETS) if args.full else (args.styles, 1)
+    found = kept_in(args.keep)
+    done = {one.key for one in found}
+    work = [(name, number) for number in range(count) for name in chosen if (name, number, assets) not in done]
+    wall = time.perf_counter()
     config = submission_config()
     with open_executor(config=config, workers=args.workers) as first, twin_executor(first, config) as executor:
-        work = [(strategy, number) for strategy in chosen for number in range(count)]
 
-        def one(place: tuple[str, int]) -> tuple[str, int, str, float]:
+        def one(place: tuple[str, int]) -> Examined | None:
+            if time.perf_counter() - wall > args.seconds:
+                return None
             strategy, number = place
+            before = time.thread_time()
             verdict, cpu = examine(written(strategy, number), load_spec(strategy, minutes=True), executor, assets)
-            return strategy, number, verdict, cpu
+            host = time.thread_time() - before
+            return Examined(
+                strategy=strategy, number=number, assets=assets, verdict=verdict, cpu_s=cpu, host_s=host
+            )
 
         with ThreadPoolExecutor(args.workers) as threads:
-            for strategy, number, verdict, cpu in threads.map(one, work):
-                spent.setdefault(strategy, []).append(cpu)
-                print(f"{strategy:22} {STYLES[number % 4]:10} {number:2} {cpu:7.1f} s  {verdict}", flush=True)
-    wall, host = time.perf_counter() - wall, time.process_time() - host
-    children = sum(map(sum, spent.values()))
-    load = os.getloadavg()[0]
-    print(f"{len(work)} submissions on {assets} asset(s): {wall:.0f} s wall at load {load:.1f}")
-    print(f"children {children:.0f} s CPU, host {host:.0f} s CPU")
-    if not args.full:
-        per = {name: sum(found) / len(found) for name, found in spent.items()}
-        whole = COUNT * sum(per.values())
-        minute = [name for name in per if "1m" in load_spec(name).semantics.inputs.timeframes]
-        print(f"extrapolated to {COUNT} each, one asset: {whole:.0f} s CPU, {whole / 2:.0f} s on two free cores")
-        print(f"of which minutes: {COUNT * sum(per[name] for name in minute):.0f} s CPU (bar: {BAR_S} s wall)")
+            for made in threads.map(one, work):
+                if made is None:
+                    continue
+                found.append(made)
+                if args.keep is not None:
+                    with args.keep.open("ab") as file:
+                        file.write(msgspec.json.encode(made) + b"\n")
+                style = STYLES[made.number % len(STYLES)]
+                print(
+                    f"{made.strategy:22} {style:10} {made.number:2} {made.cpu_s:7.1f} s  {made.verdict}",
+                    flush=True,
+                )
+    took = time.perf_counter() - wall
+    print(f"{took:.0f} s by the clock at load {os.getloadavg()[0]:.1f}; {len(found)} submissions measured so far")
+    report([one for one in found if one.assets == assets], chosen)
     return 0
+
+
+def report(found: list[Examined], chosen: Sequence[str]) -> None:
+    """Print the mean of every strategy, and what all 17 would take."""
+    total = 0.0
+    for name in chosen:
+        own = [one for one in found if one.strategy == name]
+        if not own:
+            print(f"{name:22} not measured")
+            continue
+        mean = sum(one.cpu_s + one.host_s for one in own) / len(own)
+        host = sum(one.host_s for one in own) / len(own)
+        total += COUNT * mean
+        print(f"{name:22} {len(own):2} measured, {mean:6.1f} s of CPU each, {host:5.1f} of them on the host")
+    print(f"{COUNT} each: {total:.0f} s of CPU, {total / 2:.0f} s on two free cores (bar: {BAR_S} s)")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
@@ -98,6 +100,27 @@ def test_each_builder_ends_where_it_must(run: CodeRun) -> None:
     assert peeps.last.trail.counts.get("only submission", 0) > 0
     assert peeps.iterations[1].scored.drift.kind == "unchanged"
     assert all(gate.measures.get("cpu_s") is None for gate in leaky.gates.gates) and leaky.gates.cpu_s == 0.0
+
+
+@needs_walls
+def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(
+    run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = record(run, "gold").iterations[0]
+    protocol = SystradeProtocol(SystradeSpec(models=BUILDERS[:1], strategies=("double-ma",), score=QUICK))
+    second_waits, anew = threading.Event(), list[str]()
+
+    def examine(self: SystradeProtocol, *_: Any) -> Any:
+        anew.append("one")
+        assert second_waits.wait(60)
+        return gold.scored
+
+    monkeypatch.setattr(SystradeProtocol, "_examine_anew", examine)
+    spec = protocol.strategies["double-ma"]
+    with ThreadPoolExecutor(2) as threads:
+        both = [threads.submit(protocol._examined, spec, gold.submission, executor) for _ in range(2)]
+        second_waits.set()
+    assert both[0].result() == both[1].result() and anew == ["one"]
 
 
 @needs_walls

@@ -165,6 +165,17 @@ def test_what_is_printed_is_kept_and_not_believed(sandbox: Sandbox) -> None:
     assert list(result.need()) == ["a"]
 
 
+@pytest.mark.parametrize("change", ["sys.stdout.close()", "sys.stdout = sys.stderr = None", "sys.stderr = 3"])
+def test_what_code_does_to_its_output_costs_it_nothing(sandbox: Sandbox, change: str) -> None:
+    result = body(f"import sys\n{change}\nreturn {{'a': [1]}}", sandbox)
+    assert result.need()["a"].tolist() == [1] and not result.attempts
+
+
+def test_code_that_closes_its_result_has_crashed_and_tried_to_open_nothing(sandbox: Sandbox) -> None:
+    result = body("import os\nos.close(6)\nreturn {'a': [1]}", sandbox)
+    assert isinstance(result.failure, Crashed) and not result.attempts
+
+
 def test_scratch_files_come_back(sandbox: Sandbox) -> None:
     if sandbox.tier.level != "strong":
         pytest.skip("no scratch folder here")

@@ -41,7 +41,7 @@ def read_source(source: str, *, compiles: bool = False) -> ast.Module | NotPytho
             return tree
     except SyntaxError as error:
         return NotPython(type(error).__name__, error.msg, error.lineno, True)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
         return NotPython(type(error).__name__, str(error)[:200], None, False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from tradeassay.benchmarks.systrade.data import (
 from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
+    practice_config,
     run_scenarios,
     strict_config,
     twin_executor,
@@ -138,6 +140,8 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         }
         self._years: dict[tuple[str, SplitName], TaskBars] = {}
         self._found: dict[tuple[str, str], ScoredIteration] = {}
+        self._busy: dict[tuple[str, str], threading.Lock] = {}
+        self._asking = threading.Lock()
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._refuse_too_few_symbols()
 
@@ -295,15 +299,10 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
     def _examined(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:
         """Return the findings from when the same files were handed in before, or examine them now."""
         key = (spec.id, submission.sha256)
-        known = self._found.get(key)
-        if known is None:
-            config = self.score_config
-            test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
-            develop = examine_submission(
-                submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
-            )
-            self._scenarios[spec.id, submission.sha256] = test.scenarios
-            known = ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+        with self._asking:
+            busy = self._busy.setdefault(key, threading.Lock())
+        with busy:  # whoever hands in the same while it is examined waits for the findings
+            known = self._found.get(key) or self._examine_anew(spec, submission, executor)
             if len(self._found) < _MOST_KEPT:
                 self._found[key] = known
         return msgspec.structs.replace(
@@ -311,6 +310,15 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             scorecard=known.scorecard.named(submission.name),
             develop=known.develop.named(submission.name),
         )
+
+    def _examine_anew(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:
+        config = self.score_config
+        test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
+        develop = examine_submission(
+            submission, spec, executor, self.year(spec.id, "develop"), practice_config(config), test.scenarios
+        )
+        self._scenarios[spec.id, submission.sha256] = test.scenarios
+        return ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
 
     def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
         """Return runs on the micro-scenarios. After a resume the first hand-in has to be run on them again."""

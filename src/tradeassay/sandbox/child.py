@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final, NoReturn
@@ -103,7 +104,10 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
     control.sendmsg([b"S" + msgspec.json.encode(verdict)])
     control.close()
     if code is not None:
-        _run(code, order.call, columns, allowed)
+        try:
+            _run(code, order.call, columns, allowed)
+        except BaseException:
+            os._exit(1)  # it has closed its result; a traceback of ours would be read from files it may not open
     os._exit(0)
 
 
@@ -194,7 +198,8 @@ def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed:
     except BaseException as error:
         parts = [encode_claim(claim_of(error))]
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(Exception):  # it may have closed its streams, or put something else in their place
+            stream.flush()
     _send(parts)
 
 

@@ -124,7 +124,7 @@ def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None,
         return compile(tree, FILE, "exec", dont_inherit=True), Parsed()
     except SyntaxError as error:
         return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
         # A null byte, a lone surrogate, or nesting beyond what the parser can hold.
         return None, Parsed(syntax=_clean(f"{type(error).__name__}: {error}", 500))
 
