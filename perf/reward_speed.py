@@ -1,9 +1,11 @@
 """What a reward costs: reference programs of daily tasks, without and with a judge, in CPU time and by the clock.
 
-    python perf/reward_speed.py [--tasks 12] [--each 4]
+    python perf/reward_speed.py [--tasks 10] [--each 4] [--judged]
 
 Bars, without a judge on two cores: 600 a minute for Backtrader, 2,000 for frames. Opening the sandbox and drawing
-a task's markets is not counted: a training run meets each task many times.
+a task's markets is not counted, but said: a training run meets each task many times. The time of the sandbox is
+that of all its processes, forks and walls included. On a busy machine a CPU second does less work: a fixed loop,
+timed between the rewards, says how much less, as its mean against its best.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from pathlib import Path
 from typing import Literal
 
 from tradeassay.benchmarks.quantcode import load_tasks
@@ -19,39 +22,68 @@ from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 
 SECRET = "5e" * 16
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tasks", type=int, default=12)
+    parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--each", type=int, default=4)
+    parser.add_argument("--judged", action="store_true", help="measure rewards with the behavioural judge too")
     asked = parser.parse_args()
     daily = [task for task in load_tasks() if task.timeframe == "1d" and task.frame is not None][: asked.tasks]
     frameworks: tuple[tuple[Framework, int], ...] = (("backtrader", 600), ("frame", 2_000))
-    judges: tuple[Literal["behaviour"] | None, ...] = (None, "behaviour")
+    judges: tuple[Literal["behaviour"] | None, ...] = (None, "behaviour") if asked.judged else (None,)
+    loops: list[float] = []
     with open_code_executor(1) as executor:
         for framework, bar in frameworks:
             for judge in judges:
-                host = child = clock = 0.0
+                host = child = clock = drawing = 0.0
                 for task in daily:
                     source = _reference(task, framework)
                     for turn in range(asked.each + 1):
-                        cpu, began = time.process_time(), time.perf_counter()
+                        loops.append(fixed_loop())
+                        cpu, inside, began = time.process_time(), below(), time.perf_counter()
                         found = reward(task, source, judge, executor=executor, framework=framework, secret=SECRET)
                         assert found.value == 1.0, (task.id, found.reason)
-                        if turn:  # the first draws the markets
-                            host += time.process_time() - cpu
+                        spent, spent_inside = time.process_time() - cpu, below() - inside
+                        if turn:
+                            host, child = host + spent, child + spent_inside
                             clock += time.perf_counter() - began
-                            child += found.evaluation.usage.cpu_s
+                        else:
+                            drawing += spent + spent_inside
                 each = len(daily) * asked.each
-                rate = 120.0 * each / (host + child)
                 words = "without a judge" if judge is None else "judged by behaviour"
                 told = f" (bar {bar:,})" if judge is None else ""
                 print(
                     f"{framework}, {words}: {1e3 * host / each:.0f} ms here and {1e3 * child / each:.0f} ms in "
-                    f"the sandbox, {1e3 * clock / each:.0f} ms by the clock; two cores: {rate:,.0f} a minute{told}"
+                    f"the sandbox, {1e3 * clock / each:.0f} ms by the clock; two cores: "
+                    f"{120.0 * each / (host + child):,.0f} a minute{told}; "
+                    f"the first of a task {drawing / len(daily):.1f} s"
                 )
-    print(f"load {os.getloadavg()[0]:.1f}")
+    slower = sum(loops) / len(loops) / min(loops)
+    print(f"load {os.getloadavg()[0]:.1f}; a fixed loop took {slower:.2f} times the CPU of its best turn")
+
+
+def fixed_loop() -> float:
+    """Return the CPU seconds of a loop that is always the same."""
+    began = time.process_time()
+    total = 0
+    for number in range(60_000):
+        total += number & 7
+    assert total
+    return time.process_time() - began
+
+
+def below(pid: int | None = None) -> float:
+    """Return the CPU seconds of all processes below one, those that have ended included."""
+    pid = os.getpid() if pid is None else pid
+    total = 0.0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in (thread / "children").read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15])) / TICK + below(int(child))
+    return total
 
 
 def _reference(task: CodeTask, framework: Framework) -> str:

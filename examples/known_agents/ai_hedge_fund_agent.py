@@ -1,88 +1,68 @@
-"""ai-hedge-fund plays: -a ./examples/known_agents/ai_hedge_fund_agent.py:AiHedgeFund,names=3
+"""ai-hedge-fund 2 plays: -a ./examples/known_agents/ai_hedge_fund_agent.py:AiHedgeFund,names=3
 
-Clone it, put its folder on PYTHONPATH and set its keys (a data key for other names than its free ones). It fetches
-prices and fundamentals by itself: see docs/howto/known-agents.md before you believe a result.
+Install it yourself (pip install aihf) and export its keys. It fetches prices and fundamentals by itself: see
+docs/howto/known-agents.md before you believe a result.
 """
 
-from datetime import date, timedelta
-from typing import Annotated, Any, ClassVar
+import os
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from tradeassay.agents import AgentConfig
 from tradeassay.core.agent import AskDecision
+from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
 
 
 class AiHedgeFundConfig(AgentConfig, frozen=True, kw_only=True):
     names: Annotated[int, Meta(ge=1, le=50, description="how many names of the universe it is asked about")] = 5
     every: Annotated[int, Meta(ge=1, description="sessions between two decisions")] = 5
-    model: Annotated[str, Meta(description="model_name; empty keeps its own default")] = ""
-    provider: Annotated[str, Meta(description="model_provider, e.g. OpenAI")] = "OpenAI"
-    days: Annotated[int, Meta(ge=5, description="days of history it is told to look at")] = 90
+    most: Annotated[float, Meta(gt=0, le=1, description="largest share in one name; KTD-Fin allows a tenth")] = (
+        0.095
+    )
+    mandate: Annotated[str, Meta(description="its fund as a YAML file; empty is the example it ships")] = ""
+    model: Annotated[str, Meta(description="the model of its investors; empty keeps its own default")] = ""
 
 
 class AiHedgeFund:
-    """Its buys and sells become orders in shares; short sells what is held, cover is nothing."""
+    """Its target weights, cut to long positions of at most ``most``, become orders; a name that it could not price
+    is left as it is.
+    """
 
-    summary: ClassVar[str] = "the ai-hedge-fund workflow, asked once a decision for all names"
+    summary: ClassVar[str] = "a fund of ai-hedge-fund, one cycle a decision over all names"
     Config: ClassVar[type[AgentConfig]] = AiHedgeFundConfig
 
     def __init__(self, config: AiHedgeFundConfig) -> None:
+        try:
+            from hedge_fund.fund import Fund, load_spec
+            from hedge_fund.paths import EXAMPLE_MANDATE
+        except ImportError as error:
+            raise UserError(f"ai-hedge-fund 2 cannot be imported: {error}", mend="pip install aihf") from None
+        if config.model:
+            os.environ["HEDGE_FUND_LLM_MODEL"] = config.model
         self.config = config
+        self.fund = Fund(load_spec(config.mandate or EXAMPLE_MANDATE))
 
     def answer(self, request: AskDecision) -> Decision:
         seen = request.observation
         if seen.step % self.config.every:
             return Decision()
-        from src.main import run_hedge_fund
+        from hedge_fund.brokers import SimBroker
+        from hedge_fund.data import CachedDataClient, FDClient
+        from hedge_fund.pipeline import run_cycle
 
         names = list(seen.universe)[: self.config.names]
-        held = {symbol: seen.account.positions[symbol] for symbol in names if symbol in seen.account.positions}
-        result = run_hedge_fund(
-            tickers=names,
-            start_date=str(date.fromisoformat(seen.session) - timedelta(days=self.config.days)),
-            end_date=seen.session,
-            portfolio=_portfolio(names, held, seen.account.cash),
-            show_reasoning=False,
-            **(
-                {"model_name": self.config.model, "model_provider": self.config.provider}
-                if self.config.model
-                else {}
-            ),
+        known = str(seen.view.sessions(1)[-1])[:10]  # the last day whose close is known: it reads that day whole
+        with FDClient() as client:
+            broker = SimBroker(cash=seen.account.nav)  # its weights say where to go, wherever the account is now
+            record = run_cycle(self.fund, known, broker, CachedDataClient(client), names)
+        wanted = {name: min(max(0.0, record.final_weights[name]), self.config.most) for name in names
+                  if name in record.final_weights}  # fmt: skip
+        orders = tuple(
+            Order(symbol=name, amount=weight, unit="target_weight", reason=f"weight {weight:.3f}")
+            for name, weight in wanted.items()
+            if weight > 0.0 or name in seen.account.positions
         )
-        decided = result.get("decisions") or {}
-        orders = []
-        for symbol in names:
-            said = decided.get(symbol) or {}
-            action, quantity = str(said.get("action", "hold")).lower(), int(said.get("quantity") or 0)
-            owned = held[symbol].quantity if symbol in held else 0.0
-            if action == "buy" and quantity > 0:
-                orders.append(Order(symbol=symbol, amount=quantity, side="BUY", reason=_why(said)))
-            elif action in ("sell", "short") and quantity > 0 and owned > 0:
-                orders.append(Order(symbol=symbol, amount=min(quantity, owned), side="SELL", reason=_why(said)))
-        return Decision(
-            orders=tuple(orders), reason="; ".join(f"{s} {d.get('action')}" for s, d in decided.items())
-        )
-
-
-def _portfolio(names: list[str], held: dict[str, Any], cash: float) -> dict[str, Any]:
-    flat = {"short": 0, "short_cost_basis": 0.0, "short_margin_used": 0.0}
-    return {
-        "cash": cash,
-        "margin_requirement": 0.0,
-        "margin_used": 0.0,
-        "positions": {
-            name: {
-                "long": int(held[name].quantity) if name in held else 0,
-                "long_cost_basis": float(held[name].cost) if name in held else 0.0,
-                **flat,
-            }
-            for name in names
-        },
-        "realized_gains": {name: {"long": 0.0, "short": 0.0} for name in names},
-    }
-
-
-def _why(said: dict[str, Any]) -> str:
-    return str(said.get("reasoning", ""))[:500]
+        said = ", ".join(f"{name} {record.final_weights[name]:+.3f}" for name in wanted)
+        return Decision(orders=orders, reason=f"{known}: {said}")

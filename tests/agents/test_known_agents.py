@@ -3,44 +3,69 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tradeassay
 from tradeassay.agents import own_agent
+from tradeassay.agents.own_file import load_own
+from tradeassay.core.errors import UserError
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "known_agents"
 ASKED: list[Any] = []
 
 
 class Graph:
-    """What TradingAgentsGraph offers: a state and a word."""
+    """What TradingAgentsGraph offers (0.3.0): a state and one of five words. Older ones answer with three, in
+    capitals.
+    """
 
     def __init__(self, debug: bool = False, config: dict[str, Any] | None = None) -> None:
         assert config is not None and "llm_provider" in config
 
-    def propagate(self, company_name: str, trade_date: str) -> tuple[dict[str, Any], str]:
+    def propagate(
+        self, company_name: str, trade_date: str, asset_type: str = "stock"
+    ) -> tuple[dict[str, Any], str]:
         ASKED.append((company_name, trade_date))
-        words = ("BUY", "**SELL**", "Hold", "BUY or SELL, who knows", "")
-        return {"final_trade_decision": "..."}, words[(len(ASKED) - 1) % len(words)]
+        words = ("Buy", "**SELL**", "Overweight", "BUY or SELL, who knows", "")
+        later = ("Underweight", "Hold", "Sell", "", "Hold")
+        chosen = words if len(ASKED) <= len(words) else later
+        return {"final_trade_decision": "..."}, chosen[(len(ASKED) - 1) % len(words)]
 
 
-def run_hedge_fund(
-    tickers: list[str], start_date: str, end_date: str, portfolio: dict[str, Any], show_reasoning: bool = False,
-    selected_analysts: list[str] | None = None, model_name: str = "gpt-4.1", model_provider: str = "OpenAI",
-) -> dict[str, Any]:  # fmt: skip
-    assert start_date < end_date and set(portfolio["positions"]) == set(tickers)
-    ASKED.append((tuple(tickers), end_date, portfolio["positions"][tickers[0]]["long"], model_name))
-    again = portfolio["positions"][tickers[0]]["long"] > 0
-    decisions: dict[str, Any] = {
-        tickers[0]: {"action": "sell" if again else "buy", "quantity": 7, "confidence": 60.0, "reasoning": "r"},
-        tickers[1]: {"action": "short", "quantity": 5},
-        "NOT-ASKED": {"action": "buy", "quantity": 10**9},
-    }
-    return {"decisions": decisions, "analyst_signals": {}}
+class Spec(SimpleNamespace):
+    """What load_spec returns: a mandate; here nothing of it matters."""
+
+
+class SimBroker:
+    """Its paper broker."""
+
+    def __init__(self, cash: float) -> None:
+        assert cash > 0
+        self.money = cash
+
+
+class FDClient:
+    """Its data client, which wants to be closed."""
+
+    def __enter__(self) -> FDClient:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        return None
+
+
+def run_cycle(fund: Any, as_of: str, broker: SimBroker, data_client: Any, universe: list[str]) -> SimpleNamespace:
+    """What ai-hedge-fund 2.2.0 answers: weights after risk, shorts among them, and names that it cannot price."""
+    assert isinstance(fund.spec, Spec) and isinstance(data_client.inner, FDClient)
+    ASKED.append((tuple(universe), as_of))
+    first, second, third, *_ = universe
+    weights = {first: 0.25 if len(ASKED) == 1 else -0.1, second: -0.2, third: 0.04}
+    return SimpleNamespace(as_of=as_of, final_weights=weights, skipped=[])
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +75,15 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
         "tradingagents": {}, "tradingagents.graph": {},
         "tradingagents.graph.trading_graph": {"TradingAgentsGraph": Graph},
         "tradingagents.default_config": {"DEFAULT_CONFIG": {"llm_provider": "openai"}},
-        "src": {}, "src.main": {"run_hedge_fund": run_hedge_fund},
+        "hedge_fund": {}, "hedge_fund.paths": {"EXAMPLE_MANDATE": Path("example.yaml")},
+        "hedge_fund.fund": {"Fund": lambda spec: SimpleNamespace(spec=spec), "load_spec": lambda path: Spec()},
+        "hedge_fund.brokers": {"SimBroker": SimBroker},
+        "hedge_fund.data": {"FDClient": FDClient, "CachedDataClient": lambda inner: SimpleNamespace(inner=inner)},
+        "hedge_fund.pipeline": {"run_cycle": run_cycle},
     }  # fmt: skip
     for name, content in made.items():
         module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
         module.__dict__.update(content)
         monkeypatch.setitem(sys.modules, name, module)
 
@@ -74,15 +104,46 @@ def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("tradingagents_agent.py", "TradingAgents", benchmark, last, tmp_path)
     mine = frames.trades[frames.trades["agent"] == "TradingAgents"]
     decided = frames.decisions[frames.decisions["agent"] == "TradingAgents"]
-    assert "BUY" in set(mine["side"]), decided[["session", "orders", "failures", "reason"]].to_string()
-    assert set(mine["symbol"]) == {ASKED[0][0]}, "only what it said BUY of"
-    assert len(ASKED) % 5 == 0 and all(len(day) == 10 for _, day in ASKED)
+    bought = mine[mine["side"] == "BUY"]
+    full, half = ASKED[0][0], ASKED[2][0]
+    assert set(bought["symbol"]) == {full, half}, decided[["session", "orders", "failures", "reason"]].to_string()
+    assert set(mine["symbol"]) == {full, half}, "only what it was told to buy"
+    spent = (bought["quantity"] * bought["price"]).abs().groupby(bought["symbol"]).first()
+    assert 0.3 * spent[full] < spent[half] < 0.7 * spent[full], "Overweight is half the way"
+    sold = mine[mine["side"] == "SELL"].groupby("symbol")["quantity"].first().abs()
+    assert sold[full] < bought.groupby("symbol")["quantity"].first()[full], "Underweight is half of it"
+    assert len(ASKED) % 5 == 0 and _known(decided) == [day for _, day in ASKED[::5]]
+
+
+def _known(decided: Any) -> list[str]:
+    """Return the day before each session that is decided on: a close that is still to come is asked of nobody."""
+    asked = decided[decided["reason"].str.contains(": ")]
+    days = [reason[:10] for reason in asked["reason"]]
+    assert all(day < str(session)[:10] for day, session in zip(days, asked["session"], strict=True))
+    return days
 
 
 @pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v2", "2022-06-29"), ("daily-us-v2", "2022-01-14")])
 def test_ai_hedge_fund_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("ai_hedge_fund_agent.py", "AiHedgeFund", benchmark, last, tmp_path)
     mine = frames.trades[frames.trades["agent"] == "AiHedgeFund"]
-    assert set(mine["side"]) == {"BUY", "SELL"}
-    assert (mine["quantity"].abs() <= 7).all() and "NOT-ASKED" not in set(mine["symbol"])
-    assert ASKED[0][2] == 0 and ASKED[1][2] > 0
+    first, second, third, *_ = ASKED[0][0]
+    assert set(mine["symbol"]) == {first, third} and second not in set(mine["symbol"]), "nothing is sold short"
+    assert set(mine[mine["symbol"] == first]["side"]) == {"BUY", "SELL"}
+    _known(frames.decisions[frames.decisions["agent"] == "AiHedgeFund"])
+
+
+@pytest.mark.parametrize(
+    ("file", "cls", "package", "said"),
+    [
+        ("tradingagents_agent.py", "TradingAgents", "tradingagents", "TradingAgents is not installed"),
+        ("ai_hedge_fund_agent.py", "AiHedgeFund", "hedge_fund.fund", "pip install aihf"),
+    ],
+)
+def test_a_package_that_is_missing_is_told_before_anything_is_played(
+    file: str, cls: str, package: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=said):
+        own_agent(f"{EXAMPLES / file}:{cls}", {})
+        load_own(str(EXAMPLES / file), cls)(object())

@@ -6,6 +6,9 @@ import pytest
 
 import tradeassay
 from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.code.judges.decisions import DecisionEvent
+from tradeassay.code.judges.drawn import JudgedMarket
+from tradeassay.code.running import task_bars
 from tradeassay.core.errors import UserError
 from tradeassay.reward import ScoredAnswer, batch, read_answer
 
@@ -37,6 +40,21 @@ def test_bad_requests_are_told() -> None:
         batch(["a"], next(t for t in _tasks() if t.frame is None), framework="frame")
     assert batch([], TASK) == []
     assert tradeassay.reward.batch is batch
+
+
+@pytest.mark.parametrize(
+    ("entries", "rows"),
+    [(range(0, 60, 10), 250), (range(0, 600, 100), 501), (range(0, 500, 100), 1000), ((), 1000)],
+)
+def test_without_a_judge_a_market_ends_where_the_reference_has_traded_enough(entries: range, rows: int) -> None:
+    events = tuple(
+        DecisionEvent(bar=bar, asset=0, kind="entry", direction=1, units=1.0, share=1.0, opened=bar)
+        for bar in entries
+    )
+    whole = JudgedMarket(bars=task_bars(TASK), events=events, trades=len(events))
+    brief = whole.brief()
+    assert whole.bars.rows == TASK.bars == 1000 and brief.bars.rows == rows
+    assert brief.events == events and (brief.bars.times == whole.bars.times[:rows]).all()
 
 
 def _tasks() -> tuple:  # type: ignore[type-arg]

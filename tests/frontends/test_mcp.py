@@ -196,9 +196,10 @@ def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
     before = journal.read_bytes()
     assert before.endswith(b"\n")
     known = [STEP_DECODER.decode(line) for line in before.splitlines()]
-    again = open_episode(sessions=2, known=known)  # a journal is continued behind what it holds
+    secret = journal.with_name("journal.jsonl.secret").read_text()
+    again = open_episode(sessions=2, known=known, secret=secret)  # a journal is continued behind what it holds
     assert not again.over and again.journal == known
-    whole = open_episode(sessions=2)
+    whole = open_episode(sessions=2, secret=secret)
 
     async def submit(call: Caller, client: Client) -> None:
         await call("submit_action", **NO_TRADE)
@@ -208,4 +209,17 @@ def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
     with_client(whole, submit)
     assert again.journal == whole.journal
     with pytest.raises(RunError, match="comes out differently"):
-        open_episode("ktdfin-us-v1", known=known)
+        open_episode("ktdfin-us-v2", known=known, secret=secret)
+
+
+def test_who_knows_the_program_does_not_know_the_aliases() -> None:
+    def shown(secret: str | None) -> str:
+        heard: list[str] = []
+
+        async def talk(call: Caller, client: Client) -> None:
+            heard.append((await call("screen_candidates", factors=["MOM_12_1"], top_k=3))[0])
+
+        with_client(open_episode(sessions=1, secret=secret), talk)
+        return heard[0]
+
+    assert shown("5e" * 16) == shown("5e" * 16) != shown(None)

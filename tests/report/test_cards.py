@@ -15,7 +15,7 @@ from report_sample import report
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
 from tradeassay.report import paste, paste_tables
-from tradeassay.report.cards import results_card, write_cards
+from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
 from tradeassay.report.paste import PasteCell, PasteTable
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
@@ -68,10 +68,20 @@ def test_every_benchmark_version_has_both_cards(tmp_path: Path) -> None:
     for path in tmp_path.glob("*.json"):
         made = json.loads(path.read_text())
         assert made["@type"] == "sc:Dataset" and made["conformsTo"].endswith("croissant/1.0")
-        assert made["recordSet"][0]["field"] and made["license"] and made["version"].isdigit()
-        ids = {file["@id"] for file in made["distribution"]}
-        for field in made["recordSet"][0]["field"]:
-            assert not ids or field["source"]["fileSet"]["@id"] in ids
+        assert made["license"] and made["version"].endswith(".0.0")
+        # A field without a source is no valid record: where no file is stored there are none.
+        assert made["variableMeasured"] and "recordSet" not in made and "distribution" not in made
+
+
+def test_a_stored_data_set_is_named_as_the_source_of_every_field() -> None:
+    about = BenchmarkCard(
+        id="a-v3", title="A", description="B", rules="", rules_sha256=None, dataset="c", kind="real", window="",
+        licence="d", sha256="ab" * 32, biases=(), get="e", fields=(("close", "sc:Float", "last price"),),
+    )  # fmt: skip
+    made = croissant(about)
+    (file,), (records,) = made["distribution"], made["recordSet"]
+    assert "ab" * 32 in file["description"] and made["version"] == "3.0.0"
+    assert [field["source"]["fileSet"] for field in records["field"]] == [{"@id": file["@id"]}]
 
 
 class Mlflow(ModuleType):

@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,10 @@ from typing import Any
 import pytest
 import runs_world as world
 
+from tradeassay.agents.own_file import own_agent
 from tradeassay.core.executors import Task, TaskResult
-from tradeassay.runs import Run, run
-from tradeassay.runs.progress import Finished
+from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.runs import AgentSpec, run
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 pytestmark = pytest.mark.slow
@@ -36,8 +39,6 @@ def nodes() -> Iterator[tuple[Any, Any]]:
 
 
 def test_what_a_killed_node_was_doing_is_done_again(nodes: tuple[Any, Any]) -> None:
-    from tradeassay.core.executors.ray import RayExecutor
-
     cluster, second = nodes
     with RayExecutor("runs_entry:perform") as executor:
         results, killed = [], False
@@ -51,18 +52,51 @@ def test_what_a_killed_node_was_doing_is_done_again(nodes: tuple[Any, Any]) -> N
     assert all(isinstance(one, TaskResult) for one in results)
 
 
-def test_a_run_has_the_same_bytes_after_a_node_was_killed(
-    nodes: tuple[Any, Any], finished: Run, home: Path, tmp_path: Path
+SLEEPER = """
+import pathlib, time
+import ray
+from tradeassay.core.orders import Decision, Order
+
+class Sleeper:
+    def answer(self, request):
+        seen = request.observation
+        if seen.step == 1 and ray.is_initialized():
+            marker = pathlib.Path("{folder}") / ray.get_runtime_context().get_node_id()
+            if not marker.exists():
+                marker.touch()
+                time.sleep(60)
+        return Decision(orders=(Order(symbol=seen.universe[0], amount=10, side="BUY"),) if seen.step == 0 else ())
+"""
+"""The first episode on a node says that it is there and sleeps in its second session until the node is killed."""
+
+
+def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(
+    nodes: tuple[Any, Any], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, second = nodes
-    ended: list[str] = []
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    (marks / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
+    (tmp_path / "sleeper.py").write_text(SLEEPER.replace("{folder}", str(marks)))
+    used: list[RayExecutor] = []
 
-    def watch(event: object) -> None:
-        if isinstance(event, Finished):
-            ended.append(event.key)
-            if len(ended) == 1:
-                cluster.remove_node(second, allow_graceful=False)
+    def opened(self: RayExecutor) -> RayExecutor:
+        used.append(self)
+        return self
 
-    done = run(world.tiny_spec(), tmp_path / "r", executor="ray", home=home, progress=watch)
-    assert len(ended) > 1 and not done.failed
-    assert world.same_bytes(done.folder) == world.same_bytes(finished.folder)
+    monkeypatch.setattr(RayExecutor, "__enter__", opened)
+    name, params = own_agent(f"{tmp_path}/sleeper.py:Sleeper", {})
+    spec = world.tiny_spec(agents=(AgentSpec(name=name, params=params),), seeds=(0,))
+
+    def kill() -> None:
+        while not (marks / second.node_id).exists():
+            time.sleep(0.1)
+        cluster.remove_node(second, allow_graceful=False)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    there = run(spec, tmp_path / "there", executor="ray", home=home)
+    killer.join()
+    assert not there.failed and sum(one.lost for one in used) == 1, "the episode on the killed node was lost"
+    here = run(spec, tmp_path / "here", executor="inline", home=home)
+    assert world.same_bytes(there.folder) == world.same_bytes(here.folder)

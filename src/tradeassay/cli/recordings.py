@@ -107,7 +107,7 @@ _COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision"
 @json_option
 def list_command(as_json: bool) -> None:
     """List the recordings that are installed."""
-    from tradeassay.runs.recordings import list_recordings
+    from tradeassay.runs.recordings import GET_RECORDINGS, list_recordings
 
     found = list_recordings()
     if as_json:
@@ -123,7 +123,7 @@ def list_command(as_json: bool) -> None:
     ]  # fmt: skip
     print_table("recordings", _COLUMNS, rows)
     if not found:
-        say("none is installed: pip install tradeassay-recordings, or name a folder in TRADEASSAY_RECORDINGS")
+        say(f"none is installed; {GET_RECORDINGS}")
 
 
 @recordings.command()

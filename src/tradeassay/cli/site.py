@@ -20,7 +20,7 @@ def site(runs: Path, html: Path, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: one page per run, agent and conversation.
 
     Every page is one file that asks nobody for anything: open index.html, or put it on any web host. Sealed
-    runs (RUN.sealed beside the run) are offered for download. Exits with 1 when a run had to be left out.
+    runs (RUN.seal beside the run) are offered for download. Exits with 1 when a run had to be left out.
     """
     from tradeassay.report import write_site
 

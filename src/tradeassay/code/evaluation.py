@@ -268,7 +268,8 @@ def evaluate(
 
     The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
     shown. ``rules`` are today's, with a secret of their own, unless others are given; ``strict`` makes every call
-    that the kernel refused a failure. With ``judged`` False nobody judges, and only the home market is run. Raises
+    that the kernel refused a failure. With ``judged`` False nobody judges, and only the home market is run, as
+    far as :meth:`~tradeassay.code.judges.drawn.JudgedMarket.brief` goes. Raises
     :class:`UserError` for a framework that the task has no variant for.
     """
     config = config or EvaluateConfig()
@@ -435,6 +436,8 @@ class _DrawnProgram(_Program):
         if not found.passed:
             return found
         self.judging = self._drawn(SHARED_DRAWS.home)
+        if self.unjudged:
+            self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
         self.targets = []
         self.runs = self._run([self.bars])
         if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:

@@ -46,8 +46,9 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, changes=100, drawn=200)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, changes=40, drawn=40)
 """On the home market, and on the other judged ones."""
-SHORT: Final = GrowthPlan(every=60, warm_up=8, changes=16, drawn=12)
-"""On the home market where nobody judges: some fifty rows, most of them where the program changes its mind."""
+SHORT: Final = GrowthPlan(every=24, warm_up=3, changes=6, drawn=4)
+"""Where nobody judges, on the first third or so of the home market: some twenty rows, most of them where the
+program changes its mind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,15 +16,17 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.core.draws import draw_secret, refuse_bad_secret
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
+from tradeassay.core.files import write_atomic
 from tradeassay.frontends.mcp_server import ToolReply, serve_stdio
 from tradeassay.frontends.plots import Plot, plots_for
 from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
 from tradeassay.runs.conversation import protocol_of
 from tradeassay.runs.play import conversation
-from tradeassay.runs.spec import ParamValue
+from tradeassay.runs.spec import ParamValue, takes_secret
 
 OBSERVE = ToolSpec(
     name="observe",
@@ -170,7 +172,7 @@ class EpisodeDesk:
 
 
 def open_episode(
-    benchmark: str = "ktdfin-v1",
+    benchmark: str = "ktdfin-v2",
     settings: Mapping[str, ParamValue] | None = None,
     *,
     window: str | None = None,
@@ -178,10 +180,16 @@ def open_episode(
     sessions: int | None = None,
     written: Callable[[StepRecord], None] | None = None,
     known: Iterable[StepRecord] = (),
+    secret: str | None = None,
 ) -> EpisodeDesk:
-    """Return an episode's desk; raises :class:`UserError` for whatever a run would refuse."""
-    plot = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1)[0]
-    return EpisodeDesk(plot, sessions=sessions, written=written, known=known)
+    """Return an episode's desk; raises :class:`UserError` for whatever a run would refuse.
+
+    ``secret`` is what a second version draws its aliases from; one is drawn where none is given, so that nobody
+    who knows this program knows what hides behind them. Continuing ``known`` sessions takes theirs.
+    """
+    drawn = secret or (draw_secret() if takes_secret(benchmark) else None)
+    plots = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)
+    return EpisodeDesk(plots[0], sessions=sessions, written=written, known=known)
 
 
 def serve_episode(
@@ -196,8 +204,8 @@ def serve_episode(
     """Serve an episode over standard input and output until the client leaves; returns what it earned.
 
     Each session's record is in ``journal``, durably, before the next session is shown; a journal that exists is
-    continued. Raises :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something
-    else.
+    continued. What aliases are drawn from is kept beside it, in a file that ends in ``.secret``. Raises
+    :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something else.
     """
     with ExitStack() as stack:
         kept = None if journal is None else stack.enter_context(Journal(journal))
@@ -209,9 +217,21 @@ def serve_episode(
             sessions=sessions,
             written=None if kept is None else lambda record: kept.append(encode_line(record)),
             known=() if kept is None else [line.record for line in kept.lines],
+            secret=None if journal is None or not takes_secret(benchmark) else _kept_secret(journal),
         )
         asyncio.run(serve_stdio(desk))
         return desk.earned
+
+
+def _kept_secret(journal: Path) -> str:
+    """Return the secret of a journal's episode; drawn and written down where there is none."""
+    place = journal.with_name(f"{journal.name}.secret")
+    if not place.exists():
+        write_atomic(place, draw_secret().encode())
+        place.chmod(0o600)
+    secret = place.read_bytes().decode("ascii", "replace").strip()
+    refuse_bad_secret(secret)
+    return secret
 
 
 def _joined(messages: Sequence[Message]) -> str:

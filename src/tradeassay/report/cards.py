@@ -22,14 +22,20 @@ from tradeassay.data.datasets import DatasetInfo, list_datasets
 from tradeassay.report.shown import PasteTable
 from tradeassay.runs.code_protocol import code_protocols, find_protocol
 
+_TERMS = (
+    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
+    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+    "subField transform"
+)
 _CONTEXT = {
     "@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/", "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo", "recordSet": "cr:recordSet", "field": "cr:field",
+    "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/", "conformsTo": "dct:conformsTo",
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "source": "cr:source", "extract": "cr:extract", "column": "cr:column", "fileSet": "cr:fileSet",
-    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "citeAs": "cr:citeAs", "key": "cr:key",
+    **{name: {"@id": f"cr:{name}", "@type": "@json"} for name in ("data", "examples")},
+    **{name: f"cr:{name}" for name in _TERMS.split()},
 }  # fmt: skip
+"""The vocabulary that Croissant 1.0 prescribes, whole: its validator compares it."""
 _BAR_FIELDS = (
     ("session", "sc:Date", "day of the market's calendar"),
     ("symbol", "sc:Text", "name of the instrument"),
@@ -176,23 +182,29 @@ def data_card(about: BenchmarkCard) -> str:
 
 
 def croissant(about: BenchmarkCard) -> dict[str, Any]:
-    """Return Croissant 1.0 metadata; without a stored data set there is no file to name, and none is named."""
-    source: dict[str, Any] = {"extract": {}}
-    files = []
+    """Return Croissant 1.0 metadata. Without a stored data set there is no file to name: none is named, and the
+    fields are described as plain variables, because a record without a source is not valid.
+    """
+    described: dict[str, Any] = {
+        "variableMeasured": [
+            {"@type": "sc:PropertyValue", "name": name, "description": words} for name, _, words in about.fields
+        ]
+    }
     if about.sha256:
-        files = [{
+        stored = {
             "@type": "cr:FileSet", "@id": "snapshot", "name": "snapshot",
             "encodingFormat": "application/vnd.apache.arrow.file",
             "includes": "*.arrow", "description": f"snapshot with the hash {about.sha256}, in the local store",
-        }]  # fmt: skip
-        source = {"fileSet": {"@id": "snapshot"}}
-    fields = [
-        {
-            "@type": "cr:Field", "@id": f"records/{name}", "name": name, "description": words, "dataType": kind,
-            **({"source": {**source, "extract": {"column": name}}} if files else {}),
-        }
-        for name, kind, words in about.fields
-    ]  # fmt: skip
+        }  # fmt: skip
+        fields = [
+            {
+                "@type": "cr:Field", "@id": f"records/{name}", "name": name, "description": words,
+                "dataType": kind, "source": {"fileSet": {"@id": "snapshot"}, "extract": {"column": name}},
+            }
+            for name, kind, words in about.fields
+        ]  # fmt: skip
+        records = {"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields}
+        described = {"distribution": [stored], "recordSet": [records]}
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -200,9 +212,8 @@ def croissant(about: BenchmarkCard) -> dict[str, Any]:
         "name": about.id,
         "description": f"{about.title}. {about.description}",
         "license": about.licence,
-        "version": about.id.rpartition("-v")[2] if "-v" in about.id else "0",
+        "version": f"{about.id.rpartition('-v')[2] if '-v' in about.id else '0'}.0.0",
         "creator": {"@type": "sc:Organization", "name": "The tradeassay developers"},
         "isLiveDataset": False,
-        "distribution": files,
-        "recordSet": [{"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields}],
+        **described,
     }

@@ -223,7 +223,7 @@ def find_recording(name: str, *benchmarks: str) -> Path:
         if not found:
             names = dict.fromkeys(part for one in known for part in (one.name.partition("/")[0], one.name))
             near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
-            raise UserError(f"there is no recording '{name}'", mend=near if known else _INSTALL)
+            raise UserError(f"there is no recording '{name}'", mend=near if known else GET_RECORDINGS)
         chosen = [(one.name, Path(one.path), one.label) for one in found]
     if benchmarks:
         has = ", ".join(sorted({id for _, _, label in chosen for id in label.benchmarks}))
@@ -236,7 +236,8 @@ def find_recording(name: str, *benchmarks: str) -> Path:
     return chosen[0][1]
 
 
-_INSTALL = f"install tradeassay-recordings, or name a folder in {FOLDER}"
+GET_RECORDINGS = f"in a checkout: pip install ./recordings; or name a folder of recordings in {FOLDER}"
+"""What to do where there are none: the package is on no index."""
 
 
 def open_recording(file: Path, home: Path | None = None) -> OpenRecording:

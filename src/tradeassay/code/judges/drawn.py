@@ -12,7 +12,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -65,6 +65,21 @@ class JudgedMarket:
     events: tuple[DecisionEvent, ...]
     trades: int
     kinds: frozenset[str] | None = None
+
+    def brief(self) -> JudgedMarket:
+        """Return the market up to the reference's sixth entry, a year of days at least: long enough to see whether
+        a program trades at all, a third of the bars of most tasks.
+        """
+        entries = [event.bar for event in self.events if event.bar == event.opened]
+        if len(entries) <= _SHOWN:
+            return self
+        rows = min(self.bars.rows, max(_SHORTEST, entries[_SHOWN] + 1))
+        kept = tuple(event for event in self.events if event.bar < rows)
+        return replace(self, bars=self.bars.first(rows), events=kept, trades=_SHOWN)
+
+
+_SHOWN: Final = 5
+_SHORTEST: Final = 250
 
 
 class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
