@@ -31,8 +31,8 @@ class Graph:
         self, company_name: str, trade_date: str, asset_type: str = "stock"
     ) -> tuple[dict[str, Any], str]:
         ASKED.append((company_name, trade_date))
-        words = ("Buy", "**SELL**", "Overweight", "BUY or SELL, who knows", "")
-        later = ("Underweight", "Hold", "Sell", "", "Hold")
+        words = ("**SELL**", "Buy", "Overweight", "BUY or SELL, who knows", "")
+        later = ("Hold", "Underweight", "Sell", "", "Hold")
         chosen = words if len(ASKED) <= len(words) else later
         return {"final_trade_decision": "..."}, chosen[(len(ASKED) - 1) % len(words)]
 
@@ -105,7 +105,7 @@ def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     mine = frames.trades[frames.trades["agent"] == "TradingAgents"]
     decided = frames.decisions[frames.decisions["agent"] == "TradingAgents"]
     bought = mine[mine["side"] == "BUY"]
-    full, half = ASKED[0][0], ASKED[2][0]
+    full, half = ASKED[1][0], ASKED[2][0]
     assert set(bought["symbol"]) == {full, half}, decided[["session", "orders", "failures", "reason"]].to_string()
     assert set(mine["symbol"]) == {full, half}, "only what it was told to buy"
     spent = (bought["quantity"] * bought["price"]).abs().groupby(bought["symbol"]).first()

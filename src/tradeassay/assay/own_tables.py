@@ -144,7 +144,10 @@ def _find(name: str, column_of: dict[str, str], known: Sequence[str], what: str,
     if asked is not None:
         if asked in column_of.values() or plain_title(asked) in column_of:
             return column_of.get(plain_title(asked), asked)
-        raise UserError(f"{name} has no column '{asked}'", mend=f"it has {', '.join(column_of.values())}")
+        what_it_has = f"it has {', '.join(column_of.values())}"
+        if "/" in asked or asked.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+            raise UserError(f"there is no file {asked}, and {name} has no such column", mend=what_it_has)
+        raise UserError(f"{name} has no column '{asked}'", mend=what_it_has)
     for one in known:
         if one in column_of:
             return column_of[one]
