@@ -53,7 +53,7 @@ def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
     async def talk(call: Caller, client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
         text, wrong = await call("observe")
-        assert "before the open" in text and not wrong
+        assert "before the market opens" in text and not wrong
         text, wrong = await call("screen_candidates", factors=["MOM_12_1"], top_k=3)
         assert not wrong
         stock = re.findall(r'"stock_id":"([^"]+)"', text)[0]
@@ -68,7 +68,7 @@ def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
             "submit_action", orders=[order], overall_reason="one small position to begin with"
         )
         assert text.startswith("Accepted.") and not wrong
-        assert '"step":1' in text and stock in text  # the next session's observation shows the position
+        assert stock in text, "the next session's observation shows the position"
         text, wrong = await call("submit_action", **NO_TRADE)
         assert "The episode is over." in text and not wrong
         assert (await call("submit_action", **NO_TRADE))[1]
@@ -96,7 +96,7 @@ def test_the_benchmarks_rules_count_for_clients_too() -> None:
         text, wrong = await call("portfolio_state")
         assert wrong and "submit_action" in text
         text, wrong = await call("submit_action", orders="buy")
-        assert wrong and '"schema"' in text
+        assert wrong and text.startswith("This was not accepted"), "what is known is not told again"
         text, wrong = await call("submit_action", orders=[], overall_reason="short")
         assert wrong
         text, wrong = await call("submit_action", **NO_TRADE)

@@ -70,7 +70,10 @@ def test_every_benchmark_version_has_both_cards(tmp_path: Path) -> None:
         assert made["@type"] == "sc:Dataset" and made["conformsTo"].endswith("croissant/1.0")
         assert made["license"] and made["version"].endswith(".0.0")
         # A field without a source is no valid record: where no file is stored there are none.
-        assert made["variableMeasured"] and "recordSet" not in made and "distribution" not in made
+        files = {file["@id"] for file in made.get("distribution", ())}
+        fields = [field for records in made.get("recordSet", ()) for field in records["field"]]
+        assert bool(files) == bool(fields) == ("variableMeasured" not in made)
+        assert all(field["source"]["fileSet"]["@id"] in files for field in fields)
 
 
 def test_a_stored_data_set_is_named_as_the_source_of_every_field() -> None:

@@ -130,7 +130,7 @@ class EpisodeDesk:
             return self._finish(record)
         now = self._asked
         assert now is not None
-        known = len(before.messages) if now.messages[: len(before.messages)] == before.messages else 0
+        known = _shared(before.messages, now.messages)
         new = [message for message in now.messages[known:] if message.role != "assistant"]
         free = bool(now.tools) and now.must_call is None
         if not free and now.purpose == before.purpose and now.attempt > 1:
@@ -232,6 +232,12 @@ def _kept_secret(journal: Path) -> str:
     secret = place.read_bytes().decode("ascii", "replace").strip()
     refuse_bad_secret(secret)
     return secret
+
+
+def _shared(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """Return with how many of the same messages two conversations begin: a retry may drop the last attempt."""
+    pairs = enumerate(zip(before, now, strict=False))
+    return next((place for place, (old, new) in pairs if old != new), min(len(before), len(now)))
 
 
 def _joined(messages: Sequence[Message]) -> str:
