@@ -53,13 +53,13 @@ LONGEST = (
     "tests/sandbox/test_check_sandbox.py",
     "tests/recorded/test_recorded.py",
     "tests/runs/test_systrade_run.py",
-    "tests/runs/test_quantcode_run.py",
+    "tests/code/test_validation.py",
+    "tests/runs/test_shipped_recordings.py",
     "tests/assay/test_verdict.py",
     "tests/cli/test_secrets.py",
     "tests/account/test_compiled_forms.py",
     "tests/report/test_browser.py",
     "tests/arena/web/test_browser_arena.py",
-    "tests/docs/test_pages.py",
 )
 """Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end."""
 

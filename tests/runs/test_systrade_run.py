@@ -145,6 +145,12 @@ def test_the_sums(run: CodeRun) -> None:
     assert [row.items for row in run.scores.iterations] == [3, 2, 2]
     assert run.scores.iterations[2].repaired == 1, story(record(run, "mends"))
     assert run.scores.iterations[0].gain.value is None
+    assert not verify(run.folder, workers=1, programs=False).contradicted
+
+
+@needs_walls
+@pytest.mark.slow
+def test_its_programs_are_examined_again(run: CodeRun) -> None:
     assert verify(run.folder, workers=1).ok
 
 
