@@ -12,8 +12,9 @@ test:                    ## style, types, import contracts and all tests that ar
 	$(MAKE) --no-print-directory -j2 check suite
 system:
 	scripts/system-packages
+# Three workers for two cores: every tenth second a test waits for a server, a signal or a browser.
 suite: .venv/.test       ## only the tests that are not slow
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 test-all: system .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network"
