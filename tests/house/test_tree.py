@@ -47,6 +47,18 @@ def test_a_type_ignore_states_its_reason() -> None:
     assert not found
 
 
+def test_what_cannot_be_decoded_has_one_name() -> None:
+    """A reader that catches one of the ways alone lets the others through as a traceback."""
+    alone = re.compile(r"except\b.*\bmsgspec\.(DecodeError|MsgspecError)")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in tracked("src/*.py")
+        for line in path.read_text().splitlines()
+        if alone.search(line)
+    ]
+    assert not found, "catch tradeassay.core.errors.UNDECODABLE"
+
+
 def test_what_was_measured_to_be_slow_still_exists() -> None:
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():
         if line.startswith("#"):
