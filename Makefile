@@ -17,7 +17,7 @@ suite: .venv/.test       ## only the tests that are not slow
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 test-all: system .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network"
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network" -o timeout=3600
 check: .venv/.test       ## only style, types and import contracts
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 docs: .venv/.test        ## the manual, into site/
