@@ -7,6 +7,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,8 @@ from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox import (
     ChildClaim,
     Crashed,
+    FileAttempt,
+    ForbiddenImport,
     Job,
     JobLimits,
     OomKilled,
@@ -89,6 +92,23 @@ def test_a_machine_that_goes_on_killing_is_an_error_and_no_finding(
 def test_a_crash_that_comes_again_is_the_codes(sandbox: Sandbox) -> None:
     result = sandbox.run(Job(source="import os\ndef run(columns):\n    os.abort()", pass_as="columns"))
     assert result.failure == Crashed(stage="run", signal="SIGABRT") and result.retried == result.failure.text
+
+
+def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox: Sandbox) -> None:
+    """Otherwise a program that looks at the clock could try what is forbidden, crash, and behave the second time."""
+    source = "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
+    job = Job(source=source, pass_as="columns", fail_on=frozenset({"file"}))
+    result = sandbox.run(job)
+    assert isinstance(result.failure, FileAttempt) and not result.retried
+    tolerated = sandbox.run(replace(job, fail_on=frozenset()))
+    assert tolerated.retried and tolerated.attempts == result.attempts, "what was seen twice is told once"
+
+
+@pytest.mark.parametrize("length", [100_000, 400_000])
+def test_a_source_that_says_too_much_about_itself_is_judged(sandbox: Sandbox, length: int) -> None:
+    """It ended the whole run: the name did not fit into the message that tells the host of it."""
+    result = sandbox.run(Job(source=f"import {'a' * length}", pass_as="columns"))
+    assert result.failure == ForbiddenImport(module="a" * 200, line=1) and not result.retried
 
 
 def test_memory_that_the_machine_lacks(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

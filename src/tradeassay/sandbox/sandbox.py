@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.config import SandboxConfig
-from tradeassay.sandbox.failures import Doubt
+from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
@@ -58,10 +58,11 @@ class Sandbox:
         """Run one job in its own child and return the result.
 
         A bad job is a result, not an error. An end that may be the machine's doing (see
-        :func:`~tradeassay.sandbox.failures.doubt`) is tried once more in a fresh child. Raises UserError for
-        columns that cannot be sent or shaped, and SandboxError when the sandbox or the machine fails twice.
+        :func:`~tradeassay.sandbox.failures.doubt`) is tried once more in a fresh child, unless the child had tried
+        something that fails a job: a second chance hides nothing. Raises UserError for columns that cannot be
+        sent or shaped, and SandboxError when the sandbox or the machine fails twice.
         """
-        zygote = self._line.current()
+        zygote, seen = self._line.current(), tuple[RefusedCall, ...]()
         try:
             first, doubted = _run_on(zygote, job)
         except ZygoteLost as error:
@@ -71,14 +72,18 @@ class Sandbox:
         else:
             if first.failure is None or not doubted:
                 return first
-            said = first.failure.text
+            grave = next((call for call in first.attempts if call.family in job.fail_on), None)
+            if grave is not None:  # what the kernel refused stays refused, however the child ended
+                return replace(first, failure=attempt_verdict(grave))
+            said, seen = first.failure.text, first.attempts
         second, doubted = _run_on(zygote, job)
         if second.failure is not None and doubted == "machine":
             raise SandboxError(
                 f"a program could not be judged: {second.failure.text}, and before that: {said}",
                 mend="the machine lacks memory, or something kills processes: use fewer workers, then resume",
             )
-        return replace(second, retried=said)
+        seen = tuple(call for call in seen if call not in second.attempts)
+        return replace(second, retried=said, attempts=(*seen, *second.attempts))
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         """Run jobs one after the other, in order."""

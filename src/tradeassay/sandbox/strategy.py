@@ -67,6 +67,7 @@ def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | Non
     return min(found, key=lambda item: item.line, default=None)
 
 
+_LONGEST_NAME: Final = 200
 MODULE: Final = "strategy"
 FILE: Final = "strategy.py"
 _TIME: Final = "time"
@@ -115,17 +116,20 @@ BOM: Final = "\ufeff"
 
 def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
     """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
-    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)  # for readable tracebacks
     try:
+        lines = source.splitlines(keepends=True)
+        linecache.cache[FILE] = (len(source), None, lines, FILE)  # for readable tracebacks
         tree = syntax_tree(source.removeprefix(BOM), FILE)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
-            return None, Parsed(forbidden=found, line=found.line)
+            # A name may be as long as the source; the host reads one message of limited length.
+            return None, Parsed(forbidden=ImportFound(found.module[:_LONGEST_NAME], found.line), line=found.line)
         return compile(tree, FILE, "exec", dont_inherit=True), Parsed()
     except SyntaxError as error:
         return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
-    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
-        # A null byte, a lone surrogate, or nesting beyond what the parser can hold.
+    except Exception as error:
+        # A null byte, a lone surrogate, or nesting beyond what the parser can hold. Whatever it is, the source
+        # brought it about: a child that ended here without a word would be put down to the machine.
         return None, Parsed(syntax=_clean(f"{type(error).__name__}: {error}", 500))
 
 
