@@ -95,8 +95,10 @@ def test_a_crash_that_comes_again_is_the_codes(sandbox: Sandbox) -> None:
 
 
 def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox: Sandbox) -> None:
-    """Otherwise a program that looks at the clock could try what is forbidden, crash, and behave the second time."""
-    source = "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
+    """Otherwise a program that looks at the clock could try something, crash, and behave the second time."""
+    source = (
+        "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
+    )
     job = Job(source=source, pass_as="columns", fail_on=frozenset({"file"}))
     result = sandbox.run(job)
     assert isinstance(result.failure, FileAttempt) and not result.retried

@@ -25,6 +25,8 @@ from tradeassay.metrics.score import DEFAULT
 
 Inference = Literal["cosine", "percentile"]
 _SAME = 1e-12
+_USUAL = 0.9
+"""Below this level an interval excludes zero too easily for a sentence that does not say so."""
 _MORE = 5
 """Comparisons take more resamples than intervals: a p-value is corrected for the number of agents, so it must be
 able to become small."""
@@ -155,6 +157,8 @@ def _verdict(baseline: str, difference: Measure, p_value: float) -> AgainstBasel
         sentence = f"cannot be told apart from {baseline}"
     else:
         sentence = f"{'beats' if low > 0 else 'falls behind'} {baseline} by more than luck explains"
+        if difference.level is not None and difference.level < _USUAL:
+            sentence += f", judged at a level of only {difference.level:.0%}"
     return AgainstBaseline(
         baseline=baseline,
         difference=difference,

@@ -84,6 +84,10 @@ _CHUNK = 1 << 15
 """Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""
 
 
+MOST_DRAWS = 1_000_000
+"""More would keep whoever scores or verifies a run busy for hours."""
+
+
 class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How intervals are made.
 
@@ -100,8 +104,8 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
     salt: int = 0
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise UserError(f"{self.draws} bootstrap draws", mend="ask for at least 1, better 1000")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise UserError(f"{self.draws} bootstrap draws", mend=f"ask for 1 to {MOST_DRAWS}, better 1000")
         if not 0.0 < self.level < 1.0:
             raise UserError(f"a confidence level of {self.level}", mend="choose one between 0 and 1, e.g. 0.95")
         if self.block is not None and not self.block >= 1.0:

@@ -223,6 +223,15 @@ def differences(then: Any, now: Any, where: str = "") -> Iterator[tuple[str, obj
         yield where, then, now
 
 
+def not_as_written(content: bytes, again: bytes) -> str:
+    """Say in what a file differs from the form in which what was read from it is written."""
+    try:
+        extra = extra_keys(msgspec.json.decode(content), msgspec.json.decode(again))
+    except (msgspec.DecodeError, RecursionError):  # in a name that no record knows, which is skipped otherwise
+        return "it holds a value that cannot be read"
+    return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
+
+
 def extra_keys(raw: object, known: object, where: str = "") -> str | None:
     """Return the first place at which plain JSON holds something that the record read from it does not."""
     if isinstance(raw, Mapping) and isinstance(known, Mapping):

@@ -33,7 +33,7 @@ from tradeassay.runs.again import (
     at_once_again,
     conversation_again,
     differences,
-    extra_keys,
+    not_as_written,
     without_accidents,
 )
 from tradeassay.runs.audit import audit
@@ -255,9 +255,7 @@ def _written_as_we_write(content: bytes, outcome: Outcome, place: RunFolder) -> 
         return  # an outcome of the first format has another form; what it says is compared in full
     again = canonical_json(outcome)
     if content != again:
-        extra = extra_keys(msgspec.json.decode(content), msgspec.json.decode(again))
-        what = f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
-        yield None, "outcome", f"outcome.json: {what}"
+        yield None, "outcome", f"outcome.json: {not_as_written(content, again)}"
 
 
 def comes_out_again(

@@ -258,7 +258,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format."""
     try:
         content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise RunError(
             f"{path.parent} does not hold a run: manifest.json is missing", mend="give the folder of a run"
         ) from None

@@ -18,12 +18,14 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import DataError, RunError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
-from tradeassay.runs.again import Again, NotAgain, differences, extra_keys
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs.again import Again, NotAgain, differences, not_as_written
 from tradeassay.runs.claims import check_program
 from tradeassay.runs.episode import EpisodeSpec, expand
 from tradeassay.runs.format1 import ITEMS
@@ -45,7 +47,7 @@ from tradeassay.runs.progress import Told
 from tradeassay.runs.scores import encode_scores
 from tradeassay.runs.scoring import gather
 from tradeassay.runs.snapshots import entry_of
-from tradeassay.runs.spec import secret_of, takes_secret, work_sha256
+from tradeassay.runs.spec import AgentSpec, model_agent, secret_of, takes_secret, work_sha256
 from tradeassay.runs.store import RunFolder, present_versions, version_changes
 from tradeassay.runs.tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER, Checked, CheckTask
 from tradeassay.runs.trading import modules_of, prepare_tasks, score_tasks
@@ -61,6 +63,8 @@ OWN_SECRET = (
     "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
     "the run began rules that out (verify --plan)"
 )
+LARGEST_FILE = 1 << 30
+"""Bytes: a file of a run is read as a whole."""
 _WORDS = frozenset(("title", "description"))
 """What a benchmark is called may be reworded."""
 
@@ -131,6 +135,9 @@ def verify(
     manifest = read_manifest(path / "manifest.json")
     _refuse_nonsense(manifest, path)
     place = folder_of(path, manifest)
+    for inside in (place.models, place.episode(""), *(place.episode(one.key) for one in manifest.episodes)):
+        if inside.is_file():
+            raise RunError(f"{inside} is a file where a folder belongs", mend="remove it")
     if isinstance(manifest, CodeManifest):
         return _ProgramsVerifier(place, manifest, workers, programs, examined, told).report()
     where = None if home is None else str(Path(home).absolute())
@@ -140,15 +147,25 @@ def verify(
 
 
 def _refuse_odd_files(path: Path) -> None:
-    """Raise :class:`RunError` for pipes, devices and links: reading one may never end, or read other files."""
+    """Raise :class:`RunError` for what cannot be read safely: reading it may never end, or read other files.
+
+    That is pipes, devices, links, files that fit into no memory (a sparse one takes no space on a disk), and names
+    that are no text.
+    """
     for place, folders, files in os.walk(path):
         for name in (*folders, *files):
             odd = Path(place) / name
-            mode = odd.lstat().st_mode
-            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            if not name.isprintable():
+                raise RunError(f"{place} holds {name[:80]!a}, which is no name", mend="remove it")
+            facts = odd.lstat()
+            if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
                 raise RunError(
                     f"{odd} is neither a file nor a folder",
                     mend="put a plain file in its place",
+                )
+            if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
+                raise RunError(
+                    f"{odd} is too large to be read", mend="it was not written by tradeassay: remove it"
                 )
 
 
@@ -213,13 +230,15 @@ class _Verifier(ABC, Generic[M]):
         again = encode_manifest(self._manifest)
         if content == again:
             return
-        raw = msgspec.json.decode(content)
-        if raw.get("format") == self._manifest.format and "kind" in raw:
-            extra = extra_keys(raw, msgspec.json.decode(again))
-            what = f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
-            self._broken("manifest", f"manifest.json: {what}")
-        elif msgspec.json.format(canonical_json(raw), indent=1) + b"\n" != content:
-            self._broken("manifest", "manifest.json is not written as tradeassay writes it")
+        what = not_as_written(content, again)
+        try:
+            raw = msgspec.json.decode(content)
+            older = raw.get("format") != self._manifest.format or "kind" not in raw
+            if older and msgspec.json.format(canonical_json(raw), indent=1) + b"\n" == content:
+                return
+        except (msgspec.DecodeError, RecursionError):
+            pass  # not_as_written has said so
+        self._broken("manifest", f"manifest.json: {what}")
 
     @abstractmethod
     def _check_manifest(self) -> None: ...
@@ -232,7 +251,11 @@ class _Verifier(ABC, Generic[M]):
         if not self._place.scores.is_file():
             self._broken("scores", "scores.json is missing: the run is unfinished")
         else:
-            self._compare_scores()
+            try:
+                self._compare_scores()
+            except NotAgain as error:
+                self._say("scores", "cannot be checked", str(error))
+                return
         self._say("scores", "contradicted" if len(self._violations) > before else "re-derived")
 
     def _compare_scores(self) -> None:
@@ -268,9 +291,12 @@ class _Verifier(ABC, Generic[M]):
             if folder.name not in known:
                 self._broken("episodes", f"{folder.name} belongs to no episode of this run")
                 continue
-            for file in sorted(folder.iterdir()):
-                if file.name not in ("events.jsonl", "outcome.json", "dialogue.jsonl"):
-                    self._notes.append(f"{folder.name}/{file.name} is not part of a run; it was not looked at")
+            known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
+            strange = sorted(file.name for file in folder.iterdir() if file.name not in known_files)
+            if strange:
+                more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+                what = f"{folder.name}/{strange[0]}{more}: not part of a run; not looked at"
+                self._notes.append(what)
         models = self._place.models
         for file in sorted(models.iterdir()) if models.is_dir() else ():
             if file.suffix != ".jsonl" or file.stem not in known:
@@ -317,9 +343,25 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 self._broken("benchmark", f"the configuration of '{name}' is not the one whose hash is recorded")
         if any(map(takes_secret, manifest.spec.benchmarks)) and not manifest.secret:
             self._broken("spec", "there is no secret, from which the draws of this version are derived")
+        self._check_names()
+        if manifest.spec.bootstrap != BootstrapConfig():
+            chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
+            words = ", ".join(f"{name} {new} instead of {old}" for name, old, new in chosen)
+            self._notes.append(f"the runner chose how intervals are made: {words}")
         if not strangers:
             broken = len(self._violations) > before
             self._say("rules", "contradicted" if broken else "re-derived")
+
+    def _check_names(self) -> None:
+        """An agent may be called anything but another agent; what it is called otherwise is said."""
+        for agent in self._manifest.spec.agents:
+            model = agent.params.get("model") if agent.name == "model" else None
+            own = model_agent(model) if isinstance(model, str) else AgentSpec(name=agent.name, params=agent.params)
+            if agent.title == own.title:
+                continue
+            if agent.title in agents and agent.title != agent.name:
+                self._broken("spec", f"'{agent.name}' is called '{agent.title}', which is another agent")
+            self._notes.append(f"'{agent.title}' is what the runner calls {model or agent.name}")
 
     def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
         """Describe the run again as it would be started now, with what is registered and stored here."""
@@ -467,6 +509,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
     def _scores(self) -> bytes:
         tasks = score_tasks(self._place, self._home, self._manifest, self._benchmark)
         found = self._perform({key: ENCODE(task) for key, task in tasks.items()}, "agents scored again")
+        if len(found) < len(tasks):
+            raise NotAgain("a process that scored died")  # of the machine, perhaps: that contradicts nobody
         parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
         return encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
 
