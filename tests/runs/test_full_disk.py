@@ -163,3 +163,21 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OSError, match="ours") as caught, naming("x"):
         raise OSError("something of ours")
     assert caught.value.filename is None
+
+
+def test_a_pipe_or_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    """``-o /dev/stdout`` put a file in the place of the device, for everybody on the machine."""
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomic(tmp_path / "pipe", b"whole")
+        assert os.read(reader, 10) == b"whole" and (tmp_path / "pipe").is_fifo()
+    finally:
+        os.close(reader)
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("there")
+    write_atomic(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "there").read_bytes() == b"new"

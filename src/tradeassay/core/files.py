@@ -50,8 +50,14 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part.
 
-    Configured secrets are not written.
+    A link stays and what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file
+    in its place would be missed by the whole machine. Configured secrets are not written.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with naming(path), path.open("wb") as file:
+            file.write(clean_bytes(content))
+        return
+    path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with naming(path):
