@@ -12,7 +12,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.cli import main
-from tradeassay.core.errors import TradeassayError
+from tradeassay.core.errors import RunError, TradeassayError
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
 
@@ -76,3 +76,20 @@ def test_a_damaged_database_is_refused_in_one_line(season: Path, tmp_path: Path)
     (tmp_path / "f.db").write_bytes(content[: len(content) // 2])
     with pytest.raises(TradeassayError):
         verify_arena(str(tmp_path / "f.db"))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "CREATE VIEW rewards2 AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n",
+        "CREATE TRIGGER t AFTER INSERT ON seasons BEGIN DELETE FROM rewards; END",
+    ],
+)
+def test_a_database_that_computes_is_not_read(season: Path, tmp_path: Path, program: str) -> None:
+    """A view in a table's place could keep a reader busy for ever."""
+    shutil.copyfile(season, tmp_path / "arena.db")
+    with closing(sqlite3.connect(tmp_path / "arena.db")) as db:
+        db.execute(program)
+        db.commit()
+    with pytest.raises(RunError, match="which no arena has"):
+        verify_arena(str(tmp_path / "arena.db"))

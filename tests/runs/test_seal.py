@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import runs_world as world
@@ -175,14 +176,15 @@ def test_a_plan_that_commits_to_less_is_noticed(
 def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned: tuple[Path, Path], tmp_path: Path) -> None:
     """Who insists on a signature gets none from a folder; a plan is not a run that a plan binds."""
     plan, kept = planned
-    for path, wish in (
+    wishes: list[tuple[Path, dict[str, Any]]] = [
         (kept, {"signers": tmp_path}),
         (kept, {"signer": "me"}),
         (plan, {"signer": "me"}),
         (plan, {"plan": plan}),
-    ):
+    ]
+    for path, wish in wishes:
         with pytest.raises(UserError):
-            verify_anything(path, **wish)  # type: ignore[arg-type]  # two kinds of wish in one table
+            verify_anything(path, **wish)
 
 
 def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:

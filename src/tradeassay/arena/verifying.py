@@ -6,8 +6,10 @@ What an entry decided is taken as recorded: nobody but the entry could give the 
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -64,7 +66,20 @@ def copied_database(db: str, place: Path) -> str:
     for name in (db, f"{db}-wal"):
         if Path(name).is_file():
             shutil.copyfile(name, place / f"arena.db{name.removeprefix(db)}")
+    _refuse_programs(place / "arena.db", db)
     return str(place / "arena.db")
+
+
+def _refuse_programs(copy: Path, db: str) -> None:
+    """Raise :class:`RunError` for a database that computes: reading a view may never end, or give anything."""
+    try:
+        with closing(sqlite3.connect(copy)) as connection:
+            held = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    except sqlite3.Error:
+        return  # whoever reads it next says why
+    for kind, name, sql in held:
+        if kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL"):
+            raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", mend="do not open it")
 
 
 class _Season:
