@@ -21,7 +21,7 @@ from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import MissingExtra, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
 from tradeassay.core.events import StepRecord
 from tradeassay.llm import (
     Access,
@@ -227,7 +227,7 @@ def not_as_written(content: bytes, again: bytes) -> str:
     """Say in what a file differs from the form in which what was read from it is written."""
     try:
         extra = extra_keys(msgspec.json.decode(content), msgspec.json.decode(again))
-    except (msgspec.DecodeError, RecursionError):  # in a name that no record knows, which is skipped otherwise
+    except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
         return "it holds a value that cannot be read"
     return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
 

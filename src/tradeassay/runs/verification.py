@@ -20,7 +20,7 @@ import msgspec
 
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.errors import DataError, RunError, TradeassayError
+from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
@@ -236,7 +236,7 @@ class _Verifier(ABC, Generic[M]):
             older = raw.get("format") != self._manifest.format or "kind" not in raw
             if older and msgspec.json.format(canonical_json(raw), indent=1) + b"\n" == content:
                 return
-        except (msgspec.DecodeError, RecursionError):
+        except UNDECODABLE:
             pass  # not_as_written has said so
         self._broken("manifest", f"manifest.json: {what}")
 
