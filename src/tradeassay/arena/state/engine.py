@@ -39,7 +39,7 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
         with schema_lock(engine) as connection:
             _upgrade_old(connection)
             tables.metadata.create_all(connection)
-            for index in tables.decisions.indexes:  # one that came later
+            for index in (*tables.rounds.indexes, *tables.decisions.indexes):  # some came later
                 index.create(connection, checkfirst=True)
             _check_version(connection)
     except (ArgumentError, NoSuchModuleError) as error:

@@ -65,7 +65,7 @@ rounds = Table(
     Column("opened_at", String(40), nullable=False),
     Column("shared", Text),  # what each account over all assets was worth when the round was opened
     UniqueConstraint("season", "asset", "session"),
-    Index("rounds_by_phase", "season", "asset", "phase"),
+    Index("rounds_by_state", "season", "asset", "phase", "session"),
 )
 
 decisions = Table(
