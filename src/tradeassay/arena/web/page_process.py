@@ -114,12 +114,15 @@ class PageProcess:
                 return await self._ask(self._client, request)
             except httpx.PoolTimeout as error:
                 raise Relayed(503, b"too many pages are being made", {"retry-after": "5"}) from error
+            except httpx.InvalidURL as error:
+                raise Relayed(404, b"there is no such address", {"content-type": "text/plain"}) from error
             except httpx.TransportError:
                 await self._mend()
 
     async def _ask(self, client: httpx.AsyncClient, request: Request) -> tuple[Body, bool]:
         headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-        where = httpx.URL(path=request.url.path, query=request.url.query.encode())
+        # As it was sent: put together again, a path with an encoded question mark would be another address.
+        where = httpx.URL(raw_path=request.scope["raw_path"] + b"?" + request.scope["query_string"])
         async with client.stream("GET", where, headers={**headers, "accept-encoding": "gzip"}) as found:
             content = b"".join([part async for part in found.aiter_raw()])
         if found.status_code != 200:

@@ -87,7 +87,7 @@ def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]
 
         if part == "body" and name != "decision":
             raise NotHere("this page has no part of its own")
-        answer = await house.answers.give(request, ("page", request.url.path, query, language), version, made)
+        answer = await house.answers.give(request, ("page", request.scope["path"], query, language), version, made)
         return _remember(request, answer)
 
     return page
