@@ -3,8 +3,11 @@
     python perf/llm_throughput.py [SLOTS [SECONDS [QUESTIONS]]]
 
 The server is a stand-in on loopback, in a process of its own, that works on SLOTS questions at a time and takes
-SECONDS for each: its limit is SLOTS / SECONDS answers a second, exactly. 64 episodes ask QUESTIONS each, one after
-the other: first through the bare client of OpenAI, then through the same path as a run's.
+SECONDS for each, from half as long to half as long again, as answers of different lengths do: its limit is SLOTS /
+SECONDS answers a second. (Answers that all take equally long come back in one moment, and what is measured is how
+long a client needs for such a burst.) 64 episodes ask QUESTIONS each, one after the other: first through the bare
+client of OpenAI, then through the same path as a run's. The rate is that between a tenth and eight tenths of the
+answers, while all episodes talk.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import random
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -29,7 +33,7 @@ def serve(slots: int, seconds: float, ports: Any) -> None:
     """Answer on a free port, so many at a time, so slowly."""
 
     async def main() -> None:
-        free = asyncio.Semaphore(slots)
+        free, draw = asyncio.Semaphore(slots), random.Random(0)
 
         async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             while True:
@@ -38,7 +42,7 @@ def serve(slots: int, seconds: float, ports: Any) -> None:
                 except (asyncio.IncompleteReadError, ConnectionError):
                     return
                 async with free:
-                    await asyncio.sleep(seconds)
+                    await asyncio.sleep(seconds * (0.5 + draw.random()))
                 await write_answer(writer, BODY)
 
         server = await asyncio.start_server(one, "127.0.0.1", 0)
@@ -55,17 +59,20 @@ MESSAGES = (
 
 
 async def timed(ask: Callable[[int, int], Awaitable[str]], questions: int) -> tuple[float, float]:
-    """Return wall and CPU seconds of all episodes' questions, after one that warms up."""
+    """Return answers a second while all episodes talk, and the CPU seconds of all, after one that warms up."""
+    ends: list[float] = []
 
     async def episode(number: int) -> None:
         for step in range(questions):
             said = await ask(number, step)
             assert said == "hold", said
+            ends.append(time.perf_counter())
 
     await ask(EPISODES, 0)
-    wall, cpu = time.perf_counter(), time.process_time()
+    cpu = time.process_time()
     await asyncio.gather(*(episode(number) for number in range(EPISODES)))
-    return time.perf_counter() - wall, time.process_time() - cpu
+    first, last = len(ends) // 10, len(ends) * 8 // 10
+    return (last - first) / (ends[last] - ends[first]), time.process_time() - cpu
 
 
 async def bare(url: str, questions: int) -> tuple[float, float]:
@@ -107,11 +114,9 @@ def main() -> None:
     limit = slots / seconds
     print(f"server's limit {limit:.1f} answers/s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, side in (("bare client", bare), ("harness", play)):
-        wall, cpu = asyncio.run(side(url, questions))
-        print(
-            f"{name}: {total / wall:.1f} answers/s ({total / wall / limit:.0%} of the limit), "
-            f"{cpu / total * 1e3:.1f} ms of CPU each"
-        )
+        rate, cpu = asyncio.run(side(url, questions))
+        share, each = rate / limit, cpu / total * 1e3
+        print(f"{name}: {rate:.1f} answers/s ({share:.0%} of the limit), {each:.1f} ms of CPU each")
     server.terminate()
 
 

@@ -44,13 +44,13 @@ of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 **Elsewhere.** Every recording was played again on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and scipy 1.18.1
 instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of
 Qwen's KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions
-that the programs ran on, and are refused under others with one line; with those, Qwen's patched strategies of
-SysTradeBench hold on 3.12 too. QuantCode was not played there to the end.
+that the programs ran on, and are refused under others with one line; with those, patched strategies of
+SysTradeBench held on 3.12 too. QuantCode was not played there to the end.
 
-**What is not here.** The arena's answers cannot be replayed from the package (its season is kept as standings).
-The mask probe was made before the last change of prompts, none of which it uses. Of Qwen's twelve strategies of
-SysTradeBench all first hand-ins are here, but patches of only eight: in the other four an error message named a
-folder of the machine that recorded, so that the next question is another text elsewhere (none does so any more).
+**What is not here.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
+not ship. In the arena, 11 of 339 different answers that could not be read lacked nothing but their last brace. A
+careful person would have accepted those; reading them changes what is asked next, so that it has to wait for the
+arena's next recording.
 """
 
 
@@ -215,8 +215,9 @@ def beside(folder: Path) -> list[str]:
         head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
         parts += [
             f"### The mask probe, attacked by this model ({report['benchmark']})",
-            "`bright` hides nothing, so that its row is the check that the question is understood; `match` is a "
-            "program that holds the real prices and looks for the same pattern.",
+            "`bright` hides nothing, so that its row is the check that the question is understood. `levels`, "
+            "`grid` and `match` are programs that hold the real prices: they look up the price that is shown, "
+            "search for the scale under which prices are whole cents, or look for the same pattern.",
             table(head, rows),
         ]
     if (file := folder / "judge.json").is_file():
