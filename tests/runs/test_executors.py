@@ -1,5 +1,6 @@
 """Executors: the same results from all, errors with their type, deaths noticed, clean ends."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -60,6 +61,17 @@ def test_an_error_keeps_its_type_and_its_mend(executor: TaskExecutor) -> None:
     with pytest.raises(DataError) as caught:
         perform(executor, "raise")
     assert (caught.value.message, caught.value.mend) == ("the data is gone", "bring it back")
+
+
+@pytest.mark.parametrize("first", ["pid:0.0", "raise"])
+def test_a_result_that_nobody_waited_for_is_not_the_next_tasks(first: str) -> None:
+    with LocalProcesses(ENTRY, 2) as executor:
+        tasks = [Task(str(place), word.encode()) for place, word in enumerate((first, "pid:0.3"))]
+        left_early = executor.perform(tasks, lambda key, n: None)
+        with contextlib.suppress(DataError):
+            next(iter(left_early))
+        left_early.close()  # type: ignore[attr-defined]  # it is a generator
+        assert perform(executor, "echo:ab", "echo:cd") == {"0": b"ba", "1": b"dc"}
 
 
 def test_an_error_that_cannot_travel_is_told_in_words() -> None:

@@ -66,8 +66,16 @@ class LocalProcesses:
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion."""
-        waiting = deque(tasks)
         busy: dict[socket.socket, Task] = {}
+        try:
+            yield from self._performed(deque(tasks), busy, tick)
+        finally:
+            for connection in busy:  # somebody left early: a late result must not be taken for the next task's
+                self._forget(connection)
+
+    def _performed(
+        self, waiting: deque[Task], busy: dict[socket.socket, Task], tick: Callable[[str, int], None]
+    ) -> Iterator[TaskResult | Lost]:
         with selectors.DefaultSelector() as selector:
             idle = [self._connection(n) for n in range(min(self._workers, len(waiting)))]
             while waiting or busy:
