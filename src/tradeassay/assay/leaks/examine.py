@@ -143,18 +143,18 @@ class _Trial:
         self.rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
         self.findings: list[LeakFinding] = []
         self.moved: dict[Channel, set[int]] = {channel: set() for channel in CHANNELS}
+        self.repeats: bool | None = None
 
     def report(self) -> LeakTestReport:
         """Carry the test out."""
         days = self.subject.play(self.snapshot)
-        same = SplicedSnapshot(self.snapshot, self.snapshot, bars=False, noisy=False)
-        repeatable = not self.subject.sweep(same, days).moved
         self._look_for_late(days)
         cut = Cut(self.rows[0], 0, _PHASES[self.benchmark.market.decide])
         channels = present_channels(self.futures.panel(self.snapshot), cut)
         present = [channel for channel, why in channels.items() if why is None]
         for style in STYLES:
-            self._try(cut, style, present, days, repeatable)
+            self._try(cut, style, present, days)
+        repeatable = self.repeats is not False  # what no other future moves repeats itself
         return LeakTestReport(
             agent=self.subject.name,
             benchmark=self.benchmark.id,
@@ -176,13 +176,16 @@ class _Trial:
             notes=self._notes(days, repeatable),
         )
 
-    def _try(
-        self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...], repeatable: bool
-    ) -> None:
+    def _try(self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...]) -> None:
         """Sweep with another future in all channels; where that moves something, channel by channel."""
         swept = self._sweep(cut, style, present, days)
         seen = self._look_for_canaries(*swept)
-        if not repeatable or not swept[1].moved:
+        if not swept[1].moved:
+            return
+        if self.repeats is None:
+            same = SplicedSnapshot(self.snapshot, self.snapshot, bars=False, noisy=False)
+            self.repeats = not self.subject.sweep(same, days).moved
+        if not self.repeats:
             return
         blamed = False
         for channel in present:

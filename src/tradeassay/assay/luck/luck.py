@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PORTFOLIOS = 10_000
 ALIKE = 0.01
 """Random portfolios whose middle 90 % lie within this yearly return of each other are all the same portfolio."""
-_FIRST, _CLEAR = 2_000, 0.1
+_FIRST, _CLEAR = 2_000, 0.07
 """Portfolios that are looked at first, and the share of them that must have done as well, and as badly, for the
 others not to matter (a p-value from a sequence that is stopped at enough hits is one: Besag and Clifford 1991)."""
 HELD = 0.8
@@ -111,9 +111,8 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
         return msgspec.structs.replace(luck, reason="it never traded")
     if stop_early and config.portfolios > 2 * _FIRST:
         made = random_portfolios(ground, schedule, n=_FIRST, seed=config.seed)
-        found = _placed(luck, series.nav, made, ground, shape, config)
-        if found.place is None or _is_clear(found.place):
-            return found
+        if _is_clear(series.nav, made.nav) or _all_alike(made.nav, ground.periods_per_year) is not None:
+            return _placed(luck, series.nav, made, ground, shape, config)
     made = random_portfolios(ground, schedule, n=config.portfolios, seed=config.seed)
     return _placed(luck, series.nav, made, ground, shape, config)
 
@@ -209,9 +208,10 @@ def _placed(
     return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)
 
 
-def _is_clear(place: LuckPlace) -> bool:
-    """Return whether a place is so far from both ends that more portfolios would not bring it there."""
-    return min(place.by_luck.value or 0.0, place.as_badly.value or 0.0) >= _CLEAR
+def _is_clear(nav: Floats, paths: Floats) -> bool:
+    """Return whether a result is so far from both ends of others that more of them would not bring it there."""
+    own, others = nav[-1] / nav[0], paths[:, -1] / paths[:, 0]
+    return min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
 
 
 def _all_alike(paths: Floats, year: int) -> str | None:

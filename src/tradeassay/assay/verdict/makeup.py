@@ -48,6 +48,8 @@ POINTS = 250
 """Sessions of a curve that are drawn."""
 _CRASH = -0.10
 _OPTION_LEVEL = 0.999
+_SPANS = (1, 5)
+"""Sessions over which options are sold: a day, a week."""
 
 
 def passive_evidence(
@@ -139,12 +141,8 @@ def tail_evidence(
     if market is not None and market.size == total.size and np.ptp(market) > 0.0:
         crash = bool(float(drawdowns(growth(market)).min()) <= _CRASH)
         if returns_only and total.size >= 60:
-            gap = market - market.mean()
-            bend = Regression(total, [market, gap * gap]).coefficient(
-                2, scale=float((gap * gap).mean()) * year, level=_OPTION_LEVEL
-            )
             gained = float(edge.mean()) * year
-            like = bool(bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -2.0 * (bend.value or 0.0))
+            like = any(_bends_down(total, market, span, gained, year) for span in _SPANS)
     return TailEvidence(
         skew=None if skew is None else significant(skew),
         worst=significant(float(total[worst])),
@@ -153,6 +151,22 @@ def tail_evidence(
         crash=crash,
         option_like=like,
     )
+
+
+def _bends_down(total: Floats, market: Floats, span: int, gained: float, year: int) -> bool:
+    """Return whether what is earned over so many sessions falls with the square of the market's move over them.
+
+    Options that are sold for a week pay by the week's move, whatever its days were. The sums overlap; the test
+    allows for that, as for all dependence.
+    """
+    if total.size < 60 * span:
+        return False
+    every = np.ones(span)
+    account, moved = np.convolve(total, every, "valid"), np.convolve(market, every, "valid")
+    gap = moved - moved.mean()
+    scale = float((gap * gap).mean()) * year / span
+    bend = Regression(account, [moved, gap * gap]).coefficient(2, scale=scale, level=_OPTION_LEVEL)
+    return bool(bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -2.0 * (bend.value or 0.0))
 
 
 def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> AccountCurve | None:
