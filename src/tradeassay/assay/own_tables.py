@@ -55,6 +55,8 @@ _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|\u7d2f\u8ba1\u6536\u76ca")
 _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
+_NOTHING = ("", "nan", "na", "n/a", "<na>", "none", "null", "-")
+"""Cells that say that there is no number."""
 _JUMP = 0.2
 """A move of an account's value that is said when it is also fifteen times the usual one."""
 _PERCENT_FROM = 0.2
@@ -262,12 +264,7 @@ def _returns(
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
     """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
     at = min(range(len(days)), key=lambda row: days[row], default=0)
-    if len(days) < 2 or str(values[at] if values[at] is not None else "").strip().lower() not in (
-        "",
-        "nan",
-        "na",
-        "n/a",
-    ):
+    if len(days) < 2 or str(values[at]).strip().lower() not in _NOTHING:
         return values, days
     return [*values[:at], *values[at + 1 :]], [*days[:at], *days[at + 1 :]]
 
