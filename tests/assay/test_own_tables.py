@@ -11,6 +11,7 @@ import pytest
 
 from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.assay.own_tables import TableReading, read_series
+from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 
 DAYS = [str(day) for day in pd.bdate_range("2024-01-01", periods=60).date]
@@ -311,3 +312,16 @@ def test_a_benchmark_in_a_file_of_its_own(tmp_path: Path) -> None:
     other.write_text("date,return\n2030-01-01,0.1\n")
     with pytest.raises(UserError, match="share 0"):
         assay(OwnAccount(returns=str(mine), against=str(other)))
+
+
+def test_the_command_says_how_it_read_and_ignores_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "mine.csv", *FORMS["per cent without a sign"])
+    assert main(["assay", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "your own account" in shown and "is read as per cent" in shown
+    assert main(["assay", str(path), "--leak-test"]) == 2
+    assert "--leak-test goes with a run" in capsys.readouterr().err
+    assert main(["assay", str(path), "--against", "spy.csv"]) == 2
+    assert "no file spy.csv" in capsys.readouterr().err
