@@ -94,15 +94,22 @@ class AgentOnPage:
         return shown(self.agent.corrected or versus.difference, "change", self._cell.differences)
 
     @property
-    def tier(self) -> str:
-        """Its tier, and how sure a first place is; empty where nobody was compared."""
+    def place(self) -> str:
+        """Its tier, or where nobody was compared its rank: a place among equals would be luck."""
+        contest = self._cell.cell.contest
+        found = self.rank if contest is None else contest.tier_of(self.agent.name)
+        return "\u2013" if found is None else str(found)
+
+    @property
+    def chance(self) -> str:
+        """How sure a first place is, or why it has none; empty where nobody was compared."""
         contest = self._cell.cell.contest
         if contest is None:
             return ""
         if self.agent.name in contest.unranked:
             return f"not ranked: {contest.unranked[self.agent.name]}"
-        tier = contest.tier_of(self.agent.name)
-        return "" if tier is None else f"tier {tier} \u00b7 first with {contest.best[self.agent.name]:.0%}"
+        chance = contest.best.get(self.agent.name)
+        return "" if chance is None else f"first in {chance:.0%} of redraws"
 
     @property
     def small_print(self) -> tuple[str, ...]:
