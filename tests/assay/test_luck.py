@@ -135,8 +135,8 @@ def test_the_luck_of_a_recorded_run() -> None:
 
 def test_a_clear_place_needs_no_more_portfolios() -> None:
     run, key = the_run(), key_of("ashare")
-    whole = luck_of_episode(run, key, portfolios=4100, bootstrap=FEW)
-    early = luck_of_episode(run, key, portfolios=4100, bootstrap=FEW, stop_early=True)
+    many = LuckConfig(portfolios=4100, bootstrap=FEW)
+    whole, early = luck_of_episode(run, key, many), luck_of_episode(run, key, many, stop_early=True)
     assert whole.place is not None and early.place is not None
     as_well, as_badly = whole.place.by_luck.value or 0.0, whole.place.as_badly.value or 0.0
     if min(as_well, as_badly) > 0.1:
@@ -144,7 +144,7 @@ def test_a_clear_place_needs_no_more_portfolios() -> None:
         assert abs((early.place.by_luck.value or 0.0) - as_well) < 0.05
     else:
         assert early == whole
-    alike = luck_of_episode(run, key_of("us", "index-hold"), portfolios=4100, bootstrap=FEW, stop_early=True)
+    alike = luck_of_episode(run, key_of("us", "index-hold"), many, stop_early=True)
     assert alike.place is None and "hardly differ" in str(alike.reason)
 
 
