@@ -99,3 +99,53 @@ def test_days_in_the_spellings_of_two_languages(text: str, kind: str) -> None:
 
     shown = scrubber(LISTED, dates=True).scrub(f"Sales on {text} rose", Words(str, note))
     assert shown == "Sales on @ rose" and found[0].kind == kind
+
+
+SHARES = [
+    Instrument(symbol="AAPL", name="Apple Inc."), Instrument(symbol="BRK.B", name="Berkshire Hathaway Inc."),
+    Instrument(symbol="000002.SZ", name="万科A", currency="CNY"),
+    Instrument(symbol="300750.SZ", name="宁德时代", currency="CNY"),
+    Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY"),
+]  # fmt: skip
+HIDDEN = """Аpple|ÁPPLE|Applé|A\u0301pple|ᴀᴘᴘʟᴇ|𝐀𝐩𝐩𝐥𝐞|Ⓐⓟⓟⓛⓔ|A p p l e|A.A.P.L.|a-a-p-l|apple.com|$AAPL.O|BRKB|BRK/B
+ISIN US0378331005|CUSIP: 037833100|https://news.example/2024/apple-beats-estimates|www.apple.com/newsroom|@Apple
+贵州茅臺|貴州茅台|寧德時代|贵-州-茅-台|贵·州·茅·台|萬科|Kweichow Moutai|Moutai|CATL|宁王|飞天茅台
+迪王|比亚迪|BYD|China Vanke|SHSE.600519|600519.XSHG|６００５１９"""
+
+
+@pytest.mark.parametrize("spelled", HIDDEN.replace("\n", "|").split("|"))
+def test_what_somebody_would_look_for(spelled: str) -> None:
+    shown = scrubber(SHARES).scrub(f"shares of {spelled} rose", WORDS)
+    assert "#" in shown and "pple" not in shown.lower() and not re.search("茅|宁|寧|科|0378|Moutai", shown)
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        "U.S. G.D.P. rose 2.1 %, a b c and d; see https://json-schema.org/draft and e.g. i.e. p.a.",
+        "rated A- by S & P, options a) b) c) d), grades A B C D E F",
+        "价格 1618.5 元, 成交 618000 股, 第一 第二 第三, 科技 银行 指数 涨 2.618%",
+        "coordinates 1 2 3 4 5 6, CIK and ISIN are numbers of securities; the lei of a fund",
+        "café, naïve, Zürich, São Paulo, Ελλάδα, Москва: 100 points",
+    ],
+)
+def test_honest_texts_stay_as_they_are(honest: str) -> None:
+    assert scrubber(SHARES, dates=True).scrub(honest, WORDS) == honest
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "Jan '24", "'24", "2024W04", "2024-W04-5", "2024M01", "2024E", "26.01.24", "twenty twenty-four", "MMXXIV",
+        "2k24", "甲辰年", "龙年", "Year of the Dragon", "正月初五", "腊月", "两会", "1H24", "FY2024",
+        "Lunar New Year", "618", "除夕",
+    ],
+)  # fmt: skip
+def test_years_and_seasons_as_somebody_would_hint_at_them(spelled: str) -> None:
+    shown = scrubber(LISTED, dates=True).scrub(f"销量 sales of {spelled} rose", WORDS)
+    assert shown.startswith("销量 sales of <") and shown.endswith("> rose")
+
+
+def test_numbers_that_only_look_like_years_stay() -> None:
+    text = "the '45' column, 2020x, version 26.13.24, room 2024A, it's '7 of 9', MMX Technologies twenty times"
+    assert scrubber(LISTED, dates=True).scrub(text, WORDS) == text

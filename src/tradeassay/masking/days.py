@@ -199,12 +199,14 @@ _FESTIVAL = re.compile(
     r"|(?:Labou?r|Memorial|Presidents['’]?|Valentine['’]?s|Mother['’]?s|Father['’]?s|Columbus|Veterans|Prime"
     r"|Singles['’]?|Martin Luther King(?: Jr\.?)?|MLK) Day|Black Friday|Cyber Monday|Good Friday|Golden Week"
     r"|Spring Festival"
-    r"|Mid-Autumn(?: Festival)?|Dragon Boat(?: Festival)?|Election Day|Inauguration Day)(?![A-Za-z])",
+    r"|Mid-Autumn(?: Festival)?|Dragon Boat(?: Festival)?|Election Day|Inauguration Day"
+    r"|Year of the (?:Rat|Ox|Tiger|Rabbit|Dragon|Snake|Horse|Goat|Sheep|Monkey|Rooster|Dog|Pig))(?![A-Za-z])",
     re.I,
 )
 _CHINESE_FESTIVAL = re.compile(
     r"春节|国庆节?|中秋节?|端午节?|清明节?|元旦|元宵节?|重阳节?|劳动节|五一|十一黄金周|除夕|七夕|圣诞节?|感恩节|双十一|双11"
-    r"|双十二|双12|618"
+    r"|双十二|双12|(?<![\d.])618(?![\d%]|\.\d)|全国两会|两会|[正腊冬]月(?:初[一二三四五六七八九十])?|[鼠牛虎兔龙蛇马羊猴鸡狗猪]年"
+    r"|[甲乙丙丁戊己庚辛壬癸][子丑寅卯辰巳午未申酉戌亥]年"
 )
 _FESTIVE = frozenset(
     "christmas xmas thanksgiving easter halloween hanukkah diwali ramadan juneteenth bowl year independence fourth"
@@ -212,6 +214,21 @@ _FESTIVE = frozenset(
     " prime singles mlk luther friday monday week festival autumn boat election inauguration".split()
 )
 _DOTTED = re.compile(r"(?<![\d.])(3[01]|[12]\d|0?[1-9])\.(1[0-2]|0?[1-9])\.((?:19|20)\d\d)(?![\d.]\d)")
+_DOTTED_SHORT = re.compile(r"(?<![\d.])(3[01]|[12]\d|0[1-9])\.(1[0-2]|0[1-9])\.(\d\d)(?![\d.]\d|\d)")
+_MONTH_SHORT = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?[ \-]{{0,2}}'(\d\d)(?![\dA-Za-z'])", re.I)
+_YEAR_SHORT = re.compile(r"(?<![A-Za-z0-9'])'(\d\d)(?= [A-Za-z]|[.,;:!?)]?(?:\s|$))")
+_YEAR_MARKED = re.compile(
+    r"(?<![A-Za-z0-9])(20\d\d)(?:-?W[0-5]\d(?:-?[1-7])?|M(?:0[1-9]|1[0-2])|[EF])(?![A-Za-z0-9])"
+)
+_YEAR_IN_WORDS = re.compile(
+    r"(?<![A-Za-z])(?:twenty[ \-]twenty(?:[ \-](?:one|two|three|four|five|six|seven|eight|nine))?"
+    r"|MMX(?=[XVI])(?:X|IX|V?I{0,3}|IV)?(?:IX|IV|V?I{0,3})|2k[12]\d)(?![A-Za-z0-9])",
+    re.I,
+)
+_YEAR_WORDS = frozenset(["twenty", *(f"2k{year}" for year in range(10, 30))]) | frozenset(
+    "mmxv mmxvi mmxvii mmxviii mmxix mmxx mmxxi mmxxii mmxxiii mmxxiv mmxxv mmxxvi mmxxvii".split()
+)
+_MARKED = re.compile(r"20\d\d-?[wmef]")
 _SHORT_PERIOD = re.compile(r"(?<![A-Za-z0-9.])\d\d[ \-]?(?:Q[1-4]|H[12])E?(?![A-Za-z0-9])", re.I)
 _CHINESE_QUARTER = re.compile(r"(?:第?[一二三四1-4]季度?|[上下]半年|年报|半年报|中报|[一三]季报)")
 _CHARACTERS_DAY = re.compile(
@@ -263,7 +280,10 @@ def find_dates(
     # The leftmost spelling wins; of two that begin together, the more telling one, which was yielded first.
     every = _all(text, low, words, today, bare, weekdays)
     more = _more(text, low, words, today, bare) if all_spellings else ()
-    for hit in sorted((*every, *more), key=lambda found: found.start):
+    # A year with the mark of a week, a month or a forecast is more than a year.
+    marked = all_spellings and bare is not None and _MARKED.search(low) is not None
+    first = _lone(_YEAR_MARKED, "period", text, (0, len(text))) if marked else ()
+    for hit in sorted((*first, *every, *more), key=lambda found: found.start):
         if hit.start >= at and not (text[hit.start].isdigit() and spans().bare(hit.start)):
             taken.append(hit)
             at = hit.end
@@ -304,11 +324,15 @@ def _more(text: str, low: str, words: Set[str], today: int, bare: range | None) 
     if text.count(".") >= 2:
         for found in _DOTTED.finditer(text):
             yield from _hit(found, int(found[3]), int(found[2]), int(found[1]))
+        for found in _DOTTED_SHORT.finditer(text):
+            if bare is not None and 2000 + int(found[3]) in bare:
+                yield from _hit(found, 2000 + int(found[3]), int(found[2]), int(found[1]))
     if not text.isascii():
         for found in _CHARACTERS_DAY.finditer(text):
             yield from _nearest(found, _characters(found[1]), _characters(found[2]), today)
     if bare is None:
         return
+    yield from _odd_years(text, words, bare)
     if not _FESTIVE.isdisjoint(words):
         yield from _lone(_FESTIVAL, "festival", text, whole)
     if any(len(word) == 4 and word[:2].isdigit() and word[2] in "qh" for word in words) or " q" in low:
@@ -316,6 +340,17 @@ def _more(text: str, low: str, words: Set[str], today: int, bare: range | None) 
     if not text.isascii():
         for pattern, kind in _CHINESE_LONE:
             yield from _lone(pattern, kind, text, whole)
+
+
+def _odd_years(text: str, words: Set[str], bare: range) -> Iterator[DateHit]:
+    """Yield years in two digits, in words, or in Roman numerals."""
+    whole = (0, len(text))
+    if "'" in text:
+        yield from _lone(_MONTH_SHORT, "month", text, whole)
+        short = (found for found in _YEAR_SHORT.finditer(text) if 2000 + int(found[1]) in bare)
+        yield from (DateHit(*found.span(), "year", None) for found in short)
+    if not _YEAR_WORDS.isdisjoint(words):
+        yield from _lone(_YEAR_IN_WORDS, "year", text, whole)
 
 
 # -- where is it worth looking? A prompt is mostly numbers, and the patterns above are slow. ---------------------

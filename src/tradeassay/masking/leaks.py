@@ -18,6 +18,7 @@ from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.names import known_names
 from tradeassay.masking.config import MaskConfig
+from tradeassay.masking.folding import FOLD
 from tradeassay.masking.lexicon import CHINESE, chinese_terms, core_of, is_ordinary, is_telling
 from tradeassay.masking.records import ASSET_FIELDS, Json
 
@@ -107,9 +108,10 @@ class _Scanner:
         if "\\" in text:
             text = _unescaped(text)
         if not text.isascii():
-            text = unicodedata.normalize("NFKC", text)
-            for found in self._chinese.finditer(re.sub(r"\s", "", text)) if self._chinese is not None else ():
-                yield Leak("name", found[0], _around(re.sub(r"\s", "", text), found))
+            text = unicodedata.normalize("NFKC", text).translate(FOLD)
+            close = re.sub(r"[\s·・*_-]", "", text)
+            for found in self._chinese.finditer(close) if self._chinese is not None else ():
+                yield Leak("name", found[0], _around(close, found))
         patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
             ("symbol", self._plain), ("symbol", self._odd), ("name", self._names), ("name", self._spellings),
         )  # fmt: skip

@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.instruments import Instrument
-from tradeassay.data.names import is_us, us_names
+from tradeassay.data.names import cn_names, is_cn, is_us, us_names
+from tradeassay.masking.folding import FOLD
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*json[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -66,8 +67,6 @@ _MARKETS = ("sh", "sz", "bj")
 _QUOTES = ("usd", "usdt", "usdc")
 _CHINESE_TAIL = re.compile(r"(?:股份有限公司|有限责任公司|有限公司|公司|集团股份|集团|股份|控股|Ａ|Ａ股)+$")
 _CHINESE_TAIL_OR_CLASS = re.compile(_CHINESE_TAIL.pattern[:-3] + "|[AB]股?|-?[UW])+$")
-FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
-"""Full-width signs and the plain ones that they are."""
 _CHINESE_PLACE = re.compile(
     r"^(?:中国|北京|上海|天津|重庆|深圳|广州|广东|浙江|江苏|山东|山西|河南|河北|湖南|湖北|四川|安徽|福建|江西|云南"
     r"|贵州|陕西|甘肃|青海|海南|辽宁|吉林|黑龙江|内蒙古|广西|西藏|宁夏|新疆|香港|杭州|南京|苏州|宁波|青岛|厦门)"
@@ -163,13 +162,23 @@ def is_telling(word: str) -> bool:
 
 
 def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
-    """Yield the spellings that the house knows of US companies, also of those that are not in the data.
+    """Yield the spellings that the house knows of companies in one of the markets, in the data or not.
 
-    Where there is no US stock, nothing is known. A company that is not in the data is hidden too: who trades what
-    with whom would tell the market and the year.
+    Where there is neither a US nor a Chinese stock, nothing is known. A company that is not in the data is hidden
+    too: who trades what with whom would tell the market and the year.
     """
+    if any(map(is_cn, instruments)):
+        codes = {item.symbol[:6]: item.symbol for item in instruments if is_cn(item)}
+        for code, spellings in cn_names().items():
+            for spelling in spellings:
+                if spelling.isascii():
+                    yield from _spelled(tokens_of(spelling), codes.get(code, code), spelling)
     if not any(map(is_us, instruments)):
         return
+    for item in instruments:
+        tokens = tokens_of(item.symbol)
+        if is_us(item) and len(tokens) == 2 and len(tokens[1]) == 1:
+            yield Term(("".join(tokens),), item.symbol, "upper")  # BRKB
     listed = {item.symbol.upper().replace("-", ".").replace("/", "."): item.symbol for item in instruments}
     every = us_names()
     for ticker in sorted(every, key=lambda name: name not in listed):
@@ -200,25 +209,41 @@ _SHORTEST_GLUED = 5
 _CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])")
 
 
+_BETWEEN = re.compile(r"[ \t·・.*_\-]")
+"""What may stand between the signs of a Chinese name."""
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+_LETTER_BY_LETTER = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][ .\-_*·/|]{1,2}){3,}[A-Za-z](?![A-Za-z0-9])")
+_ADDRESS = re.compile(r"\.(?:com|cn|net|org|io|co|ai)(?![a-z0-9])")
+_LINK = re.compile(r"(?:https?://|www\.)[^\s\"'<>)\]}]+", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?<![A-Za-z])(?:ISIN|CUSIP|SEDOL|FIGI|CIK|LEI|WKN)(?: (?:no\.?|number|code))?[\s:#=]{0,3}"
+                       r"(?=[A-Z0-9]*\d)[A-Z0-9]{6,20}(?![A-Za-z0-9])", re.IGNORECASE)  # fmt: skip
+_NUMBERS = frozenset("isin cusip sedol figi cik lei wkn".split())
+
+
 def _plain_chinese(name: str) -> str:
     """Return a Chinese name as it is spelled without blanks, full-width letters and the exchange's marks."""
-    return _CHINESE_HEAD.sub("", re.sub(r"\s", "", name.translate(FULL_WIDTH)))
+    return _CHINESE_HEAD.sub("", re.sub(r"\s", "", name.translate(FOLD)))
 
 
 def _spaced(spelling: str) -> str:
-    """Return a pattern for a Chinese name that may have blanks between its signs, as exchanges print them."""
-    return r"[ \t]{0,2}".join(map(re.escape, spelling))
+    """Return a pattern for a Chinese name that may have blanks or dots between its signs."""
+    return (_BETWEEN.pattern + "{0,2}").join(map(re.escape, spelling))
 
 
-def chinese_terms(instruments: Iterable[Instrument], *, all_spellings: bool = True) -> Iterator[tuple[str, str]]:
+def chinese_terms(instruments: Sequence[Instrument], *, all_spellings: bool = True) -> Iterator[tuple[str, str]]:
     """Yield (Chinese spelling, symbol): the whole name, without legal form, without the place it begins with."""
+    listed = {item.symbol[:6]: item for item in instruments if is_cn(item)} if all_spellings else {}
+    for code, spellings in cn_names().items() if listed else ():
+        if code not in listed:  # hidden too, as American companies are that are not in the data
+            yield from ((spelling, code) for spelling in spellings if not spelling.isascii())
     for item in instruments:
         if not CHINESE.search(item.name):
             continue
         name = _plain_chinese(item.name) if all_spellings else item.name.strip()
         short = (_CHINESE_TAIL_OR_CLASS if all_spellings else _CHINESE_TAIL).sub("", name)
         rest = _CHINESE_PLACE.sub("", short)
-        for spelling in dict.fromkeys((name, short, rest)):
+        known = cn_names().get(item.symbol[:6], ()) if all_spellings and is_cn(item) else ()
+        for spelling in dict.fromkeys((name, short, rest, *(one for one in known if not one.isascii()))):
             if len(spelling) >= 2 and spelling not in _CHINESE_GENERIC:
                 yield spelling, item.symbol
 
@@ -334,9 +359,10 @@ class Lexicon:
         terms: dict[tuple[str, ...], Term] = {}
         for term in (t for item in instruments for t in symbol_terms(item)):
             terms.setdefault(term.tokens, term)
-        for term in name_terms(instruments):
+        for term in map(_folded, name_terms(instruments)) if all_spellings else name_terms(instruments):
             terms.setdefault(term.tokens, term)
-        known = list(known_terms(instruments)) if all_spellings else []
+        known = list(map(_folded, known_terms(instruments))) if all_spellings else []
+        self._all_spellings = all_spellings
         for term in known:
             # A ticker that is also the company's name (AON, Aon) counts in the spelling that is met more often.
             held = terms.get(term.tokens)
@@ -363,7 +389,7 @@ class Lexicon:
 
     def may_hold(self, words: Set[str]) -> bool:
         """Tell whether a text with these tokens may name anything."""
-        if not self.first_words.isdisjoint(words):
+        if not self.first_words.isdisjoint(words) or (self._all_spellings and _apart(words)):
             return True
         return bool(self._glued) and any(len(word) > _SHORTEST_GLUED for word in words)
 
@@ -379,13 +405,18 @@ class Lexicon:
         ]
         if self._chinese_pattern is not None and not text.isascii():
             found += [
-                Hit(*match.span(), self._chinese[re.sub(r"[ \t]", "", match[0])])
+                Hit(*match.span(), self._chinese[_BETWEEN.sub("", match[0])])
                 for match in self._chinese_pattern.finditer(text)
             ]
         if self._glued:
             found += [
                 hit for word in words if len(word) > _SHORTEST_GLUED for hit in self._in_one(text, low, word)
             ]
+        if self._all_spellings and ("://" in text or "www." in low):
+            found += self._links(text, low)
+        if self._all_spellings and _apart(words):
+            found += self._letter_by_letter(text)
+            found += [Hit(*match.span(), match[0]) for match in _NUMBERED.finditer(text)]
         hits: list[Hit] = []
         at = 0
         for hit in sorted(found):
@@ -393,6 +424,32 @@ class Lexicon:
                 hits.append(hit)
                 at = hit.end
         return hits
+
+    def _is_address(self, term: Term, low: str, end: int) -> bool:
+        """Tell whether a company's name goes on as an address: apple.com."""
+        alone = self._all_spellings and term.case == "capital" and len(term.tokens) == 1
+        return alone and _ADDRESS.match(low, end) is not None
+
+    def _links(self, text: str, low: str) -> Iterator[Hit]:
+        """Yield links that name a company in any case: what follows a host is a headline in small letters."""
+        for match in _LINK.finditer(text):
+            for word in WORD.finditer(low, *match.span()):
+                fits = (
+                    term
+                    for term in self._by_first.get(word[0], ())
+                    if (len(term.tokens) > 1 or len(word[0]) > 3) and _end_of(low, word.end(), term.tokens)
+                )
+                if (term := next(fits, None)) is not None:
+                    yield Hit(*match.span(), term.symbol)
+                    break
+
+    def _letter_by_letter(self, text: str) -> Iterator[Hit]:
+        """Yield where a name of one word is spelled out: A.A.P.L., A p p l e."""
+        for match in _LETTER_BY_LETTER.finditer(text):
+            word = "".join(filter(str.isalpha, match[0])).lower()
+            for term in self._by_first.get(word, ()):
+                if len(term.tokens) == 1:
+                    yield Hit(*match.span(), term.symbol)
 
     def _in_one(self, text: str, low: str, word: str) -> Iterator[Hit]:
         """Yield where a longer word begins with a name: AppleTV, iPhone13."""
@@ -415,10 +472,21 @@ class Lexicon:
             if _is_edge(low, at - 1) and _is_edge(low, end) and low[at - 6 : at] != "asset_":
                 for term in self._by_first[word]:
                     stop = _end_of(low, end, term.tokens)
-                    if stop and _written(term, text[at:end], text, at, stop, spans):
+                    if stop and (
+                        _written(term, text[at:end], text, at, stop, spans) or self._is_address(term, low, stop)
+                    ):
                         yield Hit(*_with_market(low, at, stop), term.symbol)
                         break
             at = low.find(word, end)
+
+
+def _folded(term: Term) -> Term:
+    return Term(tuple(token.translate(FOLD) for token in term.tokens), term.symbol, term.case)
+
+
+def _apart(words: Set[str]) -> bool:
+    """Tell whether a text may spell a name out or give a security's number."""
+    return len(_LETTERS.intersection(words)) > 2 or not _NUMBERS.isdisjoint(words)
 
 
 def _is_edge(low: str, at: int) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from typing import Literal, NamedTuple
 
 from tradeassay.masking.days import DateHit, find_dates
-from tradeassay.masking.lexicon import FULL_WIDTH, WORD, JsonSpans, Lexicon
+from tradeassay.masking.folding import FOLD
+from tradeassay.masking.lexicon import WORD, JsonSpans, Lexicon
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")
@@ -52,8 +54,9 @@ class Scrubber:
     def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
         """Return the text with every name and date that must be hidden replaced."""
         if self._all_spellings and not text.isascii():
-            # Letters that nobody sees would split a name; a full-width letter is the letter.
-            text = _UNSEEN.sub("", text)
+            # Letters that nobody sees would split a name, and accents that stand apart; what looks like a letter
+            # is the letter.
+            text = unicodedata.normalize("NFC", _UNSEEN.sub("", text))
         if "\\" in text:
             # A letter written as its code would hide a name from every search; a line break written as backslash
             # and n would stick to the word after it.
@@ -62,7 +65,7 @@ class Scrubber:
         else:
             probe = text
         if self._all_spellings and not probe.isascii():
-            probe = probe.translate(FULL_WIDTH)
+            probe = probe.translate(FOLD)
         low = lowered(probe)
         tokens = frozenset(low.translate(_SPACES).split() if low.isascii() else WORD.findall(low))
         spans = cache(lambda: JsonSpans(text))

@@ -1,22 +1,17 @@
 # ruff: noqa: E501 (lists of words)
-"""Every byte that a model is shown under every mask, searched with a finder that knows nothing of the masks' tables.
+"""Every byte that a model is shown under a mask, searched with a finder that knows nothing of the masks' tables.
 
-    python perf/mask_capture.py [--days 6] [--workers 4] [--datasets synthetic/ashare:7,synthetic/us:7,sp500-news]
-
-Every KTD-Fin benchmark of version 2 x its data set (and those named) x mask x mode x hardening is played by scripted
-models that behave and misbehave. What is sent (messages, tools, schemas, and the observation as data) is searched for:
-codes and names of the raw data set; a list of well-known companies, products and people that is written down here;
-days in any usual spelling, years, quarters and festivals. Without a mask all of these must be found, or the finder is
-blind. Prints one line per cell and every hit; exits 1 for any.
+A cell is a KTD-Fin benchmark, its data set or another, a mask, a mode, and hardening or none. It is played by scripted
+models that behave and misbehave. What is sent (messages, tools, schemas, and the observation as data) is searched for
+codes and names of the raw data set; for well-known companies, products and people that are written down here; and for
+days in any usual spelling, years, quarters and festivals.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
-import sys
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -28,6 +23,7 @@ from tradeassay.frontends.plots import plots_for
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
 from tradeassay.runs.play import conversation
+from tradeassay.testing._failed import CheckFailed
 
 MASKS = ("stock-blind", "date-blind", "blinded")
 MODES = ("memory-only", "fixed-candidate", "open-research")
@@ -107,74 +103,94 @@ class Capturing:
         return self._model.answer(request)
 
 
-def capture(cell: tuple[str, str | None, str, str, bool, int]) -> tuple[str, int, int, list[str]]:
-    """Play one cell with every player; return its name, texts, bytes and hits."""
-    benchmark, dataset, mask, mode, hard, days = cell
-    title = f"{benchmark} {dataset or benchmarks.get(benchmark).dataset} {mask} {mode}{' hard' if hard else ''}"
-    settings = {"mask": mask, "mode": mode, **(HARD if hard else {})}
-    texts = size = 0
-    hits: list[str] = []
+class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
+    """What is played; ``dataset`` None is the benchmark's own."""
+
+    benchmark: str
+    dataset: str | None = None
+    mask: str = "blinded"
+    mode: str = "open-research"
+    hard: bool = False
+
+    @property
+    def title(self) -> str:
+        """The cell in words."""
+        data = self.dataset or benchmarks.get(self.benchmark).dataset
+        return f"{self.benchmark} {data} {self.mask} {self.mode}{' hard' if self.hard else ''}"
+
+
+class MaskCapture(msgspec.Struct, frozen=True, kw_only=True):
+    """What was shown in a cell, and what of it is real. ``refused`` says why a cell cannot be played."""
+
+    cell: MaskCell
+    texts: int = 0
+    bytes: int = 0
+    hits: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def mask_cells(
+    datasets: Sequence[str] = (), masks: Sequence[str] = MASKS, modes: Sequence[str] = MODES
+) -> list[MaskCell]:
+    """Return every benchmark that has masks x data set (its own where none is named) x mask x mode x hardening."""
+    listed = [name for name, _ in benchmarks.items() if name.startswith("ktdfin") and name.endswith("-v2")]
+    every = itertools.product(listed, datasets or (None,), masks, modes, (False, True))
+    return [
+        MaskCell(benchmark=name, dataset=data, mask=mask, mode=mode, hard=hard)
+        for name, data, mask, mode, hard in every
+    ]
+
+
+def capture_masked(cell: MaskCell, days: int = 6, players: Iterable[str] = PLAYERS) -> MaskCapture:
+    """Play a cell for some days with every player and search all that was shown."""
+    settings = {"mask": cell.mask, "mode": cell.mode, **(HARD if cell.hard else {})}
+    secret = "c0ffee" * 10
+    said: dict[str, set[str]] = {}
     try:
-        plot = plots_for(benchmark, settings, window=None, dataset=dataset, seeds=1, secret="c0ffee" * 10)[0]
-        wanted = finder(plot.snapshot, mask)
-        for player in PLAYERS:
-            play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
-            play.open()
+        plots = plots_for(cell.benchmark, settings, window=None, dataset=cell.dataset, seeds=1, secret=secret)
+        for player in players:
             model = Capturing(player)
+            play = conversation(plots[0].snapshot, plots[0].benchmark, plots[0].episode, plots[0].secret)
+            play.open()
             for _ in itertools.islice(play.records(model.answer), days):
                 pass
-            texts, size = texts + len(model.said), size + sum(map(len, model.said))
-            for text in model.said:
-                plain = NUMBERS.sub("", text)
-                for kind, pattern in wanted:
-                    for found in itertools.islice(pattern.finditer(plain), 3):
-                        around = plain[max(0, found.start() - 40) : found.end() + 30].replace("\n", " ")
-                        hits.append(f"{title}, {player}: {kind} {found[0]!r} in ...{around}...")
+            said[player] = model.said
     except UserError as error:
-        return f"{title}: refused: {error}", 0, 0, []
-    return title, texts, size, hits
+        return MaskCapture(cell=cell, refused=str(error))
+    wanted = finder(plots[0].snapshot, cell.mask)
+    hits = {
+        f"{cell.title}, {player}: {found}" for player, texts in said.items() for text in texts
+        for found in _found(text, wanted)
+    }  # fmt: skip
+    every = [text for texts in said.values() for text in texts]
+    return MaskCapture(cell=cell, texts=len(every), bytes=sum(map(len, every)), hits=tuple(sorted(hits)))
 
 
-def main() -> int:
-    """Capture all cells."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--days", type=int, default=6)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--datasets", default="")
-    parser.add_argument("--only", default="", help="a part of the benchmark's id")
-    taken = parser.parse_args()
-    named = [name for name in taken.datasets.split(",") if name]
-    listed = [one for one, _ in benchmarks.items() if one.startswith("ktdfin") and one.endswith("-v2")]
-    cells = [
-        (one, dataset, mask, mode, hard, taken.days)
-        for one in listed
-        if taken.only in one
-        for dataset in (named or [None])
-        for mask in MASKS
-        for mode in MODES
-        for hard in (False, True)
-    ]
-    total = bytes_seen = 0
-    leaks: list[str] = []
-    controls = [
-        (one, named[0] if named else None, "bright", mode, False, 2) for one in listed for mode in MODES[1:]
-    ]
-    shown = [hit for control in controls if taken.only in control[0] for hit in capture(control)[3]]
-    kinds = {kind: sum(f": {kind} " in hit for hit in shown) for kind in ("code", "name", "day")}
-    print(f"without a mask there are these hits: {kinds}")
-    if not (kinds["code"] and kinds["day"]):
-        print("the finder is blind")
-        return 2
-    with ProcessPoolExecutor(taken.workers) as pool:
-        for title, texts, size, hits in pool.map(capture, cells):
-            print(f"{title}: {texts} texts, {size:,} bytes, {len(hits)} hits", flush=True)
-            total, bytes_seen = total + texts, bytes_seen + size
-            leaks += hits
-    for hit in sorted(set(leaks))[:200]:
-        print(hit)
-    print(f"{len(cells)} cells, {total:,} texts, {bytes_seen:,} bytes, {len(leaks)} hits")
-    return 1 if leaks else 0
+def _found(text: str, wanted: list[tuple[str, re.Pattern[str]]]) -> Iterator[str]:
+    plain = NUMBERS.sub("", text)
+    for kind, pattern in wanted:
+        for hit in itertools.islice(pattern.finditer(plain), 3):
+            around = plain[max(0, hit.start() - 40) : hit.end() + 30].replace("\n", " ")
+            yield f"{kind} {hit[0]!r} in ...{around}..."
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def check_masks(cells: Iterable[MaskCell], days: int = 6, players: Iterable[str] = PLAYERS) -> list[MaskCapture]:
+    """Raise :class:`CheckFailed` where a mask shows anything real, or where the finder itself is blind.
+
+    Blind is a finder that sees nothing in the same conversation without a mask.
+    """
+    captured = []
+    for cell in cells:
+        found = capture_masked(cell, days, players)
+        captured.append(found)
+        if found.hits:
+            raise CheckFailed(f"{len(found.hits)} real words under a mask, e.g. {found.hits[0]}")
+        if not found.refused:
+            bright = msgspec.structs.replace(cell, mask="bright", hard=False)
+            shown = capture_masked(bright, 1, ("sensible",)).hits
+            kinds = {kind for kind in ("code", "day") if any(f": {kind} " in hit for hit in shown)}
+            if cell.mode != "memory-only" and kinds != {"code", "day"}:
+                raise CheckFailed(
+                    f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
+                )
+    return captured

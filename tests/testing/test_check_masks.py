@@ -1,0 +1,44 @@
+"""Every byte that a model is shown under a mask: a sample, and every mask over every data set."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tradeassay.data import list_datasets
+from tradeassay.testing import CheckFailed, check_masks, mask_cells
+from tradeassay.testing.masks import MaskCell, capture_masked
+
+SAMPLE = MaskCell(benchmark="ktdfin-v2", mask="blinded", mode="fixed-candidate")
+
+
+def test_a_sample_shows_nothing_real() -> None:
+    (found,) = check_masks([SAMPLE], days=1, players=("sensible", "injector"))
+    assert found.texts > 4 and found.bytes > 10_000 and not found.hits and not found.refused
+
+
+def test_what_is_shown_without_a_mask_is_found() -> None:
+    bright = msgspec.structs.replace(SAMPLE, mask="bright")
+    hits = capture_masked(bright, 1, ("sensible",)).hits
+    assert any(": code " in hit for hit in hits) and any(": day " in hit for hit in hits)
+    with pytest.raises(CheckFailed, match="real words under a mask"):
+        check_masks([bright], days=1, players=("sensible",))
+
+
+def test_cells_are_every_benchmark_with_masks() -> None:
+    cells = mask_cells()
+    assert {cell.mask for cell in cells} == {"stock-blind", "date-blind", "blinded"}
+    assert {"ktdfin-v2", "ktdfin-us-v2"} <= {cell.benchmark for cell in cells} and len(set(cells)) == len(cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", mask_cells(), ids=lambda cell: cell.title)
+def test_every_mask_of_every_benchmark(cell: MaskCell) -> None:
+    check_masks([cell], days=3)
+
+
+@pytest.mark.slow
+def test_every_mask_over_every_data_set_of_this_machine() -> None:
+    for dataset in [info.name for info in list_datasets() if info.problem is None]:
+        for found in check_masks(mask_cells([dataset], modes=("open-research",)), days=2):
+            assert found.refused or found.texts
