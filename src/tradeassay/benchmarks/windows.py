@@ -88,5 +88,10 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
         if window.code.casefold() == code.casefold():
             return window
     codes = [window.code for window in found]
-    hint = did_you_mean(code, codes, f"there are {', '.join(codes) or 'none'}")
+    short = f"its {len(snapshot.sessions)} sessions hold none and a year of history"
+    hint = (
+        did_you_mean(code, codes, f"there are {', '.join(codes)}")
+        if codes
+        else f"{short}; give --first and --last"
+    )
     raise UserError(f"'{snapshot.name}' has no window '{code}'", mend=hint)
