@@ -216,7 +216,7 @@ _FESTIVE = frozenset(
 _DOTTED = re.compile(r"(?<![\d.])(3[01]|[12]\d|0?[1-9])\.(1[0-2]|0?[1-9])\.((?:19|20)\d\d)(?![\d.]\d)")
 _DOTTED_SHORT = re.compile(r"(?<![\d.])(3[01]|[12]\d|0[1-9])\.(1[0-2]|0[1-9])\.(\d\d)(?![\d.]\d|\d)")
 _MONTH_SHORT = re.compile(rf"(?<![A-Za-z])({_MONTH})\.?[ \-]{{0,2}}'(\d\d)(?![\dA-Za-z'])", re.I)
-_YEAR_SHORT = re.compile(r"(?<![A-Za-z0-9'])'(\d\d)(?= [A-Za-z]|[.,;:!?)]?(?:\s|$))")
+_YEAR_SHORT = re.compile(r"'(\d\d)(?<![A-Za-z0-9']'\d\d)(?= [A-Za-z]|[.,;:!?)]?(?:\s|$))")
 _YEAR_MARKED = re.compile(
     r"(?<![A-Za-z0-9])(20\d\d)(?:-?W[0-5]\d(?:-?[1-7])?|M(?:0[1-9]|1[0-2])|[EF])(?![A-Za-z0-9])"
 )
@@ -346,7 +346,8 @@ def _odd_years(text: str, words: Set[str], bare: range) -> Iterator[DateHit]:
     """Yield years in two digits, in words, or in Roman numerals."""
     whole = (0, len(text))
     if "'" in text:
-        yield from _lone(_MONTH_SHORT, "month", text, whole)
+        if not _MONTHS.keys().isdisjoint(words):
+            yield from _lone(_MONTH_SHORT, "month", text, whole)
         short = (found for found in _YEAR_SHORT.finditer(text) if 2000 + int(found[1]) in bare)
         yield from (DateHit(*found.span(), "year", None) for found in short)
     if not _YEAR_WORDS.isdisjoint(words):
