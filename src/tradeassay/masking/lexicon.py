@@ -233,9 +233,9 @@ def _spaced(spelling: str) -> str:
 def chinese_terms(instruments: Sequence[Instrument], *, all_spellings: bool = True) -> Iterator[tuple[str, str]]:
     """Yield (Chinese spelling, symbol): the whole name, without legal form, without the place it begins with."""
     listed = {item.symbol[:6]: item for item in instruments if is_cn(item)} if all_spellings else {}
-    for code, spellings in cn_names().items() if listed else ():
-        if code not in listed:  # hidden too, as American companies are that are not in the data
-            yield from ((spelling, code) for spelling in spellings if not spelling.isascii())
+    unlisted = {code: spelled for code, spelled in cn_names().items() if listed and code not in listed}
+    for code, spellings in unlisted.items():  # hidden too, as American companies are that are not in the data
+        yield from ((spelling, code) for spelling in spellings if not spelling.isascii())
     for item in instruments:
         if not CHINESE.search(item.name):
             continue
