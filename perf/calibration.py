@@ -225,9 +225,9 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
     ]
     return [
         *lines,
-        "\nNo test holds its level on so few independent days. Percentiles of blocks, which were used before, erred\n"
-        "more: in 23 % of 150 simulations at 0.9 and 250 sessions. A lean is called one only from half a standard\n"
-        "deviation on, whatever this test says.\n",
+        "\nNo test holds its level on so few independent days. Percentiles of blocks, which were used before,\n"
+        "erred more: in 23 % of 150 simulations at 0.9 and 250 sessions. A lean is called one only from half\n"
+        "a standard deviation on, whatever this test says.\n",
     ]
 
 
