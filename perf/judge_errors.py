@@ -182,16 +182,17 @@ def opened() -> JobExecutor:
     return executor
 
 
-def measure(place: tuple[int, int, int, int, str]) -> Counted:
+def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
     """Judge some programs of one task: those that a number draws, half of them right ones."""
-    number, secrets, most, same_on, named = place
+    number, secrets, most, same_on, named, plain = place
     task = load_tasks()[number]
     started = time.monotonic()
     chance = random.Random(f"{named} {number}")
     secret = number % secrets
     rules = rules_of(sha256_bytes(f"{named} {secret}".encode())[:32])
     executor = opened()
-    judging = draw_markets(executor, task, "backtrader", rules, DRAWS)
+    draws = msgspec.structs.replace(DRAWS, mended=0, added=0) if plain else DRAWS
+    judging = draw_markets(executor, task, "backtrader", rules, draws)
     free = without_expectations(task)
     right = [(True, name, source) for name, source in variants_of(task)]
     wrong = [
@@ -240,6 +241,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=2, help="Right programs a task, and as many wrong ones.")
     parser.add_argument("--same-on", type=int, default=10)
     parser.add_argument("--named", default="judge errors", help="Other names give other secrets and programs.")
+    parser.add_argument("--plain", action="store_true", help="Three markets as they are drawn: half the time.")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=660.0, help="Begin no further task after so long.")
     given = parser.parse_args()
@@ -249,7 +251,8 @@ def main() -> None:
     total: Counter[str] = Counter()
     unexercised = []
     with ProcessPoolExecutor(given.cores) as pool:
-        left = [(number, given.secrets, given.each, given.same_on, given.named) for number in reversed(chosen)]
+        asked = (given.secrets, given.each, given.same_on, given.named, given.plain)
+        left = [(number, *asked) for number in reversed(chosen)]
         waiting = {pool.submit(measure, left.pop()) for _ in range(min(given.cores, len(left)))}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)

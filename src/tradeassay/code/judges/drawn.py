@@ -45,7 +45,7 @@ _FEWEST: Final = 2
 class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     """``markets`` are compared; on each the reference makes ``least_trades`` trades, or the most it makes in
     ``draws`` draws. ``mended`` is how often the last market is drawn again for a constant that does not matter;
-    after that up to ``added`` markets on which it does are added, out of ``tried``.
+    after that up to ``added`` markets on which it does are added, out of ``tried``. With neither, nobody looks.
     """
 
     markets: int = 3
@@ -177,7 +177,9 @@ def draw_markets(
     hand.markets, hand.again, hand.runs = list(home.markets), list(home.again), home.runs
     for slot in range(1, config.markets):
         hand.take(slot)
-    left = hand.unnoticed([mutant for mutant in mutants_of(source) if is_stated(mutant, task, framework)])
+    looks = config.mended or config.added
+    stated = [mutant for mutant in mutants_of(source) if is_stated(mutant, task, framework)] if looks else []
+    left = hand.unnoticed(stated)
     for mended in range(config.mended):
         if not left or len(hand.markets) < config.markets:
             break
