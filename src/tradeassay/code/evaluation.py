@@ -371,9 +371,11 @@ class _Program:
         return found
 
     def judged(self) -> Finding:
+        """Ask the judge, unless nobody wants its word."""
+        return not_scored(_UNJUDGED) if self.unjudged else self.compared()
+
+    def compared(self) -> Finding:
         """Ask the behavioural judge; the language judge may be asked afterwards."""
-        if self.unjudged:
-            return not_scored(_UNJUDGED)
         self.behaviour, others = judge_behaviour(
             self.executor, self.task, self.source, self.home, self.framework,
             config=self.config.behaviour, references=self.references, limits=self.config.limits,
@@ -490,10 +492,8 @@ class _DrawnProgram(_Program):
         self.spend(self.leak.runs)
         return found
 
-    def judged(self) -> Finding:
+    def compared(self) -> Finding:
         """Compare decisions with the reference's on every market."""
-        if self.unjudged:
-            return not_scored(_UNJUDGED)
         self.judging = self._drawn(SHARED_DRAWS.of)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         if not reference_of(self.task, self.framework):
