@@ -14,7 +14,7 @@ from report_sample import report
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
-from tradeassay.report import paste, paste_tables
+from tradeassay.report import paste, paste_tables, tracking
 from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
 from tradeassay.report.paste import PasteCell, PasteTable
 
@@ -152,3 +152,10 @@ def test_nothing_is_sent_unless_it_is_asked_for(
     monkeypatch.setattr(stand_in, "set_experiment", lambda name: 1 / 0)
     assert main(["export", run, "--to", "mlflow"]) == 2
     assert "mlflow did not take the run: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_names_that_a_tracker_cannot_tell_apart_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple((PasteCell(name), PasteCell("1", value)) for name, value in (("a/b", 1.0), ("a:b", 2.0)))
+    monkeypatch.setattr(tracking, "paste_tables", lambda run: [PasteTable("t", ("agent", "return"), rows, ())])
+    run: Any = SimpleNamespace(complete=True, episodes=(), name="r", manifest=SimpleNamespace(work_sha256="0"))
+    assert tracking.tracked(run)[1] == {"a-b/return": 1.0, "a-b/return-2": 2.0}

@@ -19,7 +19,8 @@ Tracker = Literal["mlflow", "wandb"]
 
 
 def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
-    """Return what a tracker is told: parameters, and numbers by ``table/agent/column`` with its ends.
+    """Return what a tracker is told: parameters, and numbers by ``table/agent/column`` with its ends. Names that
+    only differ in letters that a tracker refuses are numbered.
 
     Raises :class:`RunError` for a run that is not finished.
     """
@@ -28,15 +29,22 @@ def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
     names = dict.fromkeys(episode.benchmark for episode in run.episodes)
     params = {"run": run.name, "benchmarks": ", ".join(names), "work_sha256": run.manifest.work_sha256}
     numbers: dict[str, float] = {}
+    said: dict[str, list[str]] = {}
     tables = paste_tables(run)
     for table in tables:
         who = 1 if table.columns[0] == "#" else 0
         for row in table.rows:
             for title, cell in zip(table.columns, row, strict=True):
                 path = [*([table.title] if len(tables) > 1 else []), row[who].text, title]
+                key = "/".join(map(_plain, path))
+                alike = said.setdefault(key, [])
+                if "/".join(path) not in alike:
+                    alike.append("/".join(path))
+                place = alike.index("/".join(path))
+                key += f"-{place + 1}" if place else ""
                 for end, value in (("", cell.value), ("_low", cell.low), ("_high", cell.high)):
                     if value is not None and title != "#":
-                        numbers["/".join(map(_plain, path)) + end] = value
+                        numbers[key + end] = value
     return params, numbers
 
 
@@ -79,10 +87,14 @@ def _log_wandb(
     files: Sequence[Path],
 ) -> str:  # fmt: skip
     begun = wandb.init(project=project, name=run.name, config=params)
-    begun.summary.update(numbers)
-    for file in files:
-        begun.save(str(file), base_path=str(run.folder), policy="now")
-    begun.finish()
+    failed = 1
+    try:
+        begun.summary.update(numbers)
+        for file in files:
+            begun.save(str(file), base_path=str(run.folder), policy="now")
+        failed = 0
+    finally:
+        begun.finish(exit_code=failed)
     return str(begun.id)
 
 
