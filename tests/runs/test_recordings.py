@@ -14,6 +14,7 @@ import pytest
 
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.hashing import canonical_json
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs.recordings import (
     changed_facts,
@@ -131,6 +132,14 @@ def foreign_file(content: dict[str, bytes]) -> None:
     content["news.txt"] = b"what somebody else wrote"
 
 
+def answer_to_nothing(content: dict[str, bytes]) -> None:
+    name = next(one for one in content if one.startswith("models/"))
+    line = json.loads(content[name].splitlines()[-1])
+    line["asked"]["step"] = 1_000_000
+    line["key"] = hashlib.sha256(canonical_json(line["asked"])).hexdigest()
+    content[name] += json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
 def key_in_an_answer(content: dict[str, bytes]) -> None:
     name = next(one for one in content if one.startswith("models/"))
     content[name] = content[name].replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)
@@ -155,7 +164,8 @@ def words_on_the_label(content: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (foreign_file, "news.txt is in it and not in its label"),
+        (foreign_file, "news.txt is no part of a recording"),
+        (answer_to_nothing, "answers, and its run asked"),
         (key_in_an_answer, "holds what looks like a key"),
         (text_of_a_question, "holds texts that the model was asked"),
         (fewer_answers, "its label says"),
@@ -167,11 +177,10 @@ def test_what_does_not_belong_in_a_recording_is_named_on_arrival(
 ) -> None:
     content = members(shelf)
     change(content)
-    if change is not foreign_file:
-        label = json.loads(content["recording.json"])
-        for name in label["files"]:
-            label["files"][name] = hashlib.sha256(content[name]).hexdigest()
-        content["recording.json"] = json.dumps(label, indent=1).encode() + b"\n"
+    label = json.loads(content["recording.json"])
+    named = sorted(content.keys() - {"recording.json"})
+    label["files"] = {name: hashlib.sha256(content[name]).hexdigest() for name in named}
+    content["recording.json"] = json.dumps(label, indent=1).encode() + b"\n"
     write_packed(shelf, content)
     assert main(["recordings", "check", "--no-replay", "recorded/sensible"]) == 1
     assert said in capsys.readouterr().out

@@ -24,7 +24,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,20 @@ from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.secrets import clean_bytes, looks_like_key
 from tradeassay.core.time import SECOND, iso
-from tradeassay.llm.cassette.store import cassette_faults, parse_cassette, read_cassette, without_texts
+from tradeassay.llm.cassette.store import (
+    RecordedQuestion,
+    cassette_faults,
+    message_id,
+    parse_cassette,
+    read_cassette,
+    without_texts,
+)
+from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.conversation import describe_protocol, with_protocol
 from tradeassay.runs.manifest import Manifest, RunManifest, encode_manifest, folder_of, read_manifest
 from tradeassay.runs.models import Asking
+from tradeassay.runs.outcome import read_outcome
 from tradeassay.runs.programs import reopen
 from tradeassay.runs.recorded import CodeRun, Run
 from tradeassay.runs.runner import run
@@ -133,12 +142,23 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
             found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
         cassette = place.models / f"{episode.key}.jsonl"
         if cassette.is_file():
-            found[f"models/{episode.key}.jsonl"] = without_texts(cassette)
+            found[f"models/{episode.key}.jsonl"] = without_texts(cassette, _asked_in(place.dialogue(episode.key)))
             moment = max(moment, cassette.stat().st_mtime)
     return write_recording(
         file, found, benchmarks=benchmarks_of(manifest), engine=engine, precision=precision, command=command,
         recorded=day_of(moment), python=manifest.versions.python, complete="scores.json" in found,
     )  # fmt: skip
+
+
+def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
+    """Return what tells the questions of an episode from those that it asked before it was played anew.
+
+    Without a dialogue, all of them are its own.
+    """
+    lines = list(read_dialogue(dialogue))
+    ids = [tuple(map(message_id, messages)) for messages in whole_messages(lines)]
+    asked = {(line.step, line.index, one) for line, one in zip(lines, ids, strict=True)}
+    return lambda question: not asked or (question.step, question.index, question.messages) in asked
 
 
 def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
@@ -382,6 +402,18 @@ def differences(found: object, wanted: object, place: str) -> Iterator[str]:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
 
 
+def _parts(opened: OpenRecording) -> set[str]:
+    """Return the files that a recording may have."""
+    if opened.is_season:
+        tapes = {f"models/{path.name}" for path in (opened.folder / "models").glob("*.jsonl")}
+        return {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes}
+    manifest = opened.manifest
+    place = folder_of(opened.folder, manifest)
+    keys = [episode.key for episode in manifest.episodes]
+    outcomes = {place.outcome(key).relative_to(opened.folder).as_posix() for key in keys}
+    return {"manifest.json", "scores.json", *outcomes, *(f"models/{key}.jsonl" for key in keys)}
+
+
 def _only_hashes(value: object) -> bool:
     values = value.values() if isinstance(value, dict) else [value]
     return all(isinstance(one, str) and len(one) <= _HASH_LENGTH for one in values)
@@ -404,6 +436,7 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     if written != _label_text(label):
         found.append(f"{_LABEL} is not written as tradeassay writes it")
     found += [f"{name} is in it and not in its label" for name in sorted(content.keys() - label.files.keys())]
+    found += [f"{name} is no part of a recording" for name in sorted(label.files.keys() - _parts(opened))]
     found += [
         f"{name} holds what looks like a key"
         for name, text in sorted({**content, _LABEL: written}.items())
@@ -421,6 +454,11 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         manifest = opened.manifest
         counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
         counted |= {"python": manifest.versions.python}
+        if isinstance(manifest, RunManifest) and label.complete:
+            outcomes = [read_outcome(folder_of(folder, manifest).outcome(one.key)) for one in manifest.episodes]
+            asked = sum(one.spending.calls for one in outcomes if one is not None and one.spending is not None)
+            if asked != counted["answers"]:
+                found.append(f"it holds {counted['answers']} answers, and its run asked {asked} questions")
         ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
         # What is lost in reading is nothing of ours: somebody else put it there.
         found += [line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing")]

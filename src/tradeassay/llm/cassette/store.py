@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -238,13 +238,13 @@ class _Order:
         return "the question had its answer already" if again else None
 
 
-def without_texts(path: Path) -> bytes:
+def without_texts(path: Path, wanted: Callable[[RecordedQuestion], bool] = lambda question: True) -> bytes:
     """Return a cassette with its answers and the hashes of its questions, but none of the questions' texts.
 
-    Where a question was answered several times, the newest answer stays, as a replay would take it.
-    Raises :class:`RunError` for a damaged file.
+    Only ``wanted`` questions stay. Where one was answered several times, the newest answer stays, as a replay
+    would take it. Raises :class:`RunError` for a damaged file.
     """
-    newest = {line.key: line for line in read_cassette(path).answers}
+    newest = {line.key: line for line in read_cassette(path).answers if wanted(line.asked)}
     lines: list[Line] = [HeadLine(format=FORMAT, texts=False), *newest.values()]
     return b"".join(ENCODER.encode(line) + b"\n" for line in lines)
 
