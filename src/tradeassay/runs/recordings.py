@@ -375,7 +375,7 @@ def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None
 
 def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12."""
-    found = []
+    found: list[str] = []
     for name in sorted(opened.label.files):
         if name == "scores.json" or name.endswith("/outcome.json"):
             before, after = (opened.folder / name).read_bytes(), (replayed / name).read_bytes()
