@@ -387,7 +387,7 @@ class _Fills:
         self._books = books
         self._orders = orders
         self._new = new
-        self._at_start = dict(books.shares)
+        self._at_start = dict(books.shares) if day.venue.settlement.t_plus else {}
         self._sold: dict[str, float] = {}
         self._traded: dict[str, float] = {}
         self._nav = 0.0 if day.max_weight is None else _value_at_reference(day, books)
