@@ -54,5 +54,5 @@ def _plain(code: int) -> int:
     return ord(first) if accented else ord(same) if len(same) == 1 else code
 
 
-FOLD = _Folding({ord(seen): ord(meant) for seen, meant in (_LOOK + " " + _TRADITIONAL).split()})
+FOLD = _Folding({ord(pair[0]): ord(pair[1]) for pair in (_LOOK + " " + _TRADITIONAL).split()})
 """What ``str.translate`` needs to fold a text."""
