@@ -64,7 +64,7 @@ def test_another_process_makes_the_same_pages_and_its_end_is_survived(
             assert there.content == here.get(path).content
             assert there.headers["content-type"] == here.get(path).headers["content-type"]
         # An address that is none must not be kept as another: the question mark belongs to its path.
-        sly, true = "/season/small/entries/trend%3Fasset=AHVQ", "/season/small/entries/trend"
+        sly, true = "/season/small/decisions/1%3Fpart=body", "/season/small/decisions/1"
         assert [served.client.get(path).status_code for path in (sly, f"{true}%23x", f"{true}/..")] == [
             404,
             404,
