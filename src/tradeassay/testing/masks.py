@@ -23,6 +23,7 @@ from tradeassay.frontends.plots import plots_for
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
 from tradeassay.runs.play import conversation
+from tradeassay.runs.spec import ParamValue
 from tradeassay.testing._failed import CheckFailed
 
 MASKS = ("stock-blind", "date-blind", "blinded")
@@ -143,7 +144,7 @@ def mask_cells(
 
 def capture_masked(cell: MaskCell, days: int = 6, players: Iterable[str] = PLAYERS) -> MaskCapture:
     """Play a cell for some days with every player and search all that was shown."""
-    settings = {"mask": cell.mask, "mode": cell.mode, **(HARD if cell.hard else {})}
+    settings: dict[str, ParamValue] = {"mask": cell.mask, "mode": cell.mode, **(HARD if cell.hard else {})}
     secret = "c0ffee" * 10
     said: dict[str, set[str]] = {}
     try:
