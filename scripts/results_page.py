@@ -45,7 +45,9 @@ of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of
 Qwen's KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions
 that the programs ran on, and are refused under others with one line; with those, patched strategies of
-SysTradeBench held on 3.12 too. QuantCode was not played there to the end.
+SysTradeBench held on 3.12 too. **QuantCode does not replay there:** a program that is no Python is told so in
+Python's own words, which 3.12 changed (12 outcomes of SmolLM2's single-turn recording differ by them), and in the
+agentic setting those words are part of the next question.
 
 **What is not here.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
 not ship. In the arena, 11 of 339 different answers that could not be read lacked nothing but their last brace. A
