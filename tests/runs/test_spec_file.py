@@ -61,7 +61,7 @@ def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
             "'bootstrap.drws'",
             "did you mean draws?",
         ),
-        ("benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }", "0 bootstrap draws", "at least 1"),
+        ("benchmarks = ['a']\nagents = ['x']\nbootstrap = { draws = 0 }", "0 bootstrap draws", "ask for 1 to"),
         ("benchmarks = ['a', 'a']\nagents = ['x']", "'a' is given twice", "remove"),
         ("benchmarks = [", "is not valid TOML", "correct the line"),
     ],
