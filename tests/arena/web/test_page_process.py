@@ -54,6 +54,12 @@ def test_another_process_makes_the_same_pages_and_its_end_is_survived(
             assert again.status_code == 304 and not again.content
         plain = served.client.get(PATHS[0], headers={"accept-encoding": "identity"})
         assert plain.content == here.get(PATHS[0]).content and "content-encoding" not in plain.headers
+        # A reader who chose Chinese chose it for nobody else.
+        here.cookies.clear()
+        served.client.cookies.clear()
+        for language, path in (("zh", "/season/small/published?lang=zh"), ("en", "/season/small/feed")):
+            assert f'<html lang="{language}' in served.client.get(path).text
+            served.client.cookies.clear()
         for path in (
             "/season/small/entries/nobody",
             "/season/small?asset=NONE",

@@ -43,6 +43,9 @@ SWITCH_S = 0.001
 MOST_ASKED = 64
 """How many pages may be on their way at once; more have to wait for one of them."""
 
+PATIENCE_S = 120.0
+"""How long a page may take to be made."""
+
 _PASSED_ON = ("accept-language", "cookie")
 _KEPT = ("content-type", "retry-after", "cache-control", "vary")
 
@@ -67,7 +70,7 @@ class PageProcess:
         self._started = 0.0
         self._process: multiprocessing.process.BaseProcess | None = None
         self._begin: Callable[[], None] = lambda: None
-        self._client: httpx.AsyncClient | None = None
+        self._way: httpx.AsyncHTTPTransport | None = None
         self._mending = asyncio.Lock()
         self.stopping = threading.Event()
 
@@ -105,13 +108,11 @@ class PageProcess:
 
     async def make(self, request: Request) -> tuple[Body, bool]:
         """Have the answer to a request made there, as :data:`Elsewhere` asks."""
-        if self._client is None:
-            limits = httpx.Limits(max_connections=MOST_ASKED)
-            way = httpx.AsyncHTTPTransport(uds=self._path, limits=limits)
-            self._client = httpx.AsyncClient(transport=way, base_url="http://pages", timeout=120)
+        if self._way is None:
+            self._way = httpx.AsyncHTTPTransport(uds=self._path, limits=httpx.Limits(max_connections=MOST_ASKED))
         while True:
             try:
-                return await self._ask(self._client, request)
+                return await self._ask(self._way, request)
             except httpx.PoolTimeout as error:
                 raise Relayed(503, b"too many pages are being made", {"retry-after": "5"}) from error
             except httpx.InvalidURL as error:
@@ -119,12 +120,22 @@ class PageProcess:
             except httpx.TransportError:
                 await self._mend()
 
-    async def _ask(self, client: httpx.AsyncClient, request: Request) -> tuple[Body, bool]:
+    async def _ask(self, way: httpx.AsyncHTTPTransport, request: Request) -> tuple[Body, bool]:
         headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
         # As it was sent: put together again, a path with an encoded question mark would be another address.
-        where = httpx.URL(raw_path=request.scope["raw_path"] + b"?" + request.scope["query_string"])
-        async with client.stream("GET", where, headers={**headers, "accept-encoding": "gzip"}) as found:
+        address = request.scope["raw_path"] + b"?" + request.scope["query_string"]
+        asked = httpx.Request(
+            "GET",
+            httpx.URL("http://pages").copy_with(raw_path=address),
+            headers={**headers, "accept-encoding": "gzip"},
+            extensions={"timeout": httpx.Timeout(PATIENCE_S).as_dict()},
+        )
+        # No client of httpx: it would keep the cookie that names one reader's language, and send it for everybody.
+        found = await way.handle_async_request(asked)
+        try:
             content = b"".join([part async for part in found.aiter_raw()])
+        finally:
+            await found.aclose()
         if found.status_code != 200:
             told = {name: found.headers[name] for name in _KEPT if name in found.headers}
             raise Relayed(found.status_code, content, told)
