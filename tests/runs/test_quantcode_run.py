@@ -18,6 +18,7 @@ from tradeassay.runs import CodeRun, resume, verify
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.models import Asking
 from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
+from tradeassay.runs.recordings import pack_recording
 from tradeassay.sandbox import JobExecutor, ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
@@ -63,6 +64,12 @@ def test_each_coder_ends_where_it_must(run: CodeRun) -> None:
     assert all(turn.code and turn.feedback for turn in mends.turns[:3])  # type: ignore[attr-defined]
     assert mends.solved_at == 4  # type: ignore[attr-defined]
     assert list(run.failed.values()) == ["the model gave no answer (unreachable): nobody answers at that address"]
+
+
+def test_every_answer_of_every_turn_is_packed(run: CodeRun, tmp_path: Path) -> None:
+    cassettes = [path.read_text() for path in (run.folder / "models").glob("*.jsonl")]
+    label = pack_recording(run.folder, tmp_path / "packed.tar.xz", engine="a program", precision="none")
+    assert label.answers == sum(text.count('{"type":"answer"') for text in cassettes) > len(cassettes)
 
 
 def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run: CodeRun) -> None:

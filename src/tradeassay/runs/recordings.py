@@ -24,6 +24,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -157,8 +158,15 @@ def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
     """
     lines = list(read_dialogue(dialogue))
     ids = [tuple(map(message_id, messages)) for messages in whole_messages(lines)]
-    asked = {(line.step, line.index, one) for line, one in zip(lines, ids, strict=True)}
-    return lambda question: not asked or (question.step, question.index, question.messages) in asked
+    left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
+
+    def asked(question: RecordedQuestion) -> bool:
+        # By step and messages: programs' cassettes number the questions of an episode, dialogues those of a step.
+        known = (question.step, question.messages)
+        left[known] -= 1
+        return not lines or left[known] >= 0
+
+    return asked
 
 
 def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
