@@ -22,7 +22,6 @@ from tradeassay.benchmarks.systrade.data import (
 from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
-    practice_config,
     run_scenarios,
     strict_config,
     twin_executor,
@@ -315,7 +314,7 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         config = self.score_config
         test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
         develop = examine_submission(
-            submission, spec, executor, self.year(spec.id, "develop"), practice_config(config), test.scenarios
+            submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
         )
         self._scenarios[spec.id, submission.sha256] = test.scenarios
         return ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)

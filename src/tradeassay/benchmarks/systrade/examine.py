@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -15,7 +15,6 @@ from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes,
 from tradeassay.benchmarks.systrade.trail import Trail, bar_log, make_trail
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateConfig, GateReport, parse_gate, pass_gates
-from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.scores.scorecard import Scorecard, ScoreConfig, frozen_decisions, score_gated
 from tradeassay.code.submission import StrategySpec, Submission, read_submission
 from tradeassay.code.submission_run import (
@@ -90,20 +89,6 @@ def strict_config(config: ScoreConfig, secret: str) -> ScoreConfig:
     """Return a configuration with the rules of the second version, and draws that follow from a secret."""
     gates = msgspec.structs.replace(config.gates, strict=True, secret=secret)
     return msgspec.structs.replace(config, gates=gates)
-
-
-_ASKED: Final = 400
-
-
-def practice_config(config: ScoreConfig) -> ScoreConfig:
-    """Return a configuration for the year that only feedback comes from: a strict look for leaks asks about some
-    bars of a long series, which costs the program's own time for each, instead of all.
-    """
-    if not config.gates.is_strict:
-        return config
-    whole = config.gates.leak.whole or WholeSeries()
-    leak = msgspec.structs.replace(config.gates.leak, whole=msgspec.structs.replace(whole, asked=_ASKED))
-    return msgspec.structs.replace(config, gates=msgspec.structs.replace(config.gates, leak=leak))
 
 
 def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
