@@ -19,7 +19,6 @@ from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay.code.backtrader.orders import MAX_SIZE
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.code.inside.desk import frame_format, pack_rows
-from tradeassay.code.inside.frames import WANTED
 from tradeassay.code.leak.subject import RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics.expression import calendar_of
@@ -363,35 +362,29 @@ class SubmissionRunner:
             for columns, result in zip(batch, self.executor.map(jobs), strict=True)
         ]
 
-    def next_bars(
-        self, columns: Columns, false: Columns, rows: Sequence[int] | None = None
-    ) -> Iterable[Trace | RunFailure]:
-        """Run at every bar, or at ``rows``, with a false bar behind it, in a child that never holds a true bar
-        before its turn.
-        """
-        wanted = range(len(next(iter(columns.values()))) - 1) if rows is None else rows
+    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
+        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn."""
         if self.trust == "reference":
-            return self._one_by_one(columns, false, wanted)
+            return self._one_by_one(columns, false)
+        bars = len(next(iter(columns.values())))
         self.spent.runs -= self.spent.glanced
-        result = self.executor.run(self._next_bars_job(columns, false, wanted))
-        found, failure = self._prefixes(columns, self.spent.add(result), wanted)
+        result = self.executor.run(self._next_bars_job(columns, false, bars - 1))
+        found, failure = self._prefixes(columns, self.spent.add(result))
         return found if failure is None else (*found, failure)
 
     def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
         """Return the first of what :meth:`next_bars` gives, from a child that gets no more rows."""
         if self.trust == "reference":
             return ()
-        result = self.executor.run(self._next_bars_job(columns, false, range(rows)))
+        result = self.executor.run(self._next_bars_job(columns, false, rows))
         return self._prefixes(columns, self.spent.add(result, glance=True))[0]
 
-    def _next_bars_job(self, columns: Columns, false: Columns, wanted: Sequence[int]) -> Job:
+    def _next_bars_job(self, columns: Columns, false: Columns, rows: int) -> Job:
         both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
         form = frame_format(both)
-        rows = wanted[-1] + 1 if wanted else 0
         head = {name: values[:rows] for name, values in both.items()}
         return Job(
             source=self.source,
-            columns={} if len(wanted) == rows else {WANTED: np.array(wanted, dtype=np.int64)},
             params={
                 "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": rows, "behind": 1,
             },
@@ -400,8 +393,9 @@ class SubmissionRunner:
             limits=self.limits,
         )  # fmt: skip
 
-    def _one_by_one(self, columns: Columns, false: Columns, wanted: Sequence[int]) -> Iterator[Trace | RunFailure]:
-        for row in wanted:
+    def _one_by_one(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+        bars = len(next(iter(columns.values())))
+        for row in range(bars - 1):
             yield self.run(
                 {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
             )
@@ -489,11 +483,10 @@ class SubmissionRunner:
         return np.asarray(np.round(known, 9), dtype=np.float64)
 
     def _prefixes(
-        self, columns: Columns, result: JobResult, wanted: Sequence[int] | None = None
+        self, columns: Columns, result: JobResult
     ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
         found: list[Trace | RunFailure] = []
-        given = result.answers
-        for payload in given if wanted is None else (given[row] for row in wanted if row < len(given)):
+        for payload in result.answers:
             try:
                 message = decode(payload, self.limits.caps())
             except CodecError as error:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tradeassay.code.inside.frames import WANTED
 from tradeassay.sandbox.codec import encode, encode_claim
 from tradeassay.sandbox.feed import answer, receive
 from tradeassay.sandbox.strategy import NoEntry, Unreturnable, claim_of, shape
@@ -84,23 +83,20 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
     """Take bars one at a time and run the strategy on all bars so far; answer with its trades each time.
 
     The child never holds a bar that it has not answered for, so no answer can depend on a later one. With
-    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far. A column
-    ``wanted`` names the bars at which the strategy is run; at the others the answer is empty.
+    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far.
     """
     behind = int(params.get("behind", 0))
     row = struct.Struct(str(params["format"]))
     letters = str(params["format"])[1:]
     width = len(letters) // (1 + behind)
     table = GrowingFrames(str(params["columns"]).split("\n"), letters[:width], int(params["bars"]) + behind)
-    wanted = set(columns[WANTED].tolist()) if WANTED in columns else None
     count = 0
     while (frame := receive(row.size)) is not None:
         found = row.unpack(frame)
         table.put(count, found[:width])
         table.put(count + 1, found[width:])
         count += 1
-        asked = wanted is None or count - 1 in wanted
-        answer(_answer(module, table, count + behind, float(params["capital"])) if asked else b"")
+        answer(_answer(module, table, count + behind, float(params["capital"])))
     return {"bars": [count]}
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from tradeassay.code.leak import LeakConfig, check_leaks
 from tradeassay.code.leak.bench import BenchCase, load_bench, load_long_bench, long_columns, measure_long
-from tradeassay.code.leak.check import asked_rows
 from tradeassay.code.leak.futures import Feeds, grid_of
 from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.subject import FunctionSubject, RunFailure
@@ -102,11 +101,9 @@ def test_a_glance_saves_the_rest_and_changes_no_finding(ahead: int, monkeypatch:
     class Cheaper(FunctionSubject):
         """One that can be asked about the first bars alone."""
 
-        def next_bars(
-            self, columns: Columns, false: Columns, rows: Sequence[int] | None = None
-        ) -> Iterator[Trace | RunFailure]:
+        def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
             wholes.append(1)
-            return super().next_bars(columns, false, rows)
+            return super().next_bars(columns, false)
 
         def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
             return tuple(islice(super().next_bars(columns, false), rows))
@@ -115,26 +112,3 @@ def test_a_glance_saves_the_rest_and_changes_no_finding(ahead: int, monkeypatch:
     cheaper = check_leaks(Cheaper(decide), columns, WHOLE, seed=3, deterministic=True)
     assert cheaper.record == plain.record and plain.leaky == bool(ahead)
     assert len(wholes) == 1 - ahead
-
-
-@pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])
-def test_asking_about_some_bars_says_how_rare_a_leak_may_be(ahead: int) -> None:
-    columns = long_columns(300)
-
-    def decide(columns: Columns) -> Trace:
-        close = columns["close"]
-        return Trace.of_rows({"position": np.append(close[ahead:] > close[0], np.zeros(ahead, bool)).astype(int)})
-
-    some = LeakConfig(whole=WholeSeries(asked=40))
-    found = check_leaks(FunctionSubject(decide), columns, some, seed=3, deterministic=True)
-    assert found.leaky == bool(ahead)
-    if not ahead:
-        assert found.record.cleared == 40 and found.record.bound == bound_of(300, 40) == 22
-        assert "40 bars cleared one by one; leaks in fewer than 22 of 300 bars are not excluded" in found.reason
-
-
-def test_the_bars_asked_about_are_where_something_is_decided_and_others() -> None:
-    scored = Trace.of_rows({"position": np.repeat([0, 1, 0], 100)})
-    rows = asked_rows(scored, 299, 20, np.random.default_rng(1))
-    assert len(rows) == 20 == len(set(rows)) and rows == sorted(rows)
-    assert {99, 100, 199, 200} <= set(rows)

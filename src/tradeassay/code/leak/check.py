@@ -6,7 +6,7 @@ Where to cut matters more than how often: at decisions, in the warm-up, and at r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,7 +93,6 @@ class Inquiry:
         self.lengthy = False
         self.clear: set[int] = set()
         self.every_bar = False
-        self.cleared_how = "in place"
         self._config = config
         self._strict = isinstance(config.whole, WholeSeries)
         self._left = config.budget(bars)
@@ -216,7 +215,7 @@ class Inquiry:
             reason = f"no decision changed in {self.compared} comparisons, one of them at every bar"
         else:
             reason = (
-                f"no decision changed in {self.compared} comparisons, {tried:,} bars cleared {self.cleared_how}; "
+                f"no decision changed in {self.compared} comparisons, {tried:,} bars cleared in place; "
                 f"leaks in fewer than {bound:,} of {self.bars:,} bars are not excluded. {PASSING}"
             )
         record = LeakRecord(
@@ -454,7 +453,7 @@ def _look_at_whole(
     bars = len(feeds)
     short = bars <= whole.every_bar and feeds.aligned and isinstance(subject, Stepper)
     if short:
-        _next_bars(subject, feeds, inquiry, whole, config, rng)
+        _every_bar(subject, feeds, inquiry, config, rng)
     if not inquiry.evidence:
         _run_free(subject, _rest_changed(feeds, 2 if short else whole.cuts, config, rng), inquiry)
     if not inquiry.evidence and not short:
@@ -468,43 +467,20 @@ def _look_at_whole(
         _ask_about_length(subject, feeds, inquiry, rng)
 
 
-def _next_bars(
-    subject: LeakSubject,
-    feeds: Feeds,
-    inquiry: Inquiry,
-    whole: WholeSeries,
-    config: LeakConfig,
-    rng: np.random.Generator,
+def _every_bar(
+    subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
 ) -> None:
-    assert isinstance(subject, Stepper) and inquiry.scored is not None
+    assert isinstance(subject, Stepper)
+    count = 0
     columns, false = feeds.head(len(feeds)), false_next_bars(feeds, rng)
-    every = range(len(feeds) - 1)
-    rows: Sequence[int] = every
-    outcomes: Iterable[Trace | RunFailure] = _shown_early(subject, columns, false, inquiry, config)
-    if not outcomes and whole.asked is not None and whole.asked < len(every):
-        rows = asked_rows(inquiry.scored, len(every), whole.asked, rng)
-        outcomes = subject.next_bars(columns, false, rows)
-    tried = []
-    for row, outcome in zip(rows, outcomes or subject.next_bars(columns, false), strict=False):
+    outcomes = _shown_early(subject, columns, false, inquiry, config) or subject.next_bars(columns, false)
+    for row, outcome in enumerate(outcomes):
         inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
-        tried.append(row)
+        count += 1
         if inquiry.evidence:
             break
-    inquiry.spend([len(feeds) // 2] * len(tried), free=True)
-    inquiry.every_bar = len(tried) == len(every)
-    if not inquiry.evidence and not inquiry.every_bar:
-        inquiry.clear |= inquiry.tried_cuts
-        inquiry.cleared_how = "one by one"
-
-
-def asked_rows(scored: Trace, rows: int, most: int, rng: np.random.Generator) -> list[int]:
-    """Return rows to be asked about, in order: half of them where something is decided and just before that, as
-    far as there are so many, the others anywhere.
-    """
-    decided = np.unique(np.concatenate([scored.rows, scored.rows - 1]))
-    decided = rng.permutation(decided[(decided >= 0) & (decided < rows)])[: most // 2]
-    others = np.setdiff1d(np.arange(rows), decided)
-    return sorted([*decided.tolist(), *rng.permutation(others)[: most - decided.size].tolist()])
+    inquiry.spend([len(feeds) // 2] * count, free=True)
+    inquiry.every_bar = count >= len(feeds) - 1
 
 
 def _shown_early(

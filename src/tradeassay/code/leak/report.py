@@ -14,16 +14,13 @@ from tradeassay.core.errors import UserError
 class WholeSeries(msgspec.Struct, frozen=True, kw_only=True):
     """How a whole series is looked at (``leak/whole.py``).
 
-    Up to ``every_bar`` rows a false next bar is put behind every bar, or, with ``asked``, behind so many of them:
-    where something is decided, just before that, and others that are drawn. Longer series get ``runs`` runs with
-    changes in place, ``gap`` rows apart at first, and ``cuts`` runs whose whole rest differs. ``confirmations``
-    bounds how many hits are tried again, each on the true past; the budget for them is kept. Prices of other
-    futures lie on the grid of the true ones; runs that fail and hits that could not be tried leave the code *not
-    cleared*.
+    Up to ``every_bar`` rows a false next bar is put behind every bar. Longer series get ``runs`` runs with changes
+    in place, ``gap`` rows apart at first, and ``cuts`` runs whose whole rest differs. ``confirmations`` bounds how
+    many hits are tried again, each on the true past; the budget for them is kept. Prices of other futures lie on
+    the grid of the true ones; runs that fail and hits that could not be tried leave the code *not cleared*.
     """
 
     every_bar: int = 3_000
-    asked: int | None = None
     runs: int = 4
     gap: int = 250
     cuts: int = 3

@@ -43,11 +43,9 @@ class LeakSubject(Protocol):
 class Stepper(Protocol):
     """A subject that can be run at every bar of a short series."""
 
-    def next_bars(
-        self, columns: Columns, false: Columns, rows: Sequence[int] | None = None
-    ) -> Iterable[Trace | RunFailure]:
+    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
         """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
-        row behind it; ``false`` has the same columns and rows. With ``rows`` only up to each of those.
+        row behind it; ``false`` has the same columns and rows.
         """
         ...
 
@@ -80,15 +78,13 @@ class FunctionSubject:
         """Run one after the other."""
         return [self.run(columns) for columns in batch]
 
-    def next_bars(
-        self, columns: Columns, false: Columns, rows: Sequence[int] | None = None
-    ) -> Iterator[Trace | RunFailure]:
-        """Run at every bar, or at some, one after the other."""
+    def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+        """Run at every bar, one after the other."""
         bars = len(next(iter(columns.values())))
         grown = {name: np.array(values) for name, values in columns.items()}
-        for row in range(bars - 1) if rows is None else rows:
+        for row in range(bars - 1):
             for name, values in columns.items():
-                grown[name][: row + 1] = values[: row + 1]
+                grown[name][row] = values[row]
                 grown[name][row + 1] = false[name][row]
             yield self.run({name: values[: row + 2].copy() for name, values in grown.items()})
 
