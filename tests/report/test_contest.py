@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import msgspec
 import numpy as np
@@ -59,6 +60,20 @@ def test_tiers_stand_where_places_would_be_luck(cell: CellSummary) -> None:
     assert sum(contest.best.values()) == pytest.approx(1.0)
     assert contest.superior is not None and contest.superior < 0.05
     assert contest.sessions == 120
+
+
+@pytest.mark.parametrize(("edge", "tiers"), [(0.0, 1), (0.003, 2), (-0.003, 2)])
+def test_two_agents_are_told_apart_by_their_difference(
+    cell: CellSummary, monkeypatch: pytest.MonkeyPatch, edge: float, tiers: int
+) -> None:
+    """No package that loads half of scientific Python stands between one model and its baseline."""
+    monkeypatch.setitem(sys.modules, "arch.bootstrap", None)
+    agents = (cell.agents[0], playing("one", noisy(edge, 6)))
+    contest = compare_cell(msgspec.structs.replace(cell, agents=agents), FEW).contest
+    assert contest is not None and contest.superior is None
+    assert len(contest.tiers) == tiers
+    assert contest.tiers[0][0] == "one" or edge <= 0.0
+    assert contest.tiers[-1][-1] == "one" or edge >= 0.0
 
 
 def test_who_failed_too_often_has_no_place(cell: CellSummary) -> None:

@@ -151,21 +151,20 @@ def _sharpes(drawn: Floats) -> Floats:
 
 
 def _summed_up(names: tuple[str, ...], observed: Floats, drawn: Floats, level: float) -> RankProbabilities:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(-drawn, axis=1)
-    # Among exact ties places are shared out evenly, so that every row and column still sums to one.
     agents = len(names)
-    low_place, high_place = rankdata(-drawn, axis=1, method="min"), rankdata(-drawn, axis=1, method="max")
+    better, equal = drawn[:, :, None] > drawn[:, None, :], drawn[:, :, None] == drawn[:, None, :]
+    low_place, high_place = 1 + better.sum(axis=1), (better | equal).sum(axis=1)
+    ranks = (low_place + high_place) / 2.0
+    # Among exact ties places are shared out evenly, so that every row and column still sums to one.
     place = np.arange(1, agents + 1)
     inside = (place >= low_place[..., None]) & (place <= high_place[..., None])
     share = (inside / (high_place - low_place + 1)[..., None]).mean(axis=0)
     bounds = [percentile_interval(np.ascontiguousarray(ranks[:, k]), level) for k in range(agents)]
-    above = (drawn[:, :, None] > drawn[:, None, :]).mean(axis=0)
-    ties = (drawn[:, :, None] == drawn[:, None, :]).mean(axis=0)
+    above, ties = better.mean(axis=0), equal.mean(axis=0)
+    first, last = (observed[:, None] > observed).sum(axis=0), (observed[:, None] >= observed).sum(axis=0)
     return RankProbabilities(
         names=names,
-        rank=rankdata(-observed),
+        rank=(1 + first + last) / 2.0,
         expected=ranks.mean(axis=0),
         low=np.array([bound[0] if bound else np.nan for bound in bounds]),
         high=np.array([bound[1] if bound else np.nan for bound in bounds]),

@@ -93,8 +93,9 @@ def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
     contest = cell.contest
     if contest is None:
         return ()
+    test = "model confidence set" if len(contest.best) > 2 else "test of their difference"
     said = [
-        f"Agents of one tier cannot be told apart from its best one (model confidence set, {contest.level:.0%}); "
+        f"Agents of one tier cannot be told apart from its best one ({test}, {contest.level:.0%}); "
         f"chances are over redraws of {contest.sessions:,} sessions."
     ]
     if contest.superior is not None:

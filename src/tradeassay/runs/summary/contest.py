@@ -12,6 +12,7 @@ from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
     critical_difference,
+    mean_p_value,
     model_confidence_set,
     rank_probabilities,
     significant,
@@ -77,8 +78,7 @@ def _tiers(growth: Floats, names: Sequence[str], bootstrap: BootstrapConfig) -> 
         if len(groups) == 1 or len(tiers) == _MOST - 1:
             best = list(range(len(groups)))
         else:
-            table = growth[:, [group[0] for group in groups]]
-            best = [int(one) for one in model_confidence_set(table, bootstrap=bootstrap).included]
+            best = _best(growth[:, [group[0] for group in groups]], bootstrap)
         inside = sorted(
             (place for one in best for place in groups[one]), key=lambda place: -float(growth[:, place].sum())
         )
@@ -87,8 +87,20 @@ def _tiers(growth: Floats, names: Sequence[str], bootstrap: BootstrapConfig) -> 
     return tuple(tiers)
 
 
+def _best(growth: Floats, bootstrap: BootstrapConfig) -> list[int]:
+    """Return the places of those that cannot be told apart from the best.
+
+    Two are told apart by the test that every other difference of two means goes by.
+    """
+    if growth.shape[1] > 2:
+        return [int(one) for one in model_confidence_set(growth, bootstrap=bootstrap).included]
+    apart = float(mean_p_value(growth[:, 0] - growth[:, 1])) < 1.0 - bootstrap.level
+    return [int(growth.sum(axis=0).argmax())] if apart else [0, 1]
+
+
 def _superior(growth: Floats, base: int | None, bootstrap: BootstrapConfig) -> float | None:
-    if base is None:
+    """Return the p-value of nobody being better; None for one agent alone, whose difference says it."""
+    if base is None or growth.shape[1] < 3:
         return None
     others = np.delete(growth, base, axis=1)
     return superior(others, growth[:, base], bootstrap=bootstrap).p_value

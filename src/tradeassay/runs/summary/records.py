@@ -257,9 +257,9 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent of a cell is best, as far as its sessions can tell.
 
     ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one (model
-    confidence set). ``best`` is the chance of being first, ``ranks`` the interval of the place, on redrawn
-    sessions. ``superior`` is the p-value of the hypothesis that nobody beats the baseline (Hansen's SPA).
-    ``unranked`` says why an agent has no place.
+    confidence set; two agents by the test of their difference). ``best`` is the chance of being first, ``ranks``
+    the interval of the place, on redrawn sessions. ``superior`` is the p-value of the hypothesis that nobody
+    beats the baseline (Hansen's SPA), None for one agent alone. ``unranked`` says why an agent has no place.
     """
 
     tiers: tuple[tuple[str, ...], ...]
