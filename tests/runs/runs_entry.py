@@ -20,6 +20,10 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
     if word == "pid":
         time.sleep(float(rest or 0.05))
         return str(os.getpid()).encode()
+    if word == "node":
+        folder, _, answer = rest.rpartition(":")
+        hold_first_of_node(Path(folder))
+        return answer.encode()
     if word == "env":
         return os.environ.get(rest, "").encode()
     if word == "product":
@@ -45,6 +49,20 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
         Path(rest).write_text(str(os.getpid()))
         time.sleep(60)
     raise ValueError(word)
+
+
+def hold_first_of_node(folder: Path) -> None:
+    """Say on which Ray node this is. The first to come on a node sleeps; others wait until two nodes were named."""
+    import ray
+
+    mark = folder / ray.get_runtime_context().get_node_id()
+    if not mark.exists():
+        mark.touch()
+        time.sleep(60)
+    for _ in range(600):
+        if len(list(folder.iterdir())) == 2:
+            break
+        time.sleep(0.1)
 
 
 class _Strange(Exception):

@@ -38,45 +38,52 @@ def nodes() -> Iterator[tuple[Any, Any]]:
             cluster.shutdown()
 
 
-def test_what_a_killed_node_was_doing_is_done_again(nodes: tuple[Any, Any]) -> None:
+@pytest.fixture
+def marks(nodes: tuple[Any, Any], tmp_path: Path) -> Iterator[Path]:
+    """The folder in which the second node's first work says that it is there and then sleeps; that kills the node."""
     cluster, second = nodes
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    (folder / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
+
+    def kill() -> None:
+        while not (folder / second.node_id).exists():
+            time.sleep(0.1)
+        cluster.remove_node(second, allow_graceful=False)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    yield folder
+    killer.join()
+
+
+def test_what_a_killed_node_was_doing_is_done_again(marks: Path) -> None:
+    tasks = [Task(str(n), f"node:{marks}:{n}".encode()) for n in range(8)]
     with RayExecutor("runs_entry:perform") as executor:
-        results, killed = [], False
-        for result in executor.perform([Task(str(n), b"pid:2.0") for n in range(8)], lambda key, n: None):
-            results.append(result)
-            if not killed and len(results) == 2:
-                cluster.remove_node(second, allow_graceful=False)
-                killed = True
-        assert executor.lost >= 1, "the node was killed while it worked"
-    assert sorted(one.key for one in results) == [str(n) for n in range(8)]
-    assert all(isinstance(one, TaskResult) for one in results)
+        results = list(executor.perform(tasks, lambda key, n: None))
+    assert executor.lost == 1, "the task that said it was on the second node, and no other, was lost"
+    assert sorted(results, key=lambda one: one.key) == [TaskResult(str(n), str(n).encode()) for n in range(8)]
 
 
 SLEEPER = """
-import pathlib, time
+import pathlib
 import ray
+from runs_entry import hold_first_of_node
 from tradeassay.core.orders import Decision, Order
 
 class Sleeper:
     def answer(self, request):
         seen = request.observation
         if seen.step == 1 and ray.is_initialized():
-            marker = pathlib.Path("{folder}") / ray.get_runtime_context().get_node_id()
-            if not marker.exists():
-                marker.touch()
-                time.sleep(60)
+            hold_first_of_node(pathlib.Path("{folder}"))
         return Decision(orders=(Order(symbol=seen.universe[0], amount=10, side="BUY"),) if seen.step == 0 else ())
 """
 """The first episode on a node says that it is there and sleeps in its second session until the node is killed."""
 
 
 def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(
-    nodes: tuple[Any, Any], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    marks: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, second = nodes
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    (marks / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
     (tmp_path / "sleeper.py").write_text(SLEEPER.replace("{folder}", str(marks)))
     used: list[RayExecutor] = []
 
@@ -88,15 +95,7 @@ def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed
     name, params = own_agent(f"{tmp_path}/sleeper.py:Sleeper", {})
     spec = world.tiny_spec(agents=(AgentSpec(name=name, params=params),), seeds=(0,))
 
-    def kill() -> None:
-        while not (marks / second.node_id).exists():
-            time.sleep(0.1)
-        cluster.remove_node(second, allow_graceful=False)
-
-    killer = threading.Thread(target=kill, daemon=True)
-    killer.start()
     there = run(spec, tmp_path / "there", executor="ray", home=home)
-    killer.join()
     assert not there.failed and sum(one.lost for one in used) == 1, "the episode on the killed node was lost"
     here = run(spec, tmp_path / "here", executor="inline", home=home)
     assert world.same_bytes(there.folder) == world.same_bytes(here.folder)
