@@ -26,15 +26,13 @@ import numpy as np
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.hand_in import read_halves
-from tradeassay.code.audit import audit_gate
 from tradeassay.code.extraction import extract
-from tradeassay.code.gates import parse_gate, schema_gate
+from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.inside.wire import ACCOUNT, FLOATS, INTEGERS, NOTES
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import run_programs, task_bars
 from tradeassay.code.source import check_compiles
-from tradeassay.code.submission import Submission
-from tradeassay.code.submission_run import SubmissionRunner, closes_of, market_columns
+from tradeassay.code.submission import Submission, SubmissionRunner, closes_of, market_columns
 from tradeassay.sandbox import Job, JobLimits, JobResult
 from tradeassay.sandbox.codec import CodecError, decode, encode
 from tradeassay.sandbox.result import JobUsage

@@ -14,7 +14,7 @@ import time
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.code.gates import run_gates
-from tradeassay.code.submission_run import submission_config
+from tradeassay.code.submission import submission_config
 from tradeassay.sandbox import SandboxPool
 
 

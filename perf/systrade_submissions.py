@@ -32,8 +32,13 @@ from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
 from tradeassay.benchmarks.systrade.examine import twin_executor
 from tradeassay.code.gates import GateConfig, pass_gates
-from tradeassay.code.submission import StrategySpec, Submission
-from tradeassay.code.submission_run import SubmissionRunner, market_columns, submission_config
+from tradeassay.code.submission import (
+    StrategySpec,
+    Submission,
+    SubmissionRunner,
+    market_columns,
+    submission_config,
+)
 from tradeassay.sandbox import JobExecutor, open_executor
 
 COUNT = 17

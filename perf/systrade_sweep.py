@@ -16,7 +16,8 @@ from importlib.resources import files
 import numba
 import numpy as np
 
-from tradeassay.account.shares import COSTS_BP, price_decisions
+from tradeassay.account.compiled.shares import price_decisions
+from tradeassay.account.shares import COSTS_BP
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.code.bars import make_bars
 from tradeassay.code.semantics import Semantics, read_semantics

@@ -22,8 +22,9 @@ import attribute_runs
 from luck_grounds import VENUES, played, scheduled
 
 from tradeassay.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
+from tradeassay.account.compiled.shares import price_decisions
 from tradeassay.account.daily_target import DailyTarget, target_growth
-from tradeassay.account.shares import DecisionList, keep_account, price_decisions
+from tradeassay.account.shares import DecisionList, keep_account
 from tradeassay.assay.luck import SeatChanges, decisions_of, even_schedule, ground_of, random_portfolios, replay
 from tradeassay.core.events import MarginCalled, Rejected
 from tradeassay.core.instruments import Instrument

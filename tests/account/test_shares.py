@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list, price_decisions
+from tradeassay.account.compiled.shares import price_decisions
+from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list
 from tradeassay.core.errors import UserError
 
 

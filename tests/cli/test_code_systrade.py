@@ -9,7 +9,7 @@ import pytest
 from tradeassay.cli import main
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.leak.report import LeakConfig
-from tradeassay.code.scores.scorecard import ScoreConfig
+from tradeassay.code.scores import ScoreConfig
 from tradeassay.sandbox import ask_kernel, open_executor, refusal
 
 QUICK = ScoreConfig(

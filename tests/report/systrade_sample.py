@@ -6,15 +6,11 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.examine import Examined
-from tradeassay.benchmarks.systrade.trail import AuditStep, FollowedTrade, LegPath, Mark, Trail
+from tradeassay.benchmarks.systrade.examine import AuditStep, Examined, FollowedTrade, LegPath, Mark, Trail
 from tradeassay.code.checks import Exhibit, convicted, not_run, passed
 from tradeassay.code.gates import GATES, GateReport
-from tradeassay.code.scores.discipline import Breach, Discipline
-from tradeassay.code.scores.paper import PaperScore
-from tradeassay.code.scores.robustness import CostPoint, Robustness
-from tradeassay.code.scores.scorecard import Scorecard, overall
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.scores import Breach, CostPoint, Discipline, PaperScore, Robustness, Scorecard, overall
+from tradeassay.code.submission import SubmissionRun
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import CodeRun
 from tradeassay.runs import run as run_spec

@@ -20,10 +20,6 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
     if word == "pid":
         time.sleep(float(rest or 0.05))
         return str(os.getpid()).encode()
-    if word == "node":
-        folder, _, answer = rest.rpartition(":")
-        hold_first_of_node(Path(folder))
-        return answer.encode()
     if word == "env":
         return os.environ.get(rest, "").encode()
     if word == "product":
@@ -51,8 +47,14 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
     raise ValueError(word)
 
 
+def perform_on_node(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], bool]) -> bytes:
+    folder, _, answer = payload.decode().rpartition(":")
+    hold_first_of_node(Path(folder))
+    return answer.encode()
+
+
 def hold_first_of_node(folder: Path) -> None:
-    """Say on which Ray node this is. The first to come on a node sleeps; others wait until two nodes were named."""
+    """Say on which Ray node this is. The first on a node sleeps; others wait until two nodes were named."""
     import ray
 
     mark = folder / ray.get_runtime_context().get_node_id()

@@ -40,7 +40,7 @@ def nodes() -> Iterator[tuple[Any, Any]]:
 
 @pytest.fixture
 def marks(nodes: tuple[Any, Any], tmp_path: Path) -> Iterator[Path]:
-    """The folder in which the second node's first work says that it is there and then sleeps; that kills the node."""
+    """Where the first task on the second node says that it is there, which kills the node while it sleeps."""
     cluster, second = nodes
     folder = tmp_path / "marks"
     folder.mkdir()
@@ -58,8 +58,8 @@ def marks(nodes: tuple[Any, Any], tmp_path: Path) -> Iterator[Path]:
 
 
 def test_what_a_killed_node_was_doing_is_done_again(marks: Path) -> None:
-    tasks = [Task(str(n), f"node:{marks}:{n}".encode()) for n in range(8)]
-    with RayExecutor("runs_entry:perform") as executor:
+    tasks = [Task(str(n), f"{marks}:{n}".encode()) for n in range(8)]
+    with RayExecutor("runs_entry:perform_on_node") as executor:
         results = list(executor.perform(tasks, lambda key, n: None))
     assert executor.lost == 1, "the task that said it was on the second node, and no other, was lost"
     assert sorted(results, key=lambda one: one.key) == [TaskResult(str(n), str(n).encode()) for n in range(8)]

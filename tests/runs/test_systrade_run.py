@@ -22,8 +22,8 @@ from tradeassay.benchmarks.systrade.examine import examine_submission, strict_co
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.leak.report import LeakConfig
-from tradeassay.code.scores.scorecard import ScoreConfig
-from tradeassay.code.submission_run import submission_config
+from tradeassay.code.scores import ScoreConfig
+from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
 from tradeassay.runs import CodeRun, resume, verify
 from tradeassay.runs import run as run_spec

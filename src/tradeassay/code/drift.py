@@ -10,8 +10,7 @@ import msgspec
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.code.semantics import Semantics
-from tradeassay.code.submission import StrategyCard, StrategySpec, Submission
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.submission import StrategyCard, StrategySpec, Submission, SubmissionRun
 from tradeassay.core.errors import UserError
 
 BUDGET: Final = 50

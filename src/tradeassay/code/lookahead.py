@@ -35,7 +35,7 @@ from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.running import leak_subject
-from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner
+from tradeassay.code.submission import SubmissionRun, SubmissionRunner
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import SandboxError
 from tradeassay.core.hashing import sha256_bytes

@@ -145,6 +145,9 @@ def _both(reviews: Sequence[Review]) -> Measure:
     return Measure(value=float(np.mean(known)), n=len(known)) if known else not_scored("no marks")
 
 
+UNMARKED: Final = not_scored("no peer has marked it")
+
+
 def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:
     """Return the mean peer mark of one submission (the paper's D1, or D2 with ``risk``)."""
     marks = [
@@ -154,7 +157,7 @@ def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bo
     ]
     known = [mark for mark in marks if mark is not None]
     if not known:
-        return not_scored("no peer has marked it")
+        return UNMARKED
     return Measure(value=float(np.mean(known)), n=len(known))
 
 
@@ -183,7 +186,7 @@ def _sum(review: Review) -> float:
 def _mean(marks: list[float | None], draws: int, seed: int) -> Measure:
     known = np.array([mark for mark in marks if mark is not None])
     if known.size == 0:
-        return not_scored("no peer has marked it")
+        return UNMARKED
     if known.size < 5:
         return Measure(value=float(known.mean()), n=known.size, note="fewer than five marks: no interval")
     rows = np.random.default_rng(seed).integers(0, known.size, (draws, known.size))

@@ -1,20 +1,31 @@
-"""A submission (a strategy card and the source of a class ``TradingStrategy``), and what it is checked against.
+"""A submission (a strategy card and the source of a class ``TradingStrategy``), what it is checked against, and
+its runs in a sandbox.
 
 ``run(market_data, initial_capital)`` gets a dict of pandas frames by leg, indexed by ``time``, with the columns
 ``open``, ``high``, ``low``, ``close``, ``volume`` and ``session_last``; it returns a trade log and an audit log.
+Times in the logs become bars and names become legs; everything else in them is a claim, and the host works out
+what they amount to.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeassay.account.shares import DecisionList
-from tradeassay.code.bars import TaskBars, make_bars
+from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
+from tradeassay.code.backtrader.orders import MAX_SIZE
+from tradeassay.code.bars import FIELDS, TaskBars, make_bars
+from tradeassay.code.inside.desk import frame_format, pack_rows
+from tradeassay.code.leak.subject import RunFailure
+from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics import Semantics, interpret
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.task import Timeframe
@@ -22,6 +33,20 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.schema import schema_of_type
 from tradeassay.core.secrets import clean_text
+from tradeassay.core.view import Floats, Ints
+from tradeassay.sandbox import (
+    ChildClaim,
+    FrameFeed,
+    Job,
+    JobExecutor,
+    JobLimits,
+    JobResult,
+    SandboxConfig,
+    kind_of,
+)
+from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
+from tradeassay.sandbox.failures import plain_line
+from tradeassay.sandbox.tier import Tier
 
 CARD: Final = "strategy_card.json"
 CODE: Final = "strategy.py"
@@ -153,8 +178,7 @@ class StrategySpec:
         """Return what the frozen semantics decide on bars, bar by bar. The assets are the legs, in order."""
         legs = self.semantics.inputs.legs
         feeds = dict(zip(legs, bars.feeds.values(), strict=False))
-        last = calendar_of(bars.times).last.astype(np.bool_)
-        return interpret(self.semantics, feeds, bars.times, last_bars=last)
+        return interpret(self.semantics, feeds, bars.times)
 
     def compiled_decisions(self, bars: TaskBars) -> DecisionList:
         """Return the same for long bars, by the compiled strategy that is tested against the interpreter."""
@@ -162,8 +186,7 @@ class StrategySpec:
 
         legs = self.semantics.inputs.legs
         feeds = dict(zip(legs, bars.feeds.values(), strict=False))
-        last = calendar_of(bars.times).last.astype(np.bool_)
-        return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times, last))
+        return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times))
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
         """Return synthetic bars of the right shape: daily where the strategy has a daily version, else 15 minutes.
@@ -175,3 +198,498 @@ class StrategySpec:
         count = len(self.semantics.inputs.legs)
         market = "us" if count == 1 else "pairs" if count == 2 else "trend"
         return make_bars(market, timeframe, count, rows, seed)
+
+
+Texts = NDArray[np.object_]
+_SIDES: Final = {"BUY": 1.0, "SELL": -1.0}
+_TRADE: Final = ("time", "symbol", "side", "quantity", "price", "signal", "order_id", "pnl", "equity")
+_AUDIT: Final = ("time", "kind", "id", "parent", "symbol", "value")
+_SHOWN: Final = 60
+
+
+class BadLog(ValueError):
+    """A log that cannot be read as trades. The text says which row and why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradeLog:
+    """Trades in the order of their bars. The host takes ``row``, ``leg``, ``quantity`` (signed) and ``signal``.
+
+    ``price``, ``pnl`` and ``equity`` are what the submission claims; NaN where it claims nothing.
+    """
+
+    row: Ints
+    leg: Ints
+    quantity: Floats
+    signal: Texts
+    order_id: Texts
+    price: Floats
+    pnl: Floats
+    equity: Floats
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was decided: bars, legs, quantities to the bit, signals."""
+        words = "\0".join("" if word is None else str(word) for word in self.signal)
+        parts = (self.row.tobytes(), self.leg.tobytes(), self.quantity.tobytes(), words.encode())
+        return sha256_bytes(b"\0\0".join(parts))
+
+    def trace(self, cpu_s: float | None = None, share: Floats | None = None) -> Trace:
+        """Return the trades as the look-ahead check compares them; ``share`` is what each left in its leg."""
+        fields = {"leg": self.leg, "quantity": self.quantity, "signal": self.signal}
+        return Trace(rows=self.row, fields=fields, cpu_s=cpu_s, share=share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditLog:
+    """The audit rows as they came. ``row`` is -1 where the time is not a bar's, ``leg`` for an unknown symbol."""
+
+    row: Ints
+    leg: Ints
+    kind: Texts
+    id: Texts
+    parent: Texts
+    value: Floats
+
+    def __len__(self) -> int:
+        return int(self.row.size)
+
+
+def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
+    """Return the trade log in columns ``trade/...``; raises :class:`BadLog` for impossible trades.
+
+    Those have a time that is not a bar's, a leg or side that does not exist, or a quantity that is not positive.
+    """
+    found = _columns(columns, "trade", _TRADE)
+    row, leg = _rows(found["time"], times), _legs(found["symbol"], legs)
+    sign = np.array([_SIDES.get(str(side).upper(), 0.0) for side in found["side"]], dtype=np.float64)
+    quantity = found["quantity"].astype(np.float64)
+    _refuse(row < 0, "is dated at a time that is no bar", found["time"])
+    _refuse(leg < 0, f"names an asset that is not among {', '.join(legs)}", found["symbol"])
+    _refuse(sign == 0.0, "has a side that is neither BUY nor SELL", found["side"])
+    with np.errstate(invalid="ignore"):
+        _refuse(~(np.isfinite(quantity) & (quantity > 0)), "has a quantity that is no positive number", quantity)
+    _refuse(quantity > MAX_SIZE, "has a quantity that no number of units can have", quantity)
+    order = np.argsort(row, kind="stable")
+    return TradeLog(
+        row=row[order],
+        leg=leg[order],
+        quantity=(sign * quantity)[order],
+        signal=found["signal"][order],
+        order_id=found["order_id"][order],
+        price=found["price"].astype(np.float64)[order],
+        pnl=found["pnl"].astype(np.float64)[order],
+        equity=found["equity"].astype(np.float64)[order],
+    )
+
+
+def read_audit(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> AuditLog:
+    """Return the audit log in columns ``audit/...``; raises :class:`BadLog` only when they are missing."""
+    found = _columns(columns, "audit", _AUDIT)
+    return AuditLog(
+        row=_rows(found["time"], times),
+        leg=_legs(found["symbol"], legs),
+        kind=found["kind"],
+        id=found["id"],
+        parent=found["parent"],
+        value=found["value"].astype(np.float64),
+    )
+
+
+def _columns(columns: Mapping[str, NDArray[Any]], log: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    found = {name: columns.get(f"{log}/{name}") for name in names}
+    lengths = {len(values) for values in found.values() if values is not None}
+    kinds = {"time": "M", "quantity": "f", "price": "f", "pnl": "f", "equity": "f", "value": "f"}
+    whole = {name: values for name, values in found.items() if values is not None}
+    if len(whole) != len(names) or len(lengths) != 1:
+        raise BadLog(f"the {log} log came back without its columns")
+    for name, values in whole.items():
+        if values.dtype.kind != kinds.get(name, "O"):
+            raise BadLog(f"the column '{name}' of the {log} log has another type than it was sent with")
+    return whole
+
+
+def _rows(stamps: NDArray[Any], times: NDArray[Any]) -> Ints:
+    clock = times.astype("M8[ns]")
+    place = np.minimum(np.searchsorted(clock, stamps), len(clock) - 1)
+    found: Ints = np.where(clock[place] == stamps, place, -1).astype(np.int64)
+    return found
+
+
+def _legs(symbols: NDArray[Any], legs: Sequence[str]) -> Ints:
+    places = {leg: place for place, leg in enumerate(legs)}
+    return np.array([places.get(symbol, -1) for symbol in symbols], dtype=np.int64)
+
+
+def _refuse(wrong: NDArray[np.bool_], what: str, values: NDArray[Any]) -> None:
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise BadLog(f"trade {first} {what}: {plain_line(str(values[first]), _SHOWN)}")
+
+
+HARNESS: Final = "tradeassay.code.systrade_child"
+"""To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run submissions."""
+
+LIMITS: Final = JobLimits(cpu_s=60, wall_s=120.0, memory_mb=2048)
+CAPITAL: Final = 100_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionRun:
+    """The outcome of one run. With a ``failure`` there are no logs.
+
+    ``line`` is the line of ``strategy.py`` that the submission's own traceback names, if it does.
+    ``decisions`` are the host's reading of the trades as shares of equity, ``account`` what they amount to.
+    """
+
+    cpu_s: float
+    trades: TradeLog | None = None
+    audit: AuditLog | None = None
+    account: TradedAccount | None = None
+    decisions: DecisionList | None = None
+    failure: RunFailure | None = None
+    line: int | None = None
+    log: bytes = b""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are logs."""
+        return self.failure is None
+
+
+def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
+    """Return a sandbox's configuration with the harness of submissions loaded in its zygote."""
+    base = config or SandboxConfig()
+    if HARNESS in base.harnesses:
+        return base
+    return msgspec.structs.replace(base, harnesses=(*base.harnesses, HARNESS))
+
+
+def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return bars as a submission gets them: the assets under the names of the legs, in order.
+
+    ``session_last`` marks the last bar of every day; it comes from the timetable, so code need not look at
+    the next bar to know it. Raises :class:`UserError` when there are fewer assets than legs.
+    """
+    if len(bars.assets) < len(legs):
+        raise UserError(
+            f"the strategy has {len(legs)} legs, the bars have {len(bars.assets)} assets",
+            mend=f"give bars of at least {len(legs)} assets",
+        )
+    last = calendar_of(bars.times).last.astype(np.float64)
+    made: dict[str, NDArray[Any]] = {}
+    for leg, feed in zip(legs, bars.feeds.values(), strict=False):
+        made |= {f"{leg}/{name}": feed[name] for name in FIELDS}
+        made[f"{leg}/session_last"] = last
+    return made
+
+
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """Other surroundings of one run: a seed, a time zone and a clock moved by days; ``hashing`` takes the second
+    executor of a :class:`TwinExecutor`, whose processes hash texts with another seed.
+    """
+
+    seed: int
+    zone: str = ""
+    days: int = 0
+    hashing: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it is called in findings."""
+        parts = [f"seed {self.seed}"]
+        if self.zone:
+            parts.append(f"time zone {self.zone}, {abs(self.days)} days {'later' if self.days > 0 else 'earlier'}")
+        if self.hashing:
+            parts.append("another hash seed")
+        return ", ".join(parts)
+
+
+class TwinExecutor:
+    """An executor, and a second one, opened when it is first needed, whose processes hash texts differently."""
+
+    def __init__(self, first: JobExecutor, second: Callable[[], JobExecutor]) -> None:
+        self._first, self._open = first, second
+        self._second: JobExecutor | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def tier(self) -> Tier:
+        """The walls that jobs run behind."""
+        return self._first.tier
+
+    @property
+    def twin(self) -> JobExecutor:
+        """The second executor."""
+        with self._opening:
+            if self._second is None:
+                self._second = self._open()
+            return self._second
+
+    def run(self, job: Job) -> JobResult:
+        """Run one job in the first."""
+        return self._first.run(job)
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        """Run jobs in the first."""
+        return self._first.map(jobs)
+
+    def close(self) -> None:
+        """Close both."""
+        self._first.close()
+        if self._second is not None:
+            self._second.close()
+
+    def __enter__(self) -> TwinExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a submission's runs have used so far: children, and their processor seconds.
+
+    ``glanced``: the last of them was a glance, which is one with the run that it may save.
+    """
+
+    runs: int = 0
+    cpu_s: float = 0.0
+    glanced: bool = False
+
+    def add(self, result: JobResult, *, glance: bool = False) -> JobResult:
+        """Book one job and return it."""
+        self.runs += 1
+        self.cpu_s += result.usage.cpu_s
+        self.glanced = glance
+        return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionRunner:
+    """Runs one source on any columns of the form of :func:`market_columns`, a fresh child each time.
+
+    ``trust`` is ``reference`` only for sources that the project itself ships, which may run inside the process.
+    """
+
+    executor: JobExecutor
+    source: str
+    semantics: Semantics
+    limits: JobLimits = LIMITS
+    capital: float = CAPITAL
+    trust: Literal["untrusted", "reference"] = "untrusted"
+    spent: Spent = field(default_factory=Spent)
+    strict: bool = False
+
+    def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
+        """Run on one table in other surroundings; only the trades come back."""
+        found = []
+        for one in variations:
+            twin = getattr(self.executor, "twin", None) if one.hashing else None
+            params: dict[str, Any] = {"capital": self.capital, "only": "trades"}
+            if one.zone and self.trust == "untrusted":
+                params |= {"zone": one.zone, "later_s": one.days * 86_400.0}
+            job = replace(self._job(columns, one.seed), params=params)
+            found.append(self._read(columns, self.spent.add((twin or self.executor).run(job))))
+        return found
+
+    def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
+        """Run on tables with seeds, in parallel where the executor can; results come in their order."""
+        kept: list[Columns] = []
+
+        def jobs() -> Iterator[Job]:
+            for columns, seed in wanted:
+                kept.append(columns)
+                yield self._job(columns, seed)
+
+        for number, result in enumerate(self.executor.map(jobs())):
+            yield self._read(kept[number], self.spent.add(result))
+
+    def run(self, columns: Columns) -> Trace | RunFailure:
+        """Run once, for the look-ahead check."""
+        return self.run_many([columns])[0]
+
+    def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
+        """Run on each of several tables, for the look-ahead check."""
+        params: dict[str, Any] = {"capital": self.capital, **({"only": "trades"} if self.strict else {})}
+        jobs = (replace(self._job(columns, 0), params=params) for columns in batch)
+        return [
+            self._trace(columns, self.spent.add(result))
+            for columns, result in zip(batch, self.executor.map(jobs), strict=True)
+        ]
+
+    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
+        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn."""
+        if self.trust == "reference":
+            return self._one_by_one(columns, false)
+        bars = len(next(iter(columns.values())))
+        self.spent.runs -= self.spent.glanced
+        result = self.executor.run(self._next_bars_job(columns, false, bars - 1))
+        found, failure = self._prefixes(columns, self.spent.add(result))
+        return found if failure is None else (*found, failure)
+
+    def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
+        """Return the first of what :meth:`next_bars` gives, from a child that gets no more rows."""
+        if self.trust == "reference":
+            return ()
+        result = self.executor.run(self._next_bars_job(columns, false, rows))
+        return self._prefixes(columns, self.spent.add(result, glance=True))[0]
+
+    def _next_bars_job(self, columns: Columns, false: Columns, rows: int) -> Job:
+        both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
+        form = frame_format(both)
+        head = {name: values[:rows] for name, values in both.items()}
+        return Job(
+            source=self.source,
+            params={
+                "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": rows, "behind": 1,
+            },
+            harness=f"{HARNESS}:replay",
+            feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form)),
+            limits=self.limits,
+        )  # fmt: skip
+
+    def _one_by_one(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+        bars = len(next(iter(columns.values())))
+        for row in range(bars - 1):
+            yield self.run(
+                {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
+            )
+
+    def replays(self, batch: Sequence[Columns]) -> list[tuple[tuple[Trace | RunFailure, ...], RunFailure | None]]:
+        """Run bar by bar on each of several short tables: the trace of every prefix, from a child that never held
+        a later bar. The second part says why a replay ended early.
+
+        Trusted sources are run on each prefix by itself: an executor without children cannot feed them.
+        """
+        if self.trust == "reference":
+            return [(tuple(self.run_many(_heads(columns))), None) for columns in batch]
+        jobs = (self._replay_job(columns) for columns in batch)
+        results = self.executor.map(jobs)
+        return [
+            self._prefixes(columns, self.spent.add(result)) for columns, result in zip(batch, results, strict=True)
+        ]
+
+    def _job(self, columns: Columns, seed: int) -> Job:
+        return Job(
+            source=self.source,
+            columns=columns,
+            params={"capital": self.capital},
+            harness=f"{HARNESS}:run",
+            limits=self.limits,
+            seed=seed,
+            trust=self.trust,
+        )
+
+    def _replay_job(self, columns: Columns) -> Job:
+        form = frame_format(columns)
+        bars = len(next(iter(columns.values())))
+        return Job(
+            source=self.source,
+            params={"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars},
+            harness=f"{HARNESS}:replay",
+            feed=FrameFeed(frames=pack_rows(columns), size=struct.calcsize(form)),
+            limits=self.limits,
+        )
+
+    def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
+        cpu_s = result.usage.cpu_s
+        if result.columns is None:
+            return SubmissionRun(
+                cpu_s=cpu_s,
+                failure=_failure(result),
+                line=result.failure.line if isinstance(result.failure, ChildClaim) else None,
+                log=result.log,
+            )
+        legs = self.semantics.inputs.legs
+        times = columns[f"{legs[0]}/time"]
+        try:
+            trades = read_trades(result.columns, times, legs)
+            audit = read_audit(result.columns, times, legs) if "audit/time" in result.columns else None
+        except BadLog as error:
+            return SubmissionRun(cpu_s=cpu_s, failure=RunFailure(kind="bad_log", text=str(error)), log=result.log)
+        closes = closes_of(columns, legs)
+        account = keep_account(trades, closes, self.capital)
+        named = [rule.signal for rule in self.semantics.rules]
+        decisions = decisions_of(trades, account, closes, named)
+        return SubmissionRun(
+            cpu_s=cpu_s, trades=trades, audit=audit, account=account, decisions=decisions, log=result.log
+        )
+
+    def _trace(self, columns: Columns, result: JobResult) -> Trace | RunFailure:
+        if result.columns is None:
+            return _failure(result)
+        return self._trades(columns, result.columns, result.usage.cpu_s)
+
+    def _trades(self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None) -> Trace | RunFailure:
+        legs = self.semantics.inputs.legs
+        try:
+            trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
+        except BadLog as error:
+            return RunFailure(kind="bad_log", text=str(error))
+        return trades.trace(cpu_s, self.shares(trades, columns) if self.strict else None)
+
+    def shares(self, trades: TradeLog, columns: Columns) -> Floats:
+        """Return the share of the account that each trade left in its leg, by the host's reckoning."""
+        closes = closes_of(columns, self.semantics.inputs.legs)
+        account = keep_account(trades, closes, self.capital)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
+        known = np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.asarray(np.round(known, 9), dtype=np.float64)
+
+    def _prefixes(
+        self, columns: Columns, result: JobResult
+    ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
+        found: list[Trace | RunFailure] = []
+        for payload in result.answers:
+            try:
+                message = decode(payload, self.limits.caps())
+            except CodecError as error:
+                found.append(RunFailure(kind="bad_log", text=str(error)))
+                continue
+            if isinstance(message, ClaimHead):
+                found.append(RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400]))
+            else:
+                found.append(self._trades(columns, message, None))
+        return tuple(found), None if result.failure is None else _failure(result)
+
+
+def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
+    """Return the closes of the legs, of shape (legs, bars)."""
+    return np.stack([np.asarray(columns[f"{leg}/close"], dtype=np.float64) for leg in legs])
+
+
+def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signals: Sequence[str]) -> DecisionList:
+    """Return trades as exposures wanted: one decision for each bar and leg that was traded.
+
+    ``signals`` are the names of the rules, whose places become the decisions' signals.
+    """
+    bars = closes.shape[1]
+    keys = trades.row * closes.shape[0] + trades.leg
+    # A leg's last trade on a bar says what was wanted; np.unique gives the first of the reversed keys.
+    unique, reverse = np.unique(keys[::-1], return_index=True)
+    last = len(trades) - 1 - reverse
+    row, leg = unique // max(closes.shape[0], 1), unique % max(closes.shape[0], 1)
+    equity = account.equity[np.minimum(row, max(bars - 1, 0))] if len(trades) else np.zeros(0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(equity > 0.0, account.held[leg, row] * closes[leg, row] / equity, 0.0)
+    places: dict[str, int] = {}
+    for place, name in enumerate(signals):
+        places.setdefault(name, place)
+    named = np.array([places.get(str(trades.signal[number]), -1) for number in last], dtype=np.int64)
+    return DecisionList(row.astype(np.int64), leg.astype(np.int64), share, named)
+
+
+def _heads(columns: Columns) -> list[Columns]:
+    bars = len(next(iter(columns.values())))
+    return [{name: values[:rows] for name, values in columns.items()} for rows in range(1, bars + 1)]
+
+
+def _failure(result: JobResult) -> RunFailure:
+    assert result.failure is not None
+    return RunFailure(kind=kind_of(result.failure), text=result.failure.text)

@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from tradeassay.account.shares import COSTS_BP, price_decisions
+from tradeassay.account.shares import COSTS_BP
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.model import Semantics
 from tradeassay.core.executors import ExecutorName, cores
@@ -46,6 +46,8 @@ class Backtested(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_batch(batch: Batch, costs_bp: Sequence[float] = COSTS_BP) -> tuple[Backtested, ...]:
     """Return the backtests of a batch, by variant and cost."""
+    from tradeassay.account.compiled.shares import price_decisions
+
     found = []
     for number, variant in enumerate(batch.variants):
         decisions = run_compiled(batch.semantics, batch.tape, variant)

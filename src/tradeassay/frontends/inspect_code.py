@@ -24,8 +24,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
 from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
 from tradeassay.code.gates import PAPER_GATES
-from tradeassay.code.scores.paper import complexity
-from tradeassay.code.scores.scorecard import DIMENSIONS
+from tradeassay.code.scores import DIMENSIONS, complexity
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.draws import draw_secret
 from tradeassay.core.drive import adrive

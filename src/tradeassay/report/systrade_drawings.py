@@ -12,7 +12,7 @@ import msgspec
 from tradeassay.report import numbers
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.systrade.trail import LegPath, Mark, Trail
+    from tradeassay.benchmarks.systrade.examine import LegPath, Mark, Trail
 
 WIDTH, HEIGHT = 1000.0, 230.0
 STRIP = 70.0

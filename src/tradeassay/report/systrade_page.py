@@ -20,8 +20,8 @@ from tradeassay.runs.prospect import prospect_of
 from tradeassay.runs.systrade_scores import ModelRow, SystradeScores
 
 if TYPE_CHECKING:
+    from tradeassay.benchmarks.systrade.examine import AuditStep, Trail
     from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
-    from tradeassay.benchmarks.systrade.trail import AuditStep, Trail
     from tradeassay.runs import VerifyReport
     from tradeassay.runs.summary.programs import Rated, ReviewBoard, ReviewForm, Scorecard, Submission
 

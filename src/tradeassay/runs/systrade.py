@@ -30,9 +30,8 @@ from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutc
 from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_SYSTB, SYSTRADE_V1, VERSIONS, Version
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, check_drift
-from tradeassay.code.scores.scorecard import ScoreConfig
-from tradeassay.code.submission import StrategySpec, Submission
-from tradeassay.code.submission_run import submission_config
+from tradeassay.code.scores import ScoreConfig
+from tradeassay.code.submission import StrategySpec, Submission, submission_config
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError

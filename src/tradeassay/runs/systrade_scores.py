@@ -15,9 +15,7 @@ from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES
 from tradeassay.code.review import Review, ReviewBoard, review_board
-from tradeassay.code.scores.paper import complexity
-from tradeassay.code.scores.robustness import Cohort, cohort, daily_curve
-from tradeassay.code.scores.scorecard import DIMENSIONS, Scorecard
+from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, complexity, daily_curve
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tradeassay.code.submission_run import submission_config
+from tradeassay.code.submission import submission_config
 from tradeassay.sandbox import SandboxConfig, SandboxPool, SandboxRefused
 
 

@@ -14,7 +14,7 @@ from tradeassay.benchmarks.systrade.wording import example_program
 from tradeassay.code.checks import Exhibit, convicted, passed
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GATES, GateReport
-from tradeassay.code.scores.scorecard import Scorecard, overall
+from tradeassay.code.scores import Scorecard, overall
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.measure import Measure, not_scored
 

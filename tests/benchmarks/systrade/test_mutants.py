@@ -9,7 +9,7 @@ import pytest
 from tradeassay.benchmarks.systrade import STRATEGIES, Mutant, load_mutants, load_reference, load_spec, mutate
 from tradeassay.code.gates import GateConfig, parse_gate, run_gates, scenarios_gate, schema_gate
 from tradeassay.code.leak import LeakConfig
-from tradeassay.code.submission_run import SubmissionRunner, market_columns
+from tradeassay.code.submission import SubmissionRunner, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
 

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.account.shares import COSTS_BP, keep_account, price_decisions
+from tradeassay.account.compiled.shares import price_decisions
+from tradeassay.account.shares import COSTS_BP, keep_account
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.code.submission_run import TradeLog, closes_of, decisions_of, market_columns
+from tradeassay.code.submission import TradeLog, closes_of, decisions_of, market_columns
 
 CAPITAL = 100_000.0
 PAYS = "        self.cash -= quantity * price\n"

@@ -8,12 +8,10 @@ import pytest
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
 from tradeassay.benchmarks.systrade.loading import actions_of
-from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import parse_gate, schema_gate
+from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
-from tradeassay.code.submission import StrategySpec
-from tradeassay.code.submission_run import SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.code.submission import StrategySpec, SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 

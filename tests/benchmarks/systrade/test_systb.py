@@ -11,7 +11,7 @@ from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, l
 from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import parse_gate, schema_gate
-from tradeassay.code.submission_run import closes_of, decisions_of, keep_account, market_columns, read_trades
+from tradeassay.code.submission import closes_of, decisions_of, keep_account, market_columns, read_trades
 from tradeassay.code.systrade_child import _trade_columns
 
 

@@ -12,8 +12,7 @@ from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars
 from tradeassay.code.drift import DriftReport, changed_lines, check_drift, trace_distance
 from tradeassay.code.semantics import read_semantics
-from tradeassay.code.submission import Scenario, StrategySpec, Submission
-from tradeassay.code.submission_run import SubmissionRun
+from tradeassay.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
 
 SEMANTICS = read_semantics(
     json.dumps(

@@ -10,14 +10,32 @@ import numpy as np
 import pytest
 
 from tradeassay.account.shares import keep_account, realised_by
-from tradeassay.code.audit import audit_gate
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import Check, Exhibit, Finding, convicted, failed, not_run, passed, run_checks
-from tradeassay.code.gates import GATES, QUESTIONS, GateConfig, GateReport, parse_gate, pass_gates, schema_gate
+from tradeassay.code.gates import (
+    GATES,
+    QUESTIONS,
+    GateConfig,
+    GateReport,
+    audit_gate,
+    parse_gate,
+    pass_gates,
+    schema_gate,
+)
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.semantics import read_semantics
-from tradeassay.code.submission import StrategySpec, Submission, read_submission, write_submission
-from tradeassay.code.submission_run import AuditLog, BadLog, SubmissionRun, TradeLog, decisions_of, read_trades
+from tradeassay.code.submission import (
+    AuditLog,
+    BadLog,
+    StrategySpec,
+    Submission,
+    SubmissionRun,
+    TradeLog,
+    decisions_of,
+    read_submission,
+    read_trades,
+    write_submission,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 

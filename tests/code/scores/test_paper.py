@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from tradeassay.code.scores.paper import complexity, d3, d4
+from tradeassay.code.scores import complexity, d3, d4
 from tradeassay.code.semantics import read_semantics
 
 

@@ -7,19 +7,21 @@ import pytest
 
 from tradeassay.account.shares import decision_list, keep_account
 from tradeassay.code.bars import make_bars
-from tradeassay.code.scores.discipline import (
+from tradeassay.code.scores import (
     STRESSES,
     Breach,
     Discipline,
+    agree,
+    cohort,
+    daily_curve,
     discipline,
     examine,
+    robustness,
     severity_of,
     stressed,
 )
-from tradeassay.code.scores.robustness import cohort, daily_curve, robustness
-from tradeassay.code.scores.scorecard import agree
 from tradeassay.code.semantics.model import StrategyConstraints
-from tradeassay.code.submission_run import (
+from tradeassay.code.submission import (
     AuditLog,
     SubmissionRun,
     TradeLog,

@@ -1,18 +1,67 @@
-"""Exposures as shares of equity in compiled code: one account per cost level, carried through a list of
-decisions.
+"""Exposures filled at the close of their bar, in compiled code: what they come to, at several cost levels in one
+pass.
+
+The policy: no slippage, no lots, short sales bring cash, and a fee in basis points of the traded value.
+Exposures are shares of net equity, so a costlier level holds less from the first fee on, and each level carries
+its own account. Between two decisions quantities do not change, so only the bars with decisions are visited;
+equity in between is read off the closes when a curve is asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from tradeassay.account.shares import COSTS_BP, DecisionList
 from tradeassay.core.compiled import Compiler
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats, Ints
 
 _COMPILER = Compiler(Path(__file__).parent)
 compiled, inner = _COMPILER.compiled, _COMPILER.inner
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """One row per cost level: final equity (start 1), fees and traded value as shares of the start, the curve.
+
+    ``quantity`` is what each decision traded at each level, shape (levels, decisions). ``curve`` has shape
+    (levels, bars), equity at every close, or is None where it was not asked for.
+    """
+
+    costs_bp: tuple[float, ...]
+    final: Floats
+    fees: Floats
+    traded: Floats
+    quantity: Floats
+    curve: Floats | None
+
+
+def price_decisions(
+    decisions: DecisionList, closes: Floats, costs_bp: Sequence[float] = COSTS_BP, *, curve: bool = False
+) -> Priced:
+    """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held.
+
+    An account that falls to zero stays there. Raises :class:`UserError` for a decision outside the bars or an
+    unknown leg.
+    """
+    closes = np.ascontiguousarray(closes, dtype=np.float64)
+    costs = np.asarray(costs_bp, dtype=np.float64) / 10_000.0
+    if closes.ndim != 2:
+        raise UserError("closes have the shape (legs, bars)")
+    if len(decisions):
+        if int(decisions.row[-1]) >= closes.shape[1] or int(decisions.row[0]) < 0:
+            raise UserError("a decision lies outside the bars")
+        if int(decisions.leg.max()) >= closes.shape[0] or int(decisions.leg.min()) < 0:
+            raise UserError("a decision names a leg that is not there")
+    shape = (costs.size, closes.shape[1] if curve else 0)
+    path = np.empty(shape)
+    quantity = np.empty((costs.size, len(decisions)))
+    final, fees, traded = carry(decisions.row, decisions.leg, decisions.fraction, closes, costs, path, quantity)
+    return Priced(tuple(costs_bp), final, fees, traded, quantity, path if curve else None)
 
 
 @inner

@@ -20,7 +20,7 @@ import numpy as np
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateName
-from tradeassay.code.scores.paper import complexity
+from tradeassay.code.scores import complexity
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
 from tradeassay.code.semantics.model import semantics_schema
 from tradeassay.code.semantics.program import program_of

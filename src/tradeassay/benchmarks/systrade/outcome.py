@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.trail import Trail
+from tradeassay.benchmarks.systrade.examine import Trail
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.review import Review
-from tradeassay.code.scores.scorecard import Scorecard
+from tradeassay.code.scores import Scorecard
 from tradeassay.code.submission import Submission
 from tradeassay.core.dialogue import Usage
 

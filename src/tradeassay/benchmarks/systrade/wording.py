@@ -16,7 +16,7 @@ from tradeassay.benchmarks.systrade.prompts import PROMPTS, PROMPTS_V2
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateReport
 from tradeassay.code.review import Review
-from tradeassay.code.scores.scorecard import DIMENSIONS, TARGET, Scorecard
+from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission, card_schema
 from tradeassay.core.dialogue import Given, Message
 from tradeassay.core.hashing import sha256_bytes

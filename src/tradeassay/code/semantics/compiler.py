@@ -73,7 +73,6 @@ class KernelTape:
         feeds: Mapping[str, Mapping[str, NDArray[Any]]],
         legs: tuple[str, ...],
         times: NDArray[Any],
-        last_bars: NDArray[np.bool_] | None = None,
     ) -> None:
         self.open, self.high, self.low, self.close = (
             np.ascontiguousarray(np.stack([np.asarray(feeds[leg][field], dtype=np.float64) for leg in legs]))
@@ -81,7 +80,7 @@ class KernelTape:
         )
         if not np.isfinite(self.close).all():
             raise UserError("a close is missing", mend="drop that bar from every leg")
-        calendar = calendar_of(times, last_bars)
+        calendar = calendar_of(times)
         self.first = calendar.first.astype(np.bool_)
         self.last = calendar.last.astype(np.bool_)
 

@@ -131,14 +131,13 @@ def day_so_far(x: Floats, calendar: BarCalendar, kind: str) -> Floats:
     return out
 
 
-def calendar_of(times: NDArray[Any], last: NDArray[np.bool_] | None = None) -> BarCalendar:
-    """Return the calendar of bars by the UTC day they open on; ``last`` marks sessions' last bars where known."""
+def calendar_of(times: NDArray[Any]) -> BarCalendar:
+    """Return the calendar of bars by the UTC day they open on."""
     days = times.astype("M8[D]").astype(np.int64)
     fresh = np.concatenate(([True], np.diff(days) != 0)) if days.size else np.empty(0, dtype=bool)
     session = np.cumsum(fresh) - 1
-    ends = np.concatenate((fresh[1:], [True])) if last is None and days.size else last
-    marks = np.zeros(days.size) if ends is None else np.asarray(ends, dtype=np.float64)
-    return BarCalendar(session.astype(np.int64), fresh.astype(np.float64), marks)
+    last = np.concatenate((fresh[1:], [True])) if days.size else fresh
+    return BarCalendar(session.astype(np.int64), fresh.astype(np.float64), last.astype(np.float64))
 
 
 def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:

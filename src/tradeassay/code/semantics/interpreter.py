@@ -39,15 +39,12 @@ def interpret(
     times: NDArray[Any],
     *,
     parameters: Mapping[str, float] | None = None,
-    last_bars: NDArray[np.bool_] | None = None,
 ) -> DecisionList:
     """Return the decisions of a strategy over bars. ``feeds`` maps each leg to its columns.
 
-    ``parameters`` replaces values; ``last_bars`` marks the last bar of every session where the timetable is known
-    (else the last bar of each day in the data). A rule that uses an undefined value does not fire, unless it
-    asks ``isnan``.
+    ``parameters`` replaces values. A rule that uses an undefined value does not fire, unless it asks ``isnan``.
     """
-    calendar = calendar_of(times, last_bars)
+    calendar = calendar_of(times)
     series = indicators(semantics, feeds, calendar, parameters)
     fixed = {**{n: p.value for n, p in semantics.parameters.items()}, **(parameters or {})}
     registers = dict(semantics.registers)

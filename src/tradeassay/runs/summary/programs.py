@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.review import Rated, ReviewBoard, ReviewForm
-from tradeassay.code.scores.scorecard import Scorecard
+from tradeassay.code.scores import Scorecard
 from tradeassay.code.submission import Submission
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure

@@ -1,1 +1,0 @@
-"""The four dimensions of SysTradeBench, as printed and as measured."""
