@@ -4,8 +4,9 @@
 
 Bars, without a judge on two cores: 600 a minute for Backtrader, 2,000 for frames. Opening the sandbox and drawing
 a task's markets is not counted, but said: a training run meets each task many times. The time of the sandbox is
-that of all its processes, forks and walls included. On a busy machine a CPU second does less work: a fixed loop,
-timed between the rewards, says how much less, as its mean against its best.
+that of all its processes, forks and walls included. Every turn is a program of its own (a comment is added), as a
+share of programs on frames is asked a second time, drawn by their source. On a busy machine a CPU second does less
+work: a fixed loop, timed between the rewards, says how much less, as its mean against its best.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def main() -> None:
                     for turn in range(asked.each + 1):
                         loops.append(fixed_loop())
                         cpu, inside, began = time.process_time(), below(), time.perf_counter()
-                        found = reward(task, source, judge, executor=executor, framework=framework, secret=SECRET)
+                        one = f"{source}\n# turn {turn}\n"
+                        found = reward(task, one, judge, executor=executor, framework=framework, secret=SECRET)
                         assert found.value == 1.0, (task.id, found.reason)
                         spent, spent_inside = time.process_time() - cpu, below() - inside
                         if turn:

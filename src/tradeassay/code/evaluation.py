@@ -21,6 +21,7 @@ from tradeassay.code.checks import (
     not_scored,
     run_checks,
 )
+from tradeassay.code.glance import CLEARED, Glanced, forgets, glance, second_look
 from tradeassay.code.growing import HOME, SHORT
 from tradeassay.code.judges.behaviour import (
     SHARED,
@@ -425,6 +426,7 @@ class _DrawnProgram(_Program):
     judging: Judging | None = None
     fed_failure: str = ""
     targets: list[Floats | None]
+    glanced: Glanced | None = None
 
     @property
     def bars(self) -> TaskBars:
@@ -441,7 +443,7 @@ class _DrawnProgram(_Program):
         if self.unjudged:
             self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
         self.targets = []
-        self.runs = self._run([self.bars])
+        self.runs = self._glance() or self._run([self.bars])
         if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
             (whole,) = self._run([self.bars], fed=False)
             if whole.ok:
@@ -482,12 +484,16 @@ class _DrawnProgram(_Program):
             return PASSED
         if not self.unjudged:
             self._run_away()
+        elif self.glanced is not None and self.glanced.suspect is None and not self._second_look():
+            self.leak = LeakRecord(verdict="clean", reason=CLEARED, runs=1, bars=self.bars.rows)
+            return PASSED
         assert self.judging is not None
         ran = self.judging.markets[: len(self.targets)]
         found, self.leak = frame_lookahead(
             self.executor, self.task, self.source,
             [(market.bars, targets) for market, targets in zip(ran, self.targets, strict=True)],
             self.rules.secret, limits=self.config.limits, home=SHORT if self.unjudged else HOME,
+            suspect=None if self.glanced is None else self.glanced.suspect,
         )  # fmt: skip
         self.spend(self.leak.runs)
         return found
@@ -533,6 +539,20 @@ class _DrawnProgram(_Program):
             return found
         bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
         return replace(found, markets=(JudgedMarket(bars=bars, events=(), trades=0),))
+
+    def _glance(self) -> list[Backtest]:
+        """Run a program on frames and ask it again in one go, where that may be all that is asked."""
+        if not (self.unjudged and self.framework == "frame" and self.config.leak and forgets(self.source)):
+            return []
+        self.glanced = glance(self.executor, self.task, self.source, self.bars, self.rules, self.config.limits)
+        if self.glanced is None:
+            return []
+        self.targets = [self.glanced.targets]
+        self.spend(1, self.glanced.run.usage.cpu_s)
+        return [self.glanced.run]
+
+    def _second_look(self) -> bool:
+        return second_look(self.task, self.source, self.rules.secret)
 
     def _run_away(self) -> None:
         self.judging = self._drawn(SHARED_DRAWS.of)

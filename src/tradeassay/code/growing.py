@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.code.frames import LIMITS, BadTargets, read_targets
 from tradeassay.code.inside.desk import frame_format, pack_rows
-from tradeassay.code.inside.frames import ROWS, WANTED
+from tradeassay.code.inside.frames import HEAD, ROWS
 from tradeassay.code.inside.wire import GROWING
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits
@@ -46,8 +46,8 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, changes=100, drawn=200)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, changes=40, drawn=40)
 """On the home market, and on the other judged ones."""
-SHORT: Final = GrowthPlan(every=24, warm_up=3, changes=6, drawn=4)
-"""Where nobody judges, on the first third or so of the home market: some twenty rows, most of them where the
+SHORT: Final = GrowthPlan(every=24, warm_up=3, changes=12, drawn=4)
+"""Where nobody judges, on the first third or so of the home market: some thirty rows, most of them where the
 program changes its mind."""
 
 
@@ -105,8 +105,10 @@ def grow(
     Raises SandboxError when the executor cannot feed a child.
     """
     result = executor.run(_job(source, bars, wanted, limits or LIMITS, seed))
+    ends, _ = _frames(wanted, bars.rows)
+    said_at = dict(zip(ends.tolist(), result.answers, strict=False))
     seen: list[tuple[int, Any]] = [
-        (row, _read(result.answers[row], row, bars)) for row in wanted.tolist() if row < len(result.answers)
+        (row, _read(said_at[row], row, bars)) for row in wanted.tolist() if row in said_at
     ]
     held = np.flatnonzero((targets != 0.0).any(axis=1))
     first = int(held[0]) if held.size else len(targets)
@@ -130,7 +132,8 @@ def grow(
     notes = early[-1:]
     if len(seen) < len(wanted) or result.failure is not None:
         why = result.failure.text if result.failure is not None else "it stopped answering"
-        reason = f"called on the rows so far it ends after {len(result.answers)} rows: {why}"
+        rows = int(ends[len(result.answers) - 1]) + 1 if result.answers else 0
+        reason = f"called on the rows so far it ends after {rows} rows: {why}"
         return Growth(rows=len(targets), asked=asked, reason=reason, notes=tuple(notes), cpu_s=result.usage.cpu_s)
     counted = asked + len(early)
     return Growth(rows=len(targets), asked=counted, notes=tuple(notes), cpu_s=result.usage.cpu_s)
@@ -146,20 +149,41 @@ def _job(source: str, bars: TaskBars, wanted: Ints, limits: JobLimits, seed: int
     columns: dict[str, NDArray[Any]] = {name: feed[name] for name in FIELDS} if single else bars.columns()
     form = frame_format(columns)
     slower = msgspec.structs.replace(limits, cpu_s=limits.cpu_s * _SLOWER, wall_s=limits.wall_s * _SLOWER)
+    ends, most = _frames(wanted, bars.rows)
     return Job(
         source=source,
         harness=GROWING,
-        columns={WANTED: wanted},
+        columns={},
         params={
             "columns": "\n".join(columns),
             "format": form,
             "bars": bars.rows,
+            "most": most,
             "pass_as": "frame" if single else "frames",
         },
-        feed=FrameFeed(frames=pack_rows(columns), size=struct.calcsize(form)),
+        feed=_feed(pack_rows(columns), struct.calcsize(form), ends, most, frozenset(wanted.tolist())),
         limits=slower,
         seed=seed,
     )
+
+
+def _frames(wanted: Ints, rows: int) -> tuple[Ints, int]:
+    """Return the last row of every frame and the most rows that one holds: each wanted row ends one, and none is
+    so long that the frames would be mostly empty.
+    """
+    most = max(1, -(-rows // max(1, len(wanted))))
+    ends = np.unique(np.concatenate([wanted, np.arange(most - 1, rows, most), [rows - 1]]))
+    return ends.astype(np.int64), most
+
+
+def _feed(rows: bytes, size: int, ends: Ints, most: int, wanted: frozenset[int]) -> FrameFeed:
+    frames = bytearray()
+    start = 0
+    for end in ends.tolist():
+        frames += HEAD.pack(end + 1 - start, end in wanted)
+        frames += rows[start * size : (end + 1) * size].ljust(most * size, b"\0")
+        start = end + 1
+    return FrameFeed(frames=bytes(frames), size=HEAD.size + most * size)
 
 
 def _read(payload: bytes, row: int, bars: TaskBars) -> Floats | str:

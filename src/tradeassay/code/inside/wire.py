@@ -47,6 +47,7 @@ HARNESS_MODULE: Final = "tradeassay.code.inside.backtrader"
 HARNESS: Final = f"{HARNESS_MODULE}:run"
 GROWING_MODULE: Final = "tradeassay.code.inside.frames"
 GROWING: Final = f"{GROWING_MODULE}:grow"
+GLANCING: Final = f"{GROWING_MODULE}:glance"
 HARNESS_MODULES: Final = (HARNESS_MODULE, GROWING_MODULE)
 """What the zygote loads for programs of both frameworks."""
 

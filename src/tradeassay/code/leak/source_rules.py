@@ -46,12 +46,12 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-def source_advice(source: str) -> tuple[Advice, ...]:
-    """Return places that look like look-ahead, in the order of their lines.
+def source_advice(source: str | ast.Module) -> tuple[Advice, ...]:
+    """Return places that look like look-ahead, in the order of their lines; ``source`` may be parsed already.
 
     Nothing for source that does not parse.
     """
-    tree = parses(source)
+    tree = parses(source) if isinstance(source, str) else source
     if tree is None:
         return ()
     found = [advice for node in ast.walk(tree) for advice in _look(node)]
