@@ -7,7 +7,9 @@ changed (``tradeassay.code.mutants``); those that decide the same as the referen
 are equivalent, and left out.
 
     python perf/judge_errors.py --tasks 8 --each 1
-    python perf/judge_errors.py --cores 4       all tasks, 50 secrets in turn, about 500 programs: ten minutes
+    python perf/judge_errors.py --keep found.jsonl --seconds 200     goes on where it stopped; until all are done
+
+With all tasks, 50 secrets in turn and two of each kind, about 570 programs. Rates come with Wilson intervals.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
+import os
 import random
 import re
 import time
@@ -22,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from functools import cache
+from pathlib import Path
 
 import msgspec
 
@@ -35,6 +39,7 @@ from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, run_programs
 from tradeassay.code.task import CodeTask, Expectations
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import ChildClaim, JobExecutor
 
 _BEGINNING = re.compile(r"the first bar on which [^.;]* (exists?|has)\b")
@@ -172,6 +177,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     immaterial: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     seconds: float = 0.0
+    cpu_s: float = 0.0
 
 
 @cache
@@ -186,7 +192,7 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
     """Judge some programs of one task: those that a number draws, half of them right ones."""
     number, secrets, most, same_on, named, plain = place
     task = load_tasks()[number]
-    started = time.monotonic()
+    started, spent = time.monotonic(), processor_seconds()
     chance = random.Random(f"{named} {number}")
     secret = number % secrets
     rules = rules_of(sha256_bytes(f"{named} {secret}".encode())[:32])
@@ -230,7 +236,17 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
         immaterial=judging.immaterial,
         faults=tuple(faults),
         seconds=round(time.monotonic() - started, 1),
+        cpu_s=round(processor_seconds() - spent, 1),
     )
+
+
+def processor_seconds(pid: str = "self") -> float:
+    """Return what a process and all its descendants, those that are gone included, have used."""
+    ticks = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    below = [
+        child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return ticks / os.sysconf("SC_CLK_TCK") + sum(map(processor_seconds, below))
 
 
 def main() -> None:
@@ -244,33 +260,50 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="Three markets as they are drawn: half the time.")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=660.0, help="Begin no further task after so long.")
+    parser.add_argument("--keep", type=Path, help="Lines of tasks already done are counted; new ones are added.")
     given = parser.parse_args()
-    every = len(load_tasks())
-    chosen = [round(place * every / given.tasks) for place in range(given.tasks)]
+    names = [task.id for task in load_tasks()]
+    kept = given.keep.read_text().splitlines() if given.keep and given.keep.exists() else []
+    found = [msgspec.json.decode(line, type=Counted) for line in kept]
+    known = {one.task for one in found}
+    chosen = [round(place * len(names) / given.tasks) for place in range(given.tasks)]
     started = time.monotonic()
-    total: Counter[str] = Counter()
-    unexercised = []
     with ProcessPoolExecutor(given.cores) as pool:
         asked = (given.secrets, given.each, given.same_on, given.named, given.plain)
-        left = [(number, *asked) for number in reversed(chosen)]
+        left = [(number, *asked) for number in reversed(chosen) if names[number] not in known]
         waiting = {pool.submit(measure, left.pop()) for _ in range(min(given.cores, len(left)))}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for one in (future.result() for future in done):
-                print(msgspec.json.encode(one).decode(), flush=True)
-                for name in ("right", "rejected", "wrong", "accepted", "equivalent", "broken", "added"):
-                    total[name] += getattr(one, name)
-                total["tasks"] += 1
-                unexercised += [f"{one.task} {what}" for what in one.immaterial]
+                line = msgspec.json.encode(one).decode()
+                print(line, flush=True)
+                found.append(one)
+                if given.keep:
+                    with given.keep.open("a") as file:
+                        file.write(f"{line}\n")
                 if left and time.monotonic() - started < given.seconds:
                     waiting.add(pool.submit(measure, left.pop()))
-    print(f"{total['tasks']} tasks, {min(given.secrets, total['tasks'])} secrets, {total['added']} markets added")
-    print(
-        f"right variants {total['right']}, rejected {total['rejected']} (broken by rewriting: {total['broken']})"
-    )
-    print(f"wrong constants {total['wrong']}, accepted {total['accepted']} (equivalent: {total['equivalent']})")
-    print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
+    tell(found, unfinished=len(left))
     print(f"{time.monotonic() - started:.0f} s by the clock on {given.cores} cores")
+
+
+def tell(found: list[Counted], unfinished: int) -> None:
+    """Print the sum, with intervals."""
+    total: Counter[str] = Counter()
+    for one in found:
+        for name in ("right", "rejected", "wrong", "accepted", "equivalent", "broken", "added"):
+            total[name] += getattr(one, name)
+    secrets = len({one.secret for one in found})
+    cpu = sum(one.cpu_s for one in found)
+    print(f"{len(found)} tasks, {secrets} secrets, {total['added']} markets added, {cpu:.0f} CPU-seconds")
+    for of, errors, left_out in (("right", "rejected", "broken"), ("wrong", "accepted", "equivalent")):
+        rate = rate_measure(total[errors], total[of], nothing="none")
+        between = "n/a" if rate.low is None or rate.high is None else f"{rate.low:.1%} to {rate.high:.1%}"
+        print(f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} {total[left_out]}")
+    unexercised = [f"{one.task} {what}" for one in found for what in one.immaterial]
+    print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
+    if unfinished:
+        print(f"{unfinished} tasks are left: run it again with the same --keep")
 
 
 def judged(executor: JobExecutor, task: CodeTask, source: str, judging: Judging, rules: Rules) -> str:

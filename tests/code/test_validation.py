@@ -214,6 +214,33 @@ def test_looking_ahead_scores_zero_and_is_named(pool: JobExecutor) -> None:
     assert found.judge_language is None  # nobody is asked about a program that is void
 
 
+GUARDED = """
+import backtrader as bt
+
+
+class Guarded(bt.Strategy):
+    def next(self):
+        if len(self.data) >= self.data.buflen():
+            return
+        if not self.position and self.data.close[1] > self.data.close[0]:
+            self.buy()
+        elif self.position and self.data.close[1] < self.data.close[0]:
+            self.close()
+"""
+
+
+def test_who_asks_how_many_bars_there_are_is_told_apart_by_what_it_does_with_them(pool: JobExecutor) -> None:
+    """Fed bar by bar the careful peeper never trades; who closes on its last bar trades as ever."""
+    found = evaluate(TASK, GUARDED, executor=pool, config=QUICK)
+    assert found.outcome == "lookahead" and "with all bars at hand" in found.reason and found.score == 0.0
+    tidy = GOLD.replace(
+        "def next(self):", "def next(self):\n        last = len(self.data) == self.data.buflen() - 1"
+    )
+    assert tidy != GOLD and evaluate(TASK, tidy, executor=pool, config=QUICK).outcome == "solved"
+    idle = NEVER.replace("def next(self):", "def next(self):\n        self.data.buflen()")
+    assert idle != NEVER and evaluate(TASK, idle, executor=pool, config=QUICK).outcome == "trade"
+
+
 def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExecutor) -> None:
     short = evaluate(TASK, SHORT, executor=pool, config=NO_LEAK).judge_behaviour
     assert short is not None and short.status == "failed" and short.agreement == 0.0
@@ -350,6 +377,22 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
     behaviour, language = report.judges
     assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (0.0, 0.0) and behaviour.note
     assert language.judge == "scripted/code-judge" and language.false_accepts.n == 1
+
+
+def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool: JobExecutor) -> None:
+    """Only on some markets it trades at all: which, hangs on a price. One that never trades stays wrong."""
+    moody = LATER.replace(
+        "def next(self):",
+        "def next(self):\n        if self.data.close.get(ago=1 - len(self))[0] * 100 % 3 >= 1: return",
+    )
+    decoys = tuple(
+        Decoy(name=name, kind="wrong-entry", fails_at="judge", source=source)
+        for name, source in (("moody", moody), ("never", NEVER))
+    )
+    config = ValidateConfig(rules=rules_of(SECRET))
+    _, rare, never = validate([tiny_task(decoys=decoys)], pool, config=config).lines
+    assert rare.ok and rare.redrawn > 0 and rare.outcome == "judge", rare
+    assert not never.ok and never.outcome == "trade" and never.redrawn == 7
 
 
 def test_a_task_of_the_benchmark_holds(pool: JobExecutor) -> None:

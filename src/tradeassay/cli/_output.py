@@ -157,6 +157,9 @@ def show_validation(done: ValidationReport) -> None:
             for name, rate in (("false rejects", errors.false_rejects), ("false accepts", errors.false_accepts))
         ]
         say(f"judge {errors.judge}: {', '.join(wrong)}{f' ({errors.note})' if errors.note else ''}")
+    for line in done.lines:
+        if line.redrawn:
+            say(f"{line.name} made no trade on {line.redrawn} drawn home market(s), and was given another")
     for line in done.disagreements:
         say(f"judges disagree on {line.name}: behaviour {line.behaviour}, language {line.language}")
     say(

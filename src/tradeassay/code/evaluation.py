@@ -47,7 +47,7 @@ from tradeassay.code.lookahead import BRIEF, POINTERS, program_lookahead
 from tradeassay.code.lookahead_v2 import SCORED_FED, frame_lookahead
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs, task_bars
-from tradeassay.code.source import check_compiles
+from tradeassay.code.source import asks_length, check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
 from tradeassay.core.drive import drive
@@ -450,9 +450,17 @@ class _DrawnProgram(_Program):
                 assert self.home.failure is not None
                 self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
                 self.runs = [whole]
-        elif self.framework == "backtrader" and self.home.ok and POINTERS & {t.name for t in self.home.tricks}:
+        elif self.framework == "backtrader" and self.home.ok and self._asks_for_later_bars():
             self._compare_with_whole()
         return compile_failure(self.home) or found
+
+    def _asks_for_later_bars(self) -> bool:
+        """Return whether it reached for later bars, or makes no trade and asks how many bars there are: a program
+        that looks ahead only where there is something ahead. One that trades may ask, to close on its last bar.
+        """
+        if POINTERS & {trick.name for trick in self.home.tricks}:
+            return True
+        return not self.home.trades and asks_length(self.source)
 
     def _compare_with_whole(self) -> None:
         """Run a program that asks for later bars where it has them: what it decides then says whether it used

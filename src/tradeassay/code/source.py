@@ -66,6 +66,14 @@ def check_compiles(source: str, framework: Framework = "backtrader", longest: in
     return _one_function(tree) if framework == "frame" else _one_strategy(tree)
 
 
+def asks_length(source: str) -> bool:
+    """Return whether a program asks a line of Backtrader's how many bars there are, later ones included."""
+    tree = parses(source)
+    return tree is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == "buflen" for node in ast.walk(tree)
+    )
+
+
 def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
     """Return the classes that derive from Backtrader's ``Strategy`` and that no other class derives from.
 

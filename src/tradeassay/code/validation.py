@@ -5,7 +5,7 @@ How often a judge is wrong is measured on the same programs, because their right
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -25,6 +25,7 @@ from tradeassay.code.leak import LeakConfig
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Framework
+from tradeassay.core.draws import seed_from
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import JobExecutor
@@ -78,6 +79,9 @@ GLANCE = LeakConfig(
 )
 """The look-ahead check that gold solutions get in an ordinary validation."""
 
+_REDRAWS = 7
+"""How many further home markets a decoy gets to trade on."""
+
 _SELF = "gold is compared with itself: no false rejects means that runs repeat, not that the judge is fair"
 
 _TWINS = (
@@ -100,7 +104,10 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One program: what was expected of it, and what happened. ``program`` is ``gold`` or a decoy's name."""
+    """One program: what was expected of it, and what happened. ``program`` is ``gold`` or a decoy's name.
+
+    ``redrawn`` counts the home markets on which a decoy that is to be refused later made no trade.
+    """
 
     task: str
     program: str
@@ -118,6 +125,7 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     runs: int = 0
     cpu_s: float = 0.0
     immaterial: tuple[str, ...] = ()
+    redrawn: int = 0
 
     @property
     def name(self) -> str:
@@ -190,17 +198,22 @@ def validate(
 
     def one(program: _Program) -> ProgramLine:
         client = judge if program.framework == "backtrader" else frame_judge
-        found = evaluate(
-            program.task,
-            program.source,
-            executor=executor,
-            config=_config_for(program, config),
-            judge=client,
-            framework=program.framework,
-            references=references,
-            rules=config.rules,
-        )
-        line = _line(program, found)
+        tried = 0
+        for rules in _draws(program, config.rules):
+            tried += 1
+            found = evaluate(
+                program.task,
+                program.source,
+                executor=executor,
+                config=_config_for(program, config),
+                judge=client,
+                framework=program.framework,
+                references=references,
+                rules=rules,
+            )
+            if found.outcome != "trade":
+                break
+        line = _line(program, found, redrawn=tried - 1)
         if tell is not None:
             tell(line)
         return line
@@ -260,6 +273,17 @@ def _programs(task: CodeTask, rules: Rules) -> list[_Program]:
     return found
 
 
+def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
+    """Yield the rules to try in turn. A wrong program may find no occasion to trade on one drawn market; where it
+    is to be refused for something later, it gets another, and one that never trades does not fail as it says.
+    """
+    yield rules
+    if rules.version > 1 and program.decoy is not None and program.decoy.fails_at in ("lookahead", "judge"):
+        for number in range(1, _REDRAWS + 1):
+            secret = f"{seed_from(rules.secret, 'validate again', number):064x}"
+            yield msgspec.structs.replace(rules, secret=secret)
+
+
 def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
     behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
     if config.thorough:
@@ -270,7 +294,7 @@ def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
     return EvaluateConfig(decides="behaviour", behaviour=behaviour, leak=leak)
 
 
-def _line(program: _Program, found: Evaluation) -> ProgramLine:
+def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:
     decoy = program.decoy
     expected = "solved" if decoy is None else decoy.fails_at
     outcome = found.outcome
@@ -292,6 +316,7 @@ def _line(program: _Program, found: Evaluation) -> ProgramLine:
         tricks=tuple(trick.name for trick in found.tricks),
         runs=found.usage.runs,
         cpu_s=found.usage.cpu_s,
+        redrawn=redrawn,
     )
 
 
