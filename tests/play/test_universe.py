@@ -116,3 +116,11 @@ def test_a_sized_universe_needs_a_number_and_names(panel: Any, store: Any) -> No
         with pytest.raises(UserError, match="is no universe"):
             parse_universe(text)
     assert parse_universe("IDX") == ("IDX", None) and parse_universe("IDX:20") == ("IDX", 20)
+
+
+def test_a_universe_that_never_has_a_member_is_refused(panel: Any, store: Any) -> None:
+    two = [[10.0, 10.0]] * 4
+    nobody = store(panel(two, two, instruments=NAMES[:2], indices=IDX["indices"]))
+    with pytest.raises(UserError, match=r"nothing to buy: 'IDX' has no dated members.*--universe all"):
+        play(nobody)
+    assert play(nobody, (), universe="all")[0][0] == ("A", "B")

@@ -7,7 +7,7 @@ import pytest
 
 from tradeassay.data import list_datasets
 from tradeassay.testing import CheckFailed, check_masks, mask_cells
-from tradeassay.testing.masks import MaskCell, capture_masked
+from tradeassay.testing.masks import MaskCell, capture_masked, words_finder
 
 SAMPLE = MaskCell(benchmark="ktdfin-v2", mask="blinded", mode="fixed-candidate")
 
@@ -23,6 +23,18 @@ def test_what_is_shown_without_a_mask_is_found() -> None:
     assert any(": code " in hit for hit in hits) and any(": day " in hit for hit in hits)
     with pytest.raises(CheckFailed, match="real words under a mask"):
         check_masks([bright], days=1, players=("sensible",))
+
+
+@pytest.mark.parametrize("dataset", ["synthetic/us:7", "synthetic/crypto:7"])
+def test_another_data_set_is_played_where_it_has_a_past(dataset: str) -> None:
+    away = MaskCell(benchmark="ktdfin-us-real-v2", dataset=dataset)
+    (found,) = check_masks([away], days=1, players=("sensible",))
+    assert found.texts > 4 and not found.refused
+
+
+def test_short_codes_are_looked_for_in_quotes_and_no_code_is_found_everywhere() -> None:
+    short, none = words_finder({"IC", "D"}, quoted=True), words_finder(set())
+    assert short.search('{"stock_id":"IC"}') and not short.search("IC and D are letters") and not none.search("IC")
 
 
 def test_cells_are_every_benchmark_with_masks() -> None:

@@ -183,6 +183,11 @@ class Market:
     def _check_index(self) -> None:
         """Look up the universe and the index once, so that a wrong name is found before anybody pays for a day."""
         view = self.snapshot.at(self.rows[-1], "close")
-        self._universe.at(view)
+        first = self.snapshot.at(self.rows[0], "pre_open")
+        if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
+            raise UserError(
+                f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
+                mend="choose another universe (--universe all), or import the data with a membership table",
+            )
         if self.config.index is not None:
             view.index_levels(self.config.index, 1)

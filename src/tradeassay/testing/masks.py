@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks.windows import AFTER
 from tradeassay.core.dialogue import AskModel, Given, ModelReply
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.data import Snapshot
 from tradeassay.frontends.plots import plots_for
 from tradeassay.llm import scripted_models
@@ -30,6 +31,7 @@ MASKS = ("stock-blind", "date-blind", "blinded")
 MODES = ("memory-only", "fixed-candidate", "open-research")
 HARD = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True}
 PLAYERS = ("sensible", "future-asker", "overspender", "injector", "broken-json")
+WITH_HISTORY = f"{AFTER}1900-01-01"
 COMPANIES = """Apple, Microsoft, Amazon, Alphabet, Google, Facebook, Meta Platforms, Tesla, Nvidia, Netflix, Intel,
 Cisco, Oracle, IBM, Adobe, Salesforce, PayPal, Qualcomm, Broadcom, Micron, Texas Instruments, AMD, Boeing, Airbus,
 Lockheed Martin, Raytheon, Northrop Grumman, General Electric, General Motors, Ford Motor, Caterpillar, Deere, 3M,
@@ -65,25 +67,25 @@ def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return what must not be found under a mask, from the raw data set and from this file."""
     wanted: list[tuple[str, re.Pattern[str]]] = []
     if mask != "date-blind":
-        instruments = [
-            one
-            for one in snapshot.at(len(snapshot.sessions) - 1, "close").instruments
-            if one.kind in ("stock", "index")
-        ]
+        instruments = snapshot.at(len(snapshot.sessions) - 1, "close").instruments
         codes = {one.symbol for one in instruments} | {one.symbol.split(".")[0] for one in instruments}
-        codes = {code for code in codes if len(code) > 2 and code not in BENIGN}
+        plain = {code for code in codes if len(code) > 2 and code not in BENIGN}
         names = {one.name for one in instruments if len(one.name) > 3}
         names |= {" ".join(name.split()).strip() for name in COMPANIES.split(",")}
-        wanted.append(("code", _any(codes, flags=0)))
-        wanted.append(("name", _any(names, flags=re.IGNORECASE)))
+        wanted.append(("code", words_finder(plain)))
+        wanted.append(("code", words_finder(codes - plain, quoted=True)))
+        wanted.append(("name", words_finder(names, re.IGNORECASE)))
     if mask != "stock-blind":
         wanted.append(("day", DAYS))
     return wanted
 
 
-def _any(words: set[str], flags: int) -> re.Pattern[str]:
+def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re.Pattern[str]:
+    """Return what finds any of some words; ``quoted`` where they are everyday words when they stand alone."""
+    if not words:
+        return re.compile("(?!)")
     told = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{told})(?![A-Za-z0-9])", flags)
+    return re.compile(f'"(?:{told})"' if quoted else f"(?<![A-Za-z0-9_])(?:{told})(?![A-Za-z0-9])", flags)
 
 
 class Capturing:
@@ -105,7 +107,11 @@ class Capturing:
 
 
 class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is played; ``dataset`` None is the benchmark's own."""
+    """What is played; ``dataset`` None is the benchmark's own, in the benchmark's window.
+
+    Another data set is played from its first session that has a year behind it: in the benchmark's window it may have
+    no session, or no past, and then nothing is shown that could give a name away.
+    """
 
     benchmark: str
     dataset: str | None = None
@@ -148,15 +154,17 @@ def capture_masked(cell: MaskCell, days: int = 6, players: Iterable[str] = PLAYE
     secret = "c0ffee" * 10
     said: dict[str, set[str]] = {}
     try:
-        plots = plots_for(cell.benchmark, settings, window=None, dataset=cell.dataset, seeds=1, secret=secret)
+        window = None if cell.dataset is None else WITH_HISTORY
+        plots = plots_for(cell.benchmark, settings, window=window, dataset=cell.dataset, seeds=1, secret=secret)
         for player in players:
             model = Capturing(player)
             play = conversation(plots[0].snapshot, plots[0].benchmark, plots[0].episode, plots[0].secret)
-            play.open()
+            if not play.open().universe:
+                return MaskCapture(cell=cell, refused="nothing can be bought on the first day: no name is shown")
             for _ in itertools.islice(play.records(model.answer), days):
                 pass
             said[player] = model.said
-    except UserError as error:
+    except (UserError, DataError) as error:
         return MaskCapture(cell=cell, refused=str(error))
     wanted = finder(plots[0].snapshot, cell.mask)
     hits = {
