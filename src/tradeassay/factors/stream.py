@@ -5,6 +5,7 @@ For simulators and live use. After the same bars, the values equal those of :fun
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from tradeassay.factors import windows
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, SKIPPED
 
 _YEAR = 252
-_RING = 256
+_RING, _MONTH_RING = 256, 32
 _SHORT, _LONG = 20, 60
 RECENT = _LONG + 1
 """Sessions of which all fields are needed: the longest window of sums, and the close before it."""
@@ -56,14 +57,17 @@ class _Blocks:
 
     def prime(self, rows: int, series: Floats) -> None:
         """Take the last of the first ``rows`` sessions at once, shape (sessions, ...); the same as growing."""
+        count, last = series.shape[0], len(self._levels) - 1
+        spare = (np.empty_like(series), np.empty_like(series))
         for level, kept in enumerate(self._levels):
-            taken = min(len(kept), series.shape[0])
-            kept[np.arange(rows - taken, rows) % len(kept)] = series[series.shape[0] - taken :]
-            back = 1 << level
-            # What lies before the first session counts too: adding its 0 turns a minus zero into a plain one.
-            joined = self._join(series, self._nothing)
-            self._join(series[back:], series[:-back], out=joined[back:])
-            series = joined
+            taken = min(len(kept), count)
+            kept[np.arange(rows - taken, rows) % len(kept)] = series[count - taken :]
+            if level < last:
+                back, joined = 1 << level, spare[level % 2]
+                # What lies before the first session counts too: adding its 0 turns a minus zero into a plain one.
+                self._join(series[:back], self._nothing, out=joined[:back])
+                self._join(series[back:], series[:-back], out=joined[back:])
+                series = joined
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
         """Multiply what was taken for some names."""
@@ -81,6 +85,46 @@ class _Blocks:
         return result
 
 
+class _Sums:
+    """Windows of summed series that are brought up to date when they are asked for.
+
+    ``write`` makes the series of a session, or of several, from what was fed; of sessions that nobody asked about only
+    those inside the window are kept.
+    """
+
+    def __init__(
+        self, parts: Sequence[tuple[int, int]], shape: tuple[int, int], write: Callable[..., None]
+    ) -> None:
+        self._parts, self._shape, self._write = parts, shape, write
+        self._blocks: _Blocks | None = None
+        self._first: tuple[int, tuple[Floats, ...]] | None = None
+        self._waiting: deque[tuple[int, tuple[Floats, ...]]] = deque(maxlen=sum(1 << level for level, _ in parts))
+
+    def feed(self, row: int, *made_of: Floats) -> None:
+        """Take what the series of session ``row`` are made of; it is not changed afterwards."""
+        self._waiting.append((row, made_of))
+
+    def prime(self, rows: int, *made_of: Floats) -> None:
+        """Take the last of the first ``rows`` sessions at once, sessions on the first axis."""
+        self._first = rows, made_of
+
+    def window(self, row: int) -> Floats:
+        """Return the window that ends with session ``row``, the last one taken."""
+        if self._blocks is None:
+            self._blocks = _Blocks(np.add, 0.0, self._parts, self._shape)
+        if self._first is not None and len(self._waiting) < (self._waiting.maxlen or 0):
+            rows, made_of = self._first
+            series = np.empty((made_of[0].shape[0], *self._shape))
+            self._write(series, *made_of)
+            self._blocks.prime(rows, series)
+        self._first = None
+        for at, made_of in self._waiting:
+            self._write(self._blocks.slot(at), *made_of)
+            self._blocks.grow(at)
+        self._waiting.clear()
+        return self._blocks.window(row)
+
+
 class FactorStream:
     """Feed bars of ``names`` columns oldest first; each :meth:`push` returns the nine values, shape (9, names).
 
@@ -90,13 +134,13 @@ class FactorStream:
     def __init__(self, names: int) -> None:
         self._row = -1
         self._close = np.full((_RING, names), np.nan)
-        self._filled = np.full((_RING, names), np.nan)
-        self._filled_row = np.full((_RING, names), -(10**9), dtype=np.int64)
+        self._filled = np.full((_MONTH_RING, names), np.nan)
+        self._filled_row = np.full((_MONTH_RING, names), -(10**9), dtype=np.int64)
         self._volume = np.full(names, np.nan)
         self._present = np.zeros((_RING, 2, names), dtype=np.bool_)
         self._counts = np.zeros((2, names), dtype=np.int64)
-        self._short = _Blocks(np.add, 0.0, ((4, 0), (2, 16)), (_SHORT_SERIES, names))
-        self._long = _Blocks(np.add, 0.0, ((5, 0), (4, 32), (3, 48), (2, 56)), (_LONG_SERIES, names))
+        self._short = _Sums(((4, 0), (2, 16)), (_SHORT_SERIES, names), _write_short)
+        self._long = _Sums(((5, 0), (4, 32), (3, 48), (2, 56)), (_LONG_SERIES, names), _write_long)
         # Blocks may overlap where only the greatest counts.
         self._tops = _Blocks(np.maximum, -np.inf, ((7, 0), (7, _YEAR - 128)), (names,))
         self._values: Floats | None = None
@@ -113,13 +157,11 @@ class FactorStream:
         self._values = None
         with np.errstate(all="ignore"):
             known = windows.keep(bars.copy(), bars > 0)
-            before = self._close[(self._row - 1) % _RING]
+            before = self._close[(self._row - 1) % _RING].copy()
             returns = known[2] / before - 1.0
-            _write_short(self._short.slot(self._row), known, before, returns, self._volume)
+            self._short.feed(self._row, known, before, returns, self._volume)
+            self._long.feed(self._row, returns)
             self._volume = known[3]
-            self._short.grow(self._row)
-            _write_long(self._long.slot(self._row), returns)
-            self._long.grow(self._row)
             self._fill_year(known[2], known[1])
 
     def prime(self, high: Floats, close: Floats, recent: Floats) -> None:
@@ -143,27 +185,28 @@ class FactorStream:
                 recent = np.concatenate([np.full((1, 5, names), np.nan), recent])
             known = windows.keep(recent.copy(), recent > 0)
             returns = known[1:, 2] / known[:-1, 2] - 1.0
-            long = np.empty((returns.shape[0], _LONG_SERIES, names))
-            _write_long(long, returns)
-            self._long.prime(rows, long)
-            short = np.empty((min(rows, _SHORT), _SHORT_SERIES, names))
-            now, before = known[-short.shape[0] :], known[-short.shape[0] - 1 : -1]
-            _write_short(short, now, before[:, 2], returns[-short.shape[0] :], before[:, 3])
-            self._short.prime(rows, short)
+            self._long.prime(rows, returns)
+            now, before = known[1:][-_SHORT:], known[:-1][-_SHORT:]
+            self._short.prime(rows, now, before[:, 2], returns[-_SHORT:], before[:, 3])
             self._volume = known[-1, 3]
 
     def _prime_year(self, close: Floats, high: Floats) -> None:
         rows = close.shape[0]
-        at = np.arange(rows)[:, None]
-        last = np.maximum.accumulate(np.where(np.isnan(close), -1, at), axis=0)
-        some = last >= 0
         self._close[:rows] = close
-        self._filled[:rows] = np.where(some, np.take_along_axis(close, np.maximum(last, 0), axis=0), np.nan)
-        self._filled_row[:rows] = np.where(some, last, -(10**9))
-        np.logical_not(np.isnan(close), out=self._present[:rows, 0])
-        np.logical_not(np.isnan(high), out=self._present[:rows, 1])
-        self._counts += self._present[max(0, rows - _YEAR) : rows].sum(axis=0)
-        self._tops.prime(rows, np.where(np.isnan(high), -np.inf, high))
+        absent = np.isnan(close)
+        month = np.arange(max(0, rows - _MONTH_RING), rows)
+        filled, filled_row = close[month], np.repeat(month[:, None], close.shape[1], axis=1)
+        gaps = np.flatnonzero(absent.any(axis=0))
+        last = np.maximum.accumulate(np.where(absent[:, gaps], -1, np.arange(rows)[:, None]), axis=0)[month]
+        known = np.take_along_axis(close[:, gaps], np.maximum(last, 0), axis=0)
+        filled[:, gaps] = np.where(last >= 0, known, np.nan)
+        filled_row[:, gaps] = np.where(last >= 0, last, -(10**9))
+        self._filled[month % _MONTH_RING], self._filled_row[month % _MONTH_RING] = filled, filled_row
+        hidden = np.isnan(high)
+        np.logical_not(absent, out=self._present[:rows, 0])
+        np.logical_not(hidden, out=self._present[:rows, 1])
+        self._counts += np.add.reduce(self._present[max(0, rows - _YEAR) : rows], axis=0, dtype=np.int16)
+        self._tops.prime(rows, np.where(hidden, -np.inf, high))
 
     @property
     def last_close(self) -> Floats:
@@ -174,7 +217,7 @@ class FactorStream:
     @property
     def known_close(self) -> Floats:
         """The last close of every name, however old; NaN where there was none yet."""
-        known: Floats = self._filled[self._row % _RING]
+        known: Floats = self._filled[self._row % _MONTH_RING]
         return known
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
@@ -207,9 +250,9 @@ class FactorStream:
 
     def _fill_year(self, close: Floats, high: Floats) -> None:
         """Remember closes, where the last one was, and the highest high."""
-        row, at, before = self._row, self._row % _RING, (self._row - 1) % _RING
+        row, at, before = self._row, self._row % _MONTH_RING, (self._row - 1) % _MONTH_RING
         absent, hidden = np.isnan(close), np.isnan(high)
-        self._close[at] = close
+        self._close[row % _RING] = close
         self._filled[at] = np.where(absent, self._filled[before], close)
         self._filled_row[at] = np.where(absent, self._filled_row[before], row)
         self._count(absent, hidden)
@@ -235,7 +278,7 @@ class FactorStream:
         values[_AT["SKEW"]] = -windows.skewness(n, s, ss, sss, deviations, _ENOUGH["SKEW"])
 
     def _from_year(self, values: Floats) -> None:
-        row, at = self._row, self._row % _RING
+        row, at = self._row, self._row % _MONTH_RING
         start = row - (_YEAR - 1)
         last = self._filled[at] / self._tops.window(row)
         full = (self._counts[1] >= _ENOUGH["HIGH_52W"]) & (self._filled_row[at] >= start)
@@ -244,7 +287,7 @@ class FactorStream:
         if row < SKIPPED - 1 or not known.any():
             values[_AT["MOM_12_1"]] = np.nan
             return
-        month = (row - (SKIPPED - 1)) % _RING
+        month = (row - (SKIPPED - 1)) % _MONTH_RING
         momentum = self._filled[month] / self._first_since(max(start, 0), known) - 1.0
         values[_AT["MOM_12_1"]] = windows.keep(momentum, known & (self._filled_row[month] >= start))
 

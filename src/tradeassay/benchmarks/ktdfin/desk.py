@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeassay.account import venues
 from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, money, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, money, rounded
 from tradeassay.core.agent import Observation
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, RECENT, FactorStream
@@ -71,6 +71,7 @@ class FactorFeed:
     def __init__(self) -> None:
         self._symbols: tuple[str, ...] = ()
         self._last: np.datetime64 | None = None
+        self._view: MarketView | None = None
         self._stream = FactorStream(0)
 
     def values(self, view: MarketView, names: Sequence[str] = FACTOR_NAMES) -> Floats:
@@ -82,6 +83,9 @@ class FactorFeed:
 
     def follow(self, view: MarketView) -> None:
         """Take the last completed session of a view, unless it was taken before."""
+        if view is self._view:
+            return
+        self._view = view
         days = view.sessions(2)
         last = days[-1] if days.size else None
         symbols = view.symbols
@@ -171,6 +175,7 @@ class Desk:
         self.scales = scales
         self.ticks = ticks
         self._feed = feed
+        self._changes: dict[int, Floats] = {}
         self.view = observation.view
         self.account = observation.account
         self.rules = observation.rules
@@ -271,9 +276,10 @@ class Desk:
     @cached_property
     def as_of(self) -> Day | None:
         """The last completed session; None before the first."""
-        return Day(self.days[-1]) if self.days else None
+        last = self.view.sessions(1).tolist()
+        return Day(last[0].isoformat()) if last else None
 
-    @property
+    @cached_property
     def today(self) -> Day:
         """The session whose open fills the orders."""
         return Day(self.observation.session)
@@ -313,11 +319,18 @@ class Desk:
 
     def change(self, sessions: int) -> Floats:
         """Return the return over the last sessions; NaN where either close is missing."""
+        known = self._changes.get(sessions)
+        if known is None:
+            known = self._changes[sessions] = self._change(sessions)
+        return known
+
+    def _change(self, sessions: int) -> Floats:
         closes = self.closes
         if closes.shape[0] <= sessions:
             return np.full(closes.shape[1], np.nan)
         with np.errstate(all="ignore"):
             result: Floats = closes[-1] / closes[-1 - sessions] - 1.0
+        result.setflags(write=False)
         return result
 
     @cached_property
@@ -364,5 +377,6 @@ class Desk:
     def factor_values(self, columns: Sequence[int], names: Sequence[str]) -> list[dict[str, float | None]]:
         """Return the factors of columns by name, as they are shown."""
         digits = self.config.digits
-        rows = self.factor_rows(names)[:, columns].T.tolist()
-        return [{name: rounded(value, digits) for name, value in zip(names, row, strict=True)} for row in rows]
+        chosen = list(columns)
+        rows = [all_rounded(row[chosen], digits) for row in self.factor_rows(names)]
+        return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]

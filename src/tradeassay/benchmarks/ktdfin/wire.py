@@ -18,6 +18,7 @@ import msgspec
 from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.time import parse_day
+from tradeassay.core.view import Floats
 from tradeassay.masking import Gate, UnknownAlias
 
 
@@ -73,6 +74,12 @@ def rounded(value: float, digits: int = 4) -> float | None:
     """Return ``value`` rounded to ``digits`` decimals, or None when it is not finite."""
     value = float(value)
     return round(value, digits) if math.isfinite(value) else None
+
+
+def all_rounded(values: Floats, digits: int = 4) -> list[float | None]:
+    """Return every number of an array :func:`rounded`."""
+    known = math.isfinite
+    return [round(value, digits) if known(value) else None for value in values.tolist()]
 
 
 def money(value: float) -> float:

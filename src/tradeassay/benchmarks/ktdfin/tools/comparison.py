@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, ToolRefused, look_up
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded
 from tradeassay.core.view import Floats, Ints
 from tradeassay.factors import FACTOR_NAMES
 
@@ -71,14 +71,9 @@ def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
         raise ToolRefused("there is no such dimension", mend=f"any of {', '.join(DIMS)}")
     stocks = tuple(dict.fromkeys(arguments.aliases))
     columns = np.array([look_up(desk, stock) for stock in stocks], dtype=np.int64)
-    values = {dim: _dimension(desk, dim, columns) for dim in dims}
-    return Comparison(
-        as_of=desk.as_of,
-        grid={
-            stock: {dim: rounded(values[dim][k], desk.config.digits) for dim in dims}
-            for k, stock in enumerate(stocks)
-        },
-    )
+    values = [all_rounded(_dimension(desk, dim, columns), desk.config.digits) for dim in dims]
+    rows = zip(stocks, zip(*values, strict=True), strict=True)
+    return Comparison(as_of=desk.as_of, grid={stock: dict(zip(dims, row, strict=True)) for stock, row in rows})
 
 
 def _dimension(desk: Desk, dim: str, columns: Ints) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin.account import Headline, headlines
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.tools.tool import Arguments, Tool, refuse_other_day
-from tradeassay.benchmarks.ktdfin.wire import Day, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, all_rounded, rounded
 from tradeassay.core.view import Floats
 
 HORIZONS = (1, 5, 20, 60)
@@ -120,11 +120,11 @@ def _breadth(desk: Desk) -> Breadth:
     change = desk.last_change[columns]
     return Breadth(
         names=int(columns.size),
-        advancing=int((change > 0).sum()),
-        declining=int((change < 0).sum()),
-        at_limit_up=int(desk.at_limit_up[columns].sum()),
-        at_limit_down=int(desk.at_limit_down[columns].sum()),
-        suspended=int((~desk.tradable[columns]).sum()),
+        advancing=int(np.count_nonzero(change > 0)),
+        declining=int(np.count_nonzero(change < 0)),
+        at_limit_up=int(np.count_nonzero(desk.at_limit_up[columns])),
+        at_limit_down=int(np.count_nonzero(desk.at_limit_down[columns])),
+        suspended=int(columns.size - np.count_nonzero(desk.tradable[columns])),
     )
 
 
@@ -134,27 +134,21 @@ def _sectors(desk: Desk) -> tuple[SectorTone, ...]:
     known = group >= 0
     group, columns = group[known], columns[known]
     sectors = desk.roster.sectors
-    counts = np.bincount(group, minlength=len(sectors))
-    means = [_means(group, desk.change(sessions)[columns], len(sectors)) for sessions in HORIZONS[:3]]
+    counts = np.bincount(group, minlength=len(sectors)).tolist()
+    shown = [_means(group, desk.change(sessions)[columns], len(sectors)) for sessions in HORIZONS[:3]]
     return tuple(
-        SectorTone(
-            sector=sector,
-            names=int(counts[k]),
-            return_1d=rounded(means[0][k]),
-            return_5d=rounded(means[1][k]),
-            return_20d=rounded(means[2][k]),
-        )
-        for k, sector in enumerate(sectors)
-        if counts[k]
+        SectorTone(sector=sector, names=count, return_1d=day, return_5d=week, return_20d=month)
+        for sector, count, day, week, month in zip(sectors, counts, *shown, strict=True)
+        if count
     )
 
 
-def _means(group: np.ndarray[tuple[int], np.dtype[np.int64]], values: Floats, sectors: int) -> Floats:
+def _means(group: np.ndarray[tuple[int], np.dtype[np.int64]], values: Floats, sectors: int) -> list[float | None]:
     known = np.isfinite(values)
-    sums = np.bincount(group[known], weights=values[known], minlength=sectors)
+    group = group[known]
+    sums = np.bincount(group, weights=values[known], minlength=sectors)
     with np.errstate(all="ignore"):
-        result: Floats = sums / np.bincount(group[known], minlength=sectors)
-    return result
+        return all_rounded(sums / np.bincount(group, minlength=sectors))
 
 
 TOOL = Tool(
