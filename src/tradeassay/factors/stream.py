@@ -88,8 +88,8 @@ class _Blocks:
 class _Sums:
     """Windows of summed series that are brought up to date when they are asked for.
 
-    ``write`` makes the series of a session, or of several, from what was fed; of sessions that nobody asked about only
-    those inside the window are kept.
+    ``write`` makes the series of a session, or of several, from what was fed. Of sessions that nobody asked about
+    only those inside the window are kept.
     """
 
     def __init__(
