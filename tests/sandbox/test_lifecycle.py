@@ -27,6 +27,7 @@ from tradeassay.sandbox import (
     SandboxRefused,
     open_executor,
 )
+from tradeassay.sandbox.zygote_process import ZygoteProcess
 
 BARE = SandboxConfig(preload=())
 GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
@@ -242,6 +243,22 @@ def test_modules_that_are_not_installed_are_named(machine: None) -> None:
         assert sandbox.absent == ("not_a_module_at_all",)
         assert "math" in sandbox.modules
         assert "socket" not in sandbox.modules
+
+
+@pytest.mark.slow
+def test_a_second_zygote_finds_the_list_of_fonts(
+    machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRADEASSAY_HOME", "home")
+    written = []
+    for _ in range(2):
+        ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
+        (found,) = (tmp_path / "home" / "matplotlib").glob("fontlist*.json")
+        written.append(found.stat().st_mtime_ns)
+    assert written[0] == written[1]
+    (tmp_path / "home" / "matplotlib").chmod(0o500)
+    ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
 
 
 def test_a_harness_that_does_not_import_stops_the_start(machine: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -298,10 +299,11 @@ def _show_cited(cited: CitedFigures) -> None:
             value = ours.measure.value
             made = "" if value is None else f"{value:+.2f}" if ratio else f"{value:+.2%}"
             why = [*ours.reasons, *([ours.measure.reason] if value is None and ours.measure.reason else [])]
-            comparable = "yes" if ours.comparable and value is not None else "no, because " + "; ".join(why)
+            comparable = _comparable(why, yes=ours.comparable and value is not None)
             rows.append((*printed, made, f"{ours.label} ({', '.join(ours.assets)})", comparable))
         if not one.ours:
-            rows.append((*printed, "", "", f"no, because no entry of ours is of the kind '{figure.architecture}'"))
+            why = [f"no entry of ours is of the kind '{figure.architecture}'"]
+            rows.append((*printed, "", "", _comparable(why, yes=False)))
     second = " (figures at second hand)" if cited.second_hand else ""
     columns = ("printed for", "model", "asset", "measure", "printed", "ours", "of", "comparable")
     print_table(f"{cited.source}, {cited.first} to {cited.last}{second}", columns, rows)
@@ -361,7 +363,10 @@ def _show_paper(paper: Paper) -> None:
         print_table(table.title, ("", *table.columns), rows)
         if table.note:
             say(table.note)
-    comparable = "yes" if not paper.reasons else "no, because " + "; ".join(paper.reasons)
-    print_table(paper.source, ("comparable",), [(comparable,)])
+    print_table(paper.source, ("comparable",), [(_comparable(paper.reasons, yes=not paper.reasons),)])
     for note in paper.notes:
         say(note)
+
+
+def _comparable(reasons: Iterable[str], *, yes: bool) -> str:
+    return "yes" if yes else "no, because " + "; ".join(reasons)

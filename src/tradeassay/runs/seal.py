@@ -44,7 +44,7 @@ from tradeassay.runs.manifest import (
 from tradeassay.runs.outcome import ClaimOutcome, Violation
 from tradeassay.runs.progress import Told
 from tradeassay.runs.runner import with_secret
-from tradeassay.runs.snapshots import describe
+from tradeassay.runs.snapshots import describe_open
 from tradeassay.runs.spec import RunSpec, work_sha256
 from tradeassay.runs.store import Versions, present_versions, version_changes
 from tradeassay.runs.trading import prepare_tasks
@@ -157,13 +157,13 @@ def seal_plan(
     place = None if home is None else Path(home).absolute()
     for name, task in prepare_tasks(episodes, ways, None).items():
         try:
-            load_dataset(name, place)
+            snapshot = load_dataset(name, place)
         except UserError:
             if task.windows or name.startswith("synthetic/"):
                 raise
             missing.append(name)  # data of days to come, perhaps: that is said, and not committed to
             continue
-        entries[name] = describe(name, None if place is None else str(place), task.markets, task.windows)
+        entries[name] = describe_open(snapshot, task.markets, task.windows)
     versions = present_versions()
     manifest = build_manifest(whole, episodes, entries, versions)
     plan = PlanRecord(

@@ -34,7 +34,13 @@ def describe(
     Raises :class:`DataError` when a file or a note of the manifest was altered, and whatever a market raises that
     cannot be played on it: a window without sessions, an unknown index, no such named window.
     """
-    snapshot = load_dataset(dataset, Path(home) if home else None)
+    return describe_open(load_dataset(dataset, Path(home) if home else None), markets, windows)
+
+
+def describe_open(
+    snapshot: Snapshot, markets: Sequence[MarketConfig], windows: Sequence[WantedWindow] = ()
+) -> DatasetEntry:
+    """Describe an open data set; raises what :func:`describe` raises."""
     verify_snapshot(snapshot.folder, again=False)
     for market in markets:
         Market(snapshot, market)

@@ -166,8 +166,9 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
     for name in config.hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # the documented way to make an import fail
     absent = []
-    settings = tempfile.mkdtemp(prefix="zygote-")  # matplotlib writes a font list while it is imported
-    os.environ["MPLCONFIGDIR"] = settings
+    settings = None
+    if "MPLCONFIGDIR" not in os.environ:  # matplotlib writes a list of fonts while it is imported
+        settings = os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp(prefix="zygote-")
     try:
         for name in (*config.preload, *config.harnesses):
             if name in config.preload and importlib.util.find_spec(name.partition(".")[0]) is None:
@@ -175,7 +176,8 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
             else:
                 importlib.import_module(name)
     finally:
-        shutil.rmtree(settings, ignore_errors=True)
+        if settings is not None:
+            shutil.rmtree(settings, ignore_errors=True)
         os.environ["MPLCONFIGDIR"] = SCRATCH
         tempfile.tempdir = None  # what this process chose does not exist in a child
     return tuple(absent)

@@ -47,6 +47,20 @@ def _homes(modules: tuple[str, ...]) -> list[str]:
     return [folder for folder in found if folder != standard and not folder.startswith(f"{standard}/lib-")]
 
 
+def _font_list(config: SandboxConfig) -> dict[str, str]:
+    """Return where matplotlib keeps its list of fonts, so that not every zygote looks through the machine's."""
+    from tradeassay.core.home import data_home  # a zygote loads this module too, and needs to know no home
+
+    if not any(name.startswith("matplotlib") for name in config.preload):
+        return {}
+    try:
+        folder = data_home().absolute() / "matplotlib"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no room, no rights, no home: each zygote makes its own
+        return {}
+    return {"MPLCONFIGDIR": str(folder)} if os.access(folder, os.W_OK) else {}
+
+
 class ZygoteProcess:
     """A running zygote. Raises SandboxError when it does not start, SandboxRefused when its walls are too weak."""
 
@@ -61,7 +75,7 @@ class ZygoteProcess:
                     *(sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())),
                     *_homes(config.preload),
                 ],
-                env={**ENVIRONMENT, "PYTHONHASHSEED": str(config.hash_seed)},
+                env={**ENVIRONMENT, **_font_list(config), "PYTHONHASHSEED": str(config.hash_seed)},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
