@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,22 @@ import httpx
 import msgspec
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import select, update
+from sqlalchemy import event, select, update
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.doors import Doors, agents, register_entry, split_token
-from tradeassay.arena.doors.outside import DoorAgent, OfferWatch, SeatedAgent, outside_agents
+from tradeassay.arena.doors.desk import Together
+from tradeassay.arena.doors.doors import (
+    Doors,
+    Offer,
+    Offered,
+    RegisteredAgent,
+    Told,
+    agents,
+    register_entry,
+    split_token,
+)
+from tradeassay.arena.doors.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.doors.router import DoorLimits, Limiter, SharedCounts, router
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -193,6 +203,64 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
         ("bert", "SELL", "decided"),
         ("buy-and-hold", "BUY", "decided"),
     }
+
+
+def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(
+    store: Store, crypto: SnapshotFeed
+) -> None:
+    doors = founded(store)
+    anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
+    commits: list[object] = []
+    event.listen(store.engine, "commit", commits.append)
+
+    async def talk() -> list[int | None]:
+        deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
+        season = asyncio.create_task(runner(store, crypto, deciding).run())
+        while (told := doors.all_waiting((anna, bert, anna)))[0] is None:
+            await asyncio.sleep(0.01)
+        hers, his, again = told
+        assert hers is not None and his is not None and hers == again and hers.slot != his.slot
+
+        def made(agent: RegisteredAgent, told: Told, key: str, sha256: str = "", **more: Any) -> Offered:
+            answer = {"recommended_action": "BUY", "reasoning": "r", **more}
+            offer = Offer(slot=told.slot, packet_sha256=sha256 or told.packet_sha256, **answer)
+            return Offered(agent=agent, nonce=key, offer=offer)
+
+        before = len(commits)
+        refused = doors.submit_all(
+            (
+                made(anna, hers, "key-00001"),
+                made(anna, hers, "key-00001"),  # sent twice
+                made(anna, hers, "key-00002", recommended_action="SELL"),  # changed her mind
+                made(bert, hers, "key-00003"),  # somebody else's slot
+                made(bert, his, "key-00004", "0" * 64),
+                made(bert, his, "short"),
+                made(bert, his, "key-00005", confidence=7.0),
+                made(bert, his, "key-00006"),
+            )
+        )
+        assert len(commits) == before + 1
+        season.cancel()
+        await asyncio.gather(season, return_exceptions=True)
+        return [None if one is None else one.status for one in refused]
+
+    assert asyncio.run(talk()) == [None, 409, 409, 404, 409, 422, 422, None]
+
+
+def test_one_question_that_cannot_be_asked_spoils_no_other() -> None:
+    asked: list[int] = []
+
+    def do(numbers: Sequence[int]) -> list[int]:
+        asked.append(len(numbers))
+        return [12 // number for number in numbers]
+
+    async def talk() -> list[Any]:
+        together = Together(do)
+        return await asyncio.gather(*(together.ask(number) for number in (1, 0, 4)), return_exceptions=True)
+
+    one, broken, three = asyncio.run(talk())
+    assert (one, three) == (12, 3) and isinstance(broken, ZeroDivisionError)
+    assert asked == [3, 1, 1, 1]
 
 
 def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto: SnapshotFeed) -> None:
@@ -380,12 +448,12 @@ def test_the_operator_registers_over_http(store: Store) -> None:
 
 def test_a_registration_counts_from_the_next_decision_on(store: Store) -> None:
     doors = founded(store)
-    seat = SeatedAgent(doors, SEASON, SEASON.entry("anna"), OfferWatch(doors))
-    assert seat.address() == ""  # it fetches its packets itself
+    seat = SeatedAgent(addresses(doors, "doors"), SEASON, SEASON.entry("anna"), OfferWatch(doors))
+    assert asyncio.run(seat.address()) == ""  # it fetches its packets itself
     doors.register("doors", "anna", now=NOW, address="https://agent.example")
-    assert seat.address() == "https://agent.example"
+    assert asyncio.run(seat.address()) == "https://agent.example"
     doors.revoke("doors", "anna", now=NOW)
-    assert seat.address() == ""
+    assert asyncio.run(seat.address()) == ""
 
 
 def test_players_are_made_from_a_season(store: Store) -> None:

@@ -16,6 +16,7 @@ from mcp import Client
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.doors.desk import DoorDesk
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
 from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
@@ -62,7 +63,7 @@ def test_a_client_plays_its_seat(doors: Doors) -> None:
 
     async def play() -> None:
         season = asyncio.create_task(runner(doors, "anna").run())
-        async with Client(server_for(ArenaDesk(doors, agent))) as client:
+        async with Client(server_for(ArenaDesk(DoorDesk(doors), agent))) as client:
 
             async def call(name: str, **given: Any) -> tuple[str, bool]:
                 found = await client.call_tool(name, given)
@@ -173,7 +174,7 @@ def test_the_example_client_plays_a_season(doors: Doors) -> None:
 
     async def play() -> None:
         season = asyncio.create_task(runner(doors, "anna").run())
-        await example.play(server_for(ArenaDesk(doors, agent)), decisions=2)
+        await example.play(server_for(ArenaDesk(DoorDesk(doors), agent)), decisions=2)
         await season
 
     asyncio.run(play())

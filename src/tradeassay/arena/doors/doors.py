@@ -14,12 +14,13 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from threading import Event
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Event, Lock
+from typing import Annotated, Any, Literal
 
 import msgspec
 from sqlalchemy import (
+    BindParameter,
     Column,
     Connection,
     Float,
@@ -152,6 +153,14 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     message: str | None = None
 
 
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer on its way in: whose it is, and the key by which a second sending of it is known."""
+
+    agent: RegisteredAgent
+    nonce: str
+    offer: Offer
+
+
 class OwnDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One of the agent's own decisions; ``earned`` is None until it is settled."""
 
@@ -212,25 +221,42 @@ def matches(secret: str, salt: bytes, expected: bytes) -> bool:
     return hmac.compare_digest(digest(secret, salt), expected)
 
 
+Place = tuple[str, str, str, str]
+"""A season, an entry, an asset and a session."""
+
+MOST_TOLD = 10_000
+"""Of how many packets the hash is remembered."""
+
 NONCE_LENGTH = (8, 128)
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
 # Made once, because building a statement takes longer than running it.
-_WHO = select(agents).where(agents.c.id == bindparam("agent"), agents.c.revoked_at.is_(None))
+_SOME: BindParameter[Any] = bindparam("some", expanding=True)
+_WHO = select(agents).where(agents.c.id.in_(_SOME), agents.c.revoked_at.is_(None))
 _WAITING = (
-    select(decisions.c.id, decisions.c.asset, decisions.c.session)
+    select(decisions.c.id, decisions.c.entry, decisions.c.asset, decisions.c.session)
     .join(rounds, rounds.c.id == decisions.c.round)
     .outerjoin(offers, offers.c.slot == decisions.c.id)
     .where(
         decisions.c.season == bindparam("season"),
-        decisions.c.entry == bindparam("entry"),
+        decisions.c.entry.in_(_SOME),
         decisions.c.status == "open",
         rounds.c.phase == "opened",
         offers.c.slot.is_(None),
     )
     .order_by(rounds.c.decision_time, decisions.c.id)
-    .limit(1)
+)
+_PLACES = select(
+    decisions.c.id, decisions.c.season, decisions.c.entry, decisions.c.asset, decisions.c.session
+).where(decisions.c.id.in_(_SOME))
+# The table, not the view of slots: PostgreSQL locks no row behind an outer join.
+_OPEN_OF = (
+    select(decisions.c.id).where(decisions.c.id.in_(_SOME), decisions.c.status == "open").order_by(decisions.c.id)
+)
+_ANSWERED = select(offers.c.slot).where(offers.c.slot.in_(_SOME))
+_SEEN = select(nonces.c.agent, nonces.c.nonce).where(
+    nonces.c.agent.in_(_SOME), nonces.c.nonce.in_(bindparam("given", expanding=True))
 )
 _SEATS = (
     select(decisions.c.season, decisions.c.entry)
@@ -255,6 +281,8 @@ class Doors:
         self.store = store
         self._real_time = real_time
         self._seasons: dict[str, Season] = {}
+        self._told: dict[int, str] = {}  # the hashes of packets, by slot
+        self._lock = Lock()
         self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
         with schema_lock(store.engine) as db:
             metadata.create_all(db)
@@ -315,15 +343,21 @@ class Doors:
 
     def who(self, token: str) -> RegisteredAgent | None:
         """Return whose token this is, or None."""
-        parts = split_token(token)
-        if parts is None:
-            return None
-        id, secret = parts
+        return self.all_of((token,))[0]
+
+    def all_of(self, tokens: Sequence[str]) -> list[RegisteredAgent | None]:
+        """Return whose token each of several is, or None."""
+        parts = [split_token(token) for token in tokens]
         with self.store.read() as db:
-            row = db.execute(_WHO, {"agent": id}).first()
-        if row is None or not matches(secret, row.salt, row.digest):
-            return None
-        return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+            found = {row.id: row for row in db.execute(_WHO, {"some": list({p[0] for p in parts if p})})}
+
+        def owner(part: tuple[str, str] | None) -> RegisteredAgent | None:
+            row = None if part is None else found.get(part[0])
+            if part is None or row is None or not matches(part[1], row.salt, row.digest):
+                return None
+            return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+
+        return [owner(part) for part in parts]
 
     # -- keys of the house ---------------------------------------------------------------------------------------
 
@@ -365,11 +399,13 @@ class Doors:
         if not added:
             return {}
         make = postgresql.insert if self.store.engine.dialect.name == "postgresql" else sqlite.insert
+        row = make(counts)
+        more = {"count": counts.c.count + row.excluded.count}
+        add = row.on_conflict_do_update(index_elements=["key", "minute"], set_=more)
         with self.store.change() as db:
-            for key, number in added.items():
-                row = make(counts).values(key=key[:80], minute=minute, count=number)
-                more = {"count": counts.c.count + number}
-                db.execute(row.on_conflict_do_update(index_elements=["key", "minute"], set_=more))
+            db.execute(
+                add, [{"key": key[:80], "minute": minute, "count": number} for key, number in added.items()]
+            )
             db.execute(delete(counts).where(counts.c.minute < minute - 2))
             mine = (counts.c.minute == minute, counts.c.key.in_([key[:80] for key in added]))
             query = select(counts.c.key, counts.c.count).where(*mine)
@@ -379,12 +415,29 @@ class Doors:
 
     def waiting(self, agent: RegisteredAgent) -> Told | None:
         """Return the oldest decision still waiting for an agent's answer, or None."""
+        return self.all_waiting((agent,))[0]
+
+    def all_waiting(self, asked: Sequence[RegisteredAgent]) -> list[Told | None]:
+        """Return for each of several agents the oldest decision still waiting for its answer, or None."""
+        first: dict[tuple[str, str], tuple[int, Place]] = {}
         with self.store.read() as db:
-            row = db.execute(_WAITING, {"season": agent.season, "entry": agent.entry}).first()
-        if row is None:
-            return None
-        packet = self._packet(agent, row.asset, row.session)
-        return Told(slot=row.id, packet_sha256=sha256_of(packet), packet=packet)
+            for season in {agent.season for agent in asked}:
+                some = list({agent.entry for agent in asked if agent.season == season})
+                for row in db.execute(_WAITING, {"season": season, "some": some}):
+                    place = (season, row.entry, row.asset, row.session)
+                    first.setdefault((season, row.entry), (row.id, place))
+        told = self._packets(place for _, place in first.values())
+
+        def waits(agent: RegisteredAgent) -> Told | None:
+            found = first.get((agent.season, agent.entry))
+            if found is None:
+                return None
+            slot, place = found
+            sha256 = sha256_of(told[place])
+            self._remember(slot, sha256)
+            return Told(slot=slot, packet_sha256=sha256, packet=told[place])
+
+        return [waits(agent) for agent in asked]
 
     def open_seats(self) -> frozenset[tuple[str, str]]:
         """Return the season and entry of everybody who has a decision waiting."""
@@ -398,22 +451,66 @@ class Doors:
         the slot is closed or answered, or the packet named is not this slot's; 422 for an invalid answer
         or nonce.
         """
-        if not (NONCE_LENGTH[0] <= len(nonce) <= NONCE_LENGTH[1] and nonce.isascii() and nonce.isprintable()):
-            low, high = NONCE_LENGTH
-            raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
-        choice = _choice(offer)
-        slot = self._own_slot(agent, offer.slot)
-        if sha256_of(self._packet(agent, slot[0], slot[1])) != offer.packet_sha256:
-            raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
-        body = msgspec.json.encode(choice).decode()
+        (refused,) = self.submit_all((Offered(agent=agent, nonce=nonce, offer=offer),))
+        if refused is not None:
+            raise refused
+
+    def submit_all(self, made: Sequence[Offered]) -> list[TurnedAway | None]:
+        """Take several answers in one transaction; returns for each why it was turned away, or None."""
+        told: list[TurnedAway | None] = [None] * len(made)
+        taken: dict[int, str] = {}
+        with self.store.read() as db:
+            found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]})
+            places = {id: (season, entry, asset, session) for id, season, entry, asset, session in found}
+        hashes = self._hashes(made, places)
+        for number, one in enumerate(made):
+            try:
+                taken[number] = _accepted(one, places.get(one.offer.slot), hashes)
+            except TurnedAway as error:
+                told[number] = error
         try:
-            with self.store.change() as db:
-                self._check_free(db, agent, nonce, offer.slot)
-                at = self._real_time()
-                db.execute(insert(nonces).values(agent=agent.id, nonce=nonce, received=at))
-                db.execute(insert(offers).values(slot=offer.slot, agent=agent.id, body=body, received=at))
-        except IntegrityError as error:  # the same request twice at the same moment
-            raise TurnedAway(409, "this request was received before") from error
+            if taken:
+                with self.store.change() as db:
+                    told = self._write(db, made, taken, told)
+        except IntegrityError as error:  # another process was faster with one of them
+            if len(made) > 1:
+                return [self.submit_all((one,))[0] for one in made]
+            refused = TurnedAway(409, "this request was received before")
+            refused.__cause__ = error
+            return [refused]
+        return told
+
+    def _write(
+        self, db: Connection, made: Sequence[Offered], taken: Mapping[int, str], told: list[TurnedAway | None]
+    ) -> list[TurnedAway | None]:
+        """Write down the answers that still fit; returns ``told`` with what is to be said about the others."""
+        told = list(told)
+        some = {"some": [made[number].offer.slot for number in taken]}
+        free = _OPEN_OF.order_by(decisions.c.id)
+        open_ = set(
+            db.execute(free.with_for_update() if db.dialect.name == "postgresql" else free, some).scalars()
+        )
+        answered = set(db.execute(_ANSWERED, some).scalars())
+        asked = {"some": [made[n].agent.id for n in taken], "given": [made[n].nonce for n in taken]}
+        seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
+        at, keys_, rows = self._real_time(), [], []
+        for number, body in taken.items():
+            one = made[number]
+            if (one.agent.id, one.nonce) in seen:
+                told[number] = TurnedAway(409, "this request was received before")
+            elif one.offer.slot not in open_:
+                told[number] = TurnedAway(409, "this slot is closed")
+            elif one.offer.slot in answered:
+                told[number] = TurnedAway(409, "this slot is answered already")
+            else:
+                seen.add((one.agent.id, one.nonce))
+                answered.add(one.offer.slot)
+                keys_.append({"agent": one.agent.id, "nonce": one.nonce, "received": at})
+                rows.append({"slot": one.offer.slot, "agent": one.agent.id, "body": body, "received": at})
+        if rows:
+            db.execute(insert(nonces), keys_)
+            db.execute(insert(offers), rows)
+        return told
 
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return what was answered for slots that are not closed yet, by entry, asset and session.
@@ -471,31 +568,52 @@ class Doors:
             self._seasons[id] = _SEASON.decode(spec)
         return self._seasons[id]
 
-    def _packet(self, agent: RegisteredAgent, asset: str, session: str) -> Packet:
-        round = self.store.round(agent.season, asset, session)
-        assert round is not None  # a slot has a round
-        return packets(self.store, self._season(agent.season), round, agent.entry)[agent.entry]
+    def _packets(self, wanted: Iterable[Place]) -> dict[Place, Packet]:
+        """Return what entries are told about assets at sessions, all of which have a round."""
+        entries: dict[tuple[str, str, str], set[str]] = {}
+        for season, entry, asset, session in wanted:
+            entries.setdefault((season, asset, session), set()).add(entry)
+        found: dict[Place, Packet] = {}
+        for (season, asset, session), some in entries.items():
+            round = self.store.round(season, asset, session)
+            assert round is not None  # a slot has a round
+            for entry, packet in packets(self.store, self._season(season), round, some).items():
+                found[season, entry, asset, session] = packet
+        return found
 
-    def _own_slot(self, agent: RegisteredAgent, slot: int) -> tuple[str, str]:
-        where = (slots.c.id == slot, slots.c.season == agent.season, slots.c.entry == agent.entry)
-        with self.store.read() as db:
-            row = db.execute(select(slots.c.asset, slots.c.session).where(*where)).first()
-        if row is None:
-            raise TurnedAway(404, "you have no such slot")
-        return row.asset, row.session
+    def _hashes(self, made: Sequence[Offered], places: Mapping[int, Place]) -> dict[int, str]:
+        """Return the hash of each slot's packet. It was told before, as a rule, and does not change while open."""
+        found: dict[int, str] = {}
+        left: dict[int, Place] = {}
+        for one in made:
+            slot, place = one.offer.slot, places.get(one.offer.slot)
+            if place is None or place[:2] != (one.agent.season, one.agent.entry):
+                continue
+            if self._told.get(slot) == one.offer.packet_sha256:
+                found[slot] = one.offer.packet_sha256
+            else:
+                left[slot] = place
+        made_now = self._packets(left.values())
+        return {**found, **{slot: sha256_of(made_now[place]) for slot, place in left.items()}}
 
-    def _check_free(self, db: Connection, agent: RegisteredAgent, nonce: str, slot: int) -> None:
-        seen = select(nonces.c.nonce).where(nonces.c.agent == agent.id, nonces.c.nonce == nonce)
-        if db.execute(seen).first() is not None:
-            raise TurnedAway(409, "this request was received before")
-        # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
-        query = select(decisions.c.status).where(decisions.c.id == slot)
-        if db.dialect.name == "postgresql":
-            query = query.with_for_update()
-        if db.execute(query).scalar_one() != "open":
-            raise TurnedAway(409, "this slot is closed")
-        if db.execute(select(offers.c.slot).where(offers.c.slot == slot)).first() is not None:
-            raise TurnedAway(409, "this slot is answered already")
+    def _remember(self, slot: int, sha256: str) -> None:
+        with self._lock:
+            self._told[slot] = sha256
+            while len(self._told) > MOST_TOLD:
+                del self._told[next(iter(self._told))]
+
+
+def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> str:
+    """Return an answer as it is written down; raises :class:`TurnedAway` where it does not fit its slot."""
+    low, high = NONCE_LENGTH
+    if not (low <= len(one.nonce) <= high and one.nonce.isascii() and one.nonce.isprintable()):
+        raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
+    body = msgspec.json.encode(_choice(one.offer)).decode()
+    if place is None or place[:2] != (one.agent.season, one.agent.entry):
+        raise TurnedAway(404, "you have no such slot")
+    if hashes[one.offer.slot] != one.offer.packet_sha256:
+        raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
+    return body
 
 
 def _choice(offer: Offer) -> AgentChoice:

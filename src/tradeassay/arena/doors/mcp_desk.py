@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tradeassay.arena.doors.desk import MAX_WAIT_S, DoorDesk
 from tradeassay.arena.doors.doors import Doors, Offer, RegisteredAgent, Told, TurnedAway
-from tradeassay.arena.doors.router import MAX_WAIT_S, DoorGate, DoorLimits, await_packet
+from tradeassay.arena.doors.router import DoorGate, DoorLimits
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.core.dialogue import ToolSpec
@@ -74,8 +74,8 @@ TOOLS: tuple[ToolSpec, ...] = (
 class ArenaDesk:
     """What one agent can do. It keeps no state: every call reads the database."""
 
-    def __init__(self, doors: Doors, agent: RegisteredAgent) -> None:
-        self._doors, self._agent = doors, agent
+    def __init__(self, desk: DoorDesk, agent: RegisteredAgent) -> None:
+        self._desk, self._agent = desk, agent
 
     @property
     def instructions(self) -> str:
@@ -93,9 +93,9 @@ class ArenaDesk:
                 return await self._submit(msgspec.convert(arguments, Submission))
             if name == "next_decision":
                 wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
-                told = await await_packet(self._doors, self._agent, wait)
+                told = await self._desk.packet(self._agent, wait)
                 return ToolReply("Nothing waits for you." if told is None else _brief(told))
-            told = await run_in_threadpool(self._doors.waiting, self._agent)
+            told = await self._desk.waiting(self._agent)
             if told is None:
                 return ToolReply("Nothing waits for you.", wrong=True)
             part = _part(name, told)
@@ -106,12 +106,12 @@ class ArenaDesk:
             return ToolReply(str(error), wrong=True)
 
     async def _submit(self, given: Submission) -> ToolReply:
-        told = await run_in_threadpool(self._doors.waiting, self._agent)
+        told = await self._desk.waiting(self._agent)
         if told is None or told.slot != given.slot:
             raise TurnedAway(409, "that slot does not wait for you")
         fields = {"packet_sha256": told.packet_sha256, **msgspec.structs.asdict(given)}
         offer = msgspec.convert(fields, Offer)
-        await run_in_threadpool(self._doors.submit, self._agent, secrets.token_hex(16), offer)
+        await self._desk.submit(self._agent, secrets.token_hex(16), offer)
         return ToolReply(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
 
 
@@ -141,7 +141,8 @@ def mcp_app(
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
         )
-    server = make_server(lambda request: ArenaDesk(doors, request.scope[_AGENT]), instructions=ABOUT)
+    gate = DoorGate(doors, limits)
+    server = make_server(lambda request: ArenaDesk(gate.desk, request.scope[_AGENT]), instructions=ABOUT)
     inner = server.streamable_http_app(
         streamable_http_path=path,
         json_response=True,
@@ -150,7 +151,7 @@ def mcp_app(
         host=host,
         transport_security=security,
     )
-    return _Guarded(inner, DoorGate(doors, limits))
+    return _Guarded(inner, gate)
 
 
 def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str] = ()) -> None:

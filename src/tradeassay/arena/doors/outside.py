@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from tradeassay.agents.foreign.address import Network
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
+from tradeassay.arena.doors.desk import Together
 from tradeassay.arena.doors.doors import Doors
 from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import AgentChoice, Packet
@@ -65,6 +66,16 @@ class DoorAgent:
         return await self._watch.wait(packet.season, (self._entry, packet.symbol, packet.date))
 
 
+def addresses(doors: Doors, season: str) -> Together[str, str | None]:
+    """Return who tells at which address an entry is registered: one look for all who ask at once."""
+
+    def look(entries: Sequence[str]) -> list[str | None]:
+        found = doors.registered(season)
+        return [None if (mine := found.get(entry)) is None else mine.address for entry in entries]
+
+    return Together(look)
+
+
 class SeatedAgent:
     """An entry whose registration is looked up at every decision, so that a new one counts from the next on.
 
@@ -72,20 +83,25 @@ class SeatedAgent:
     """
 
     def __init__(
-        self, doors: Doors, season: Season, entry: Entry, watch: OfferWatch, *, allow: Sequence[Network] = ()
+        self,
+        address: Together[str, str | None],
+        season: Season,
+        entry: Entry,
+        watch: OfferWatch,
+        *,
+        allow: Sequence[Network] = (),
     ) -> None:
-        self._doors, self._season, self._entry, self._allow = doors, season, entry, allow
+        self._address, self._season, self._entry, self._allow = address, season, entry, allow
         self._waiting = DoorAgent(watch, entry.id)
         self._asked: tuple[str, OutsideAgent] | None = None
 
-    def address(self) -> str:
+    async def address(self) -> str:
         """Return where the agent is asked now; empty when it comes by itself."""
-        mine = self._doors.registered(self._season.id).get(self._entry.id)
-        return (None if mine is None else mine.address) or str(self._entry.params.get("url", ""))
+        return await self._address.ask(self._entry.id) or str(self._entry.params.get("url", ""))
 
     async def decide(self, packet: Packet) -> AgentChoice:
         """Ask the agent where it is now, or wait for it to come."""
-        address = await asyncio.to_thread(self.address)
+        address = await self.address()
         if self._entry.architecture != "http" or not address:
             return await self._waiting.decide(packet)
         if self._asked is None or self._asked[0] != address:
@@ -112,7 +128,7 @@ async def outside_agents(
 
     Raises :class:`UserError` for an entry without what it needs.
     """
-    watch = OfferWatch(doors, poll_s=poll_s)
+    watch, address = OfferWatch(doors, poll_s=poll_s), addresses(doors, season.id)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
         for entry in season.entries:
@@ -128,10 +144,10 @@ async def outside_agents(
                 stack.push_async_callback(process.close)
                 found[entry.id] = process
             else:
-                address = str(entry.params.get("url", ""))
-                if address:
-                    _asked(entry, address, limit, allow)  # says now what is wrong with it
-                found[entry.id] = SeatedAgent(doors, season, entry, watch, allow=allow)
+                given_url = str(entry.params.get("url", ""))
+                if given_url:
+                    _asked(entry, given_url, limit, allow)  # says now what is wrong with it
+                found[entry.id] = SeatedAgent(address, season, entry, watch, allow=allow)
         yield found
 
 

@@ -9,13 +9,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from threading import Lock
 from typing import Annotated, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from tradeassay.arena.doors.desk import MAX_WAIT_S, DoorDesk
 from tradeassay.arena.doors.doors import (
     MOST,
     Doors,
@@ -75,12 +75,8 @@ class Limiter:
 
 
 T = TypeVar("T")
-MAX_WAIT_S = 25.0
 BODY_S = 15.0
 """How long a body may take to arrive."""
-
-MOST_WAITING = 200
-"""How many agents may wait for a packet at once in one process; others are answered at once."""
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
@@ -193,6 +189,7 @@ class DoorGate:
 
     def __init__(self, doors: Doors, limits: DoorLimits) -> None:
         self.doors, self.limits = doors, limits
+        self.desk = DoorDesk(doors)
         self.known = Limiter(limits.per_minute, limits.burst)
         self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
         self.counts = SharedCounts(doors)
@@ -202,7 +199,7 @@ class DoorGate:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         found = None
         if kind.lower() == "bearer":
-            found = await run_in_threadpool(self.doors.who, token.strip())
+            found = await self.desk.who(token.strip())
         if found is None:
             await self.stranger(request)
             raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
@@ -311,8 +308,7 @@ def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
         """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
 
         async def make() -> Told | None:
-            agent = await gate.agent(request)
-            return await await_packet(gate.doors, agent, wait)
+            return await gate.desk.packet(await gate.agent(request), wait)
 
         return await _reply(make())
 
@@ -336,7 +332,7 @@ def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
             agent = await gate.agent(request)
             offer = await gate.body(request, Offer)
             nonce = request.headers.get("idempotency-key", "")
-            await run_in_threadpool(gate.doors.submit, agent, nonce, offer)
+            await gate.desk.submit(agent, nonce, offer)
             return Accepted(slot=offer.slot)
 
         return await _reply(make())
@@ -363,46 +359,6 @@ def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
             return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
 
         return await _reply(make())
-
-
-async def await_packet(doors: Doors, agent: RegisteredAgent, wait: float) -> Told | None:
-    """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one, or until the end."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + (min(wait, MAX_WAIT_S) if len(_WAITING) < MOST_WAITING else 0.0)
-    seats = _SEATS.setdefault(doors, OpenSeats())
-    me = object()
-    _WAITING.add(me)
-    try:
-        told = await run_in_threadpool(doors.waiting, agent)
-        while told is None and loop.time() < until and not doors.closing.is_set():
-            if (agent.season, agent.entry) in await seats.soon(doors):
-                told = await run_in_threadpool(doors.waiting, agent)
-        return told
-    finally:
-        _WAITING.discard(me)
-
-
-class OpenSeats:
-    """Who has a decision waiting: one look at the database for all agents that wait, however many they are."""
-
-    def __init__(self, every_s: float = 0.25) -> None:
-        self._every_s = every_s
-        self._looking: asyncio.Task[frozenset[tuple[str, str]]] | None = None
-
-    async def soon(self, doors: Doors) -> frozenset[tuple[str, str]]:
-        """Wait a moment and return the season and entry of everybody who has a decision waiting then."""
-        here = asyncio.get_running_loop()
-        if self._looking is None or self._looking.done() or self._looking.get_loop() is not here:
-            self._looking = here.create_task(self._look(doors))
-        return await asyncio.shield(self._looking)
-
-    async def _look(self, doors: Doors) -> frozenset[tuple[str, str]]:
-        await asyncio.sleep(self._every_s)
-        return await run_in_threadpool(doors.open_seats)
-
-
-_WAITING: set[object] = set()
-_SEATS: WeakKeyDictionary[Doors, OpenSeats] = WeakKeyDictionary()
 
 
 async def _reply(making: Coroutine[Any, Any, Any]) -> Response:

@@ -6,9 +6,10 @@ journal of bookings, in the transaction of the round's move, so a killed process
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, func, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
@@ -65,6 +66,8 @@ _HELD = select(
 ).join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 0)).where(
     decisions.c.round == bindparam("round")
 )  # fmt: skip
+_ONLY: BindParameter[str] = bindparam("only", expanding=True)
+_HELD_OF = _HELD.where(decisions.c.entry.in_(_ONLY))
 _SETTLED = (
     select(rounds.c.id)
     .where(
@@ -81,6 +84,7 @@ _PAST = (
     .where(slots.c.round.in_(bindparam("rounds", expanding=True)))
     .order_by(slots.c.session)
 )
+_PAST_OF = _PAST.where(slots.c.entry.in_(_ONLY))
 
 
 def execute(store: Store, season: Season, round: Round, now: str) -> bool:
@@ -125,8 +129,10 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
     return store.advance(round, moves, "settled", now)
 
 
-def accounts(store: Store, season: str, round: Round, only: str | None = None) -> dict[str, tuple[int, float]]:
-    """Return every entry's (or one's) position and value just before a round is executed."""
+def accounts(
+    store: Store, season: str, round: Round, only: Collection[str] | None = None
+) -> dict[str, tuple[int, float]]:
+    """Return every entry's (or some's) position and value just before a round is executed."""
     with store.read() as db:
         return _accounts(db, season, round, only)
 
@@ -145,14 +151,14 @@ def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dic
 
 
 def outcomes(
-    db: Connection, season: str, asset: str, before: str, most: int, entry: str | None = None
+    db: Connection, season: str, asset: str, before: str, most: int, only: Collection[str] | None = None
 ) -> dict[str, list[SettledOutcome]]:
-    """Return what every entry (or one) did and earned in the last settled rounds of an asset before a session."""
+    """Return what every entry (or some) did and earned in the last settled rounds of an asset before a session."""
     asked = {"season": season, "asset": asset, "before": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
-    query = _PAST if entry is None else _PAST.where(slots.c.entry == entry)
-    for entry, session, action, position, earned in db.execute(query, {"rounds": ids}):
+    query, some = (_PAST, {}) if only is None else (_PAST_OF, {"only": list(only)})
+    for entry, session, action, position, earned in db.execute(query, {"rounds": ids, **some}):
         outcome = SettledOutcome(
             date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0
         )
@@ -188,14 +194,16 @@ def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Bo
     return made
 
 
-def _accounts(db: Connection, season: str, round: Round, only: str | None = None) -> dict[str, tuple[int, float]]:
+def _accounts(
+    db: Connection, season: str, round: Round, only: Collection[str] | None = None
+) -> dict[str, tuple[int, float]]:
     """Return what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
     asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
     last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:
         return {}
-    query = _HELD if only is None else _HELD.where(decisions.c.entry == only)
-    return {entry: (position, nav) for entry, position, nav in db.execute(query, {"round": last})}
+    query, some = (_HELD, {}) if only is None else (_HELD_OF, {"only": list(only)})
+    return {entry: (position, nav) for entry, position, nav in db.execute(query, {"round": last, **some})}
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:

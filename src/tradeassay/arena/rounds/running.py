@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
-from tradeassay.arena.rounds.deciding import Slots, packets
+from tradeassay.arena.rounds.deciding import Closing, Slots, packets
 from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, refuse_future
 from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
@@ -392,7 +392,8 @@ class Runner:
 
     async def _decide(self, round: Round) -> None:
         """Ask everybody who has not answered, until all have or the time is over."""
-        slots = Slots(store=self.store, season=self.season, agents=self.agents, worker=self.worker)
+        closing = Closing(self.store, self.worker)
+        slots = Slots(store=self.store, season=self.season, agents=self.agents, closing=closing)
         told: Mapping[str, Packet] | None = None
         while True:
             self.health.beat(self.store)

@@ -112,13 +112,13 @@ def create_app(
     app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.add_middleware(Guarded)
+    for router in extra:  # first, because agents come all at once and routes are tried in their order
+        app.include_router(router)
     app.include_router(api(house))
     app.include_router(stream_api(house))
     app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
     app.include_router(judging(house, experts))
     app.include_router(health_routes(reader.store, own))
-    for router in extra:
-        app.include_router(router)
     app.include_router(_files())
     app.include_router(pages(house))
     _failures(app, house)
