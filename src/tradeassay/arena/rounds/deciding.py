@@ -184,8 +184,9 @@ class Closing:
     def _write(self, now: list[tuple[ClosedSlot, asyncio.Future[None]]]) -> None:
         try:
             self._store.decide([decided for decided, _ in now], self._worker)
-        except Exception as error:
-            if len(now) > 1 and not isinstance(error, OperationalError):  # one may have spoilt it for all
+        except BaseException as error:  # nobody else would hear of it, and those who wait would wait for ever
+            apart = isinstance(error, Exception) and not isinstance(error, OperationalError)
+            if len(now) > 1 and apart:  # one may have spoilt it for all
                 for one in now:
                     self._write([one])
                 return
