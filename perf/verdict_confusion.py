@@ -5,11 +5,11 @@
     python perf/verdict_confusion.py --only skilled,series --first 7000 --worlds 4 --results judged.jsonl
 
 A world has 200 names, a year of history and three years that are played; a panel is real data in the local store.
-Rows: nulls (they hold names drawn by chance, a few or many, for a day or a week, with and without costs) over half
-a year to three years, five kinds of passive portfolio, planted selection, timing, style, memory, edges that costs
-eat, the best of many (declared, and found in the folder); accounts of which only returns are known (stale, short
-volatility, market and bonds, dividends that a benchmark leaves out); and rules that leak on 1, 5 and 20 % of days,
-played in a market and put before the real leak test.
+Rows: nulls (they hold names drawn by chance, a few or many, for a day or a week, with and without costs; as models
+with a masked twin, and as rules) over half a year to three years, five kinds of passive portfolio, planted
+selection, timing, style, memory, edges that costs eat, the best of many (declared, and found in the folder);
+accounts of which only returns are known (stale, short volatility, market and bonds, dividends that a benchmark
+leaves out); and rules that leak on 1, 5 and 20 % of days, played in a market and put before the real leak test.
 
 A bar is *met* when the whole interval (Wilson, 95 %) lies on its good side, *missed* when it lies on the bad one,
 and *not shown* otherwise: so few agents cannot tell. A bar that allows nobody is missed by one, and met by none in
@@ -65,7 +65,7 @@ CONFIG = VerdictConfig(draws=200)
 PRAISE = ("skill", "timing", "mixed")
 BLAME = ("worse", "leak", "memory")
 SKILLS = (0.0, 0.05, 0.1, 0.2, 0.3)
-SKILLED = "skilled (selection, information ratio about 2)"
+SKILLED = "skilled (information ratio 2 by holdings)"
 PASSIVES = "passive, all five kinds"
 ENOUGH = 100
 """So many without a single wrong word meet a bar that allows none."""
@@ -142,10 +142,12 @@ def row_of(name: str) -> Row:
     return Row(name, right, 0.9, None if honest else 0.05, 0.05 if honest else None)
 
 
-def judged(world: PlantedWorld, plant: Plant, planting: PlantConfig, seeds: range = range(1)) -> list[str]:
-    """Return the kinds of verdict on several agents of one kind in one world."""
+def judged(
+    world: PlantedWorld, plant: Plant, planting: PlantConfig, seeds: range = range(1), *, by_model: bool = True
+) -> list[str]:
+    """Return the kinds of verdict on several agents of one kind in one world: models, with a mask, or rules."""
     bench = Bench(world, planting, CONFIG, portfolios=200)
-    return [bench.judge(plant, seed=seed).verdict.kind for seed in seeds]
+    return [bench.judge(plant, seed=seed, by_model=by_model).verdict.kind for seed in seeds]
 
 
 def nulls(world: PlantedWorld, count: int) -> Iterator[Said]:
@@ -158,15 +160,18 @@ def nulls(world: PlantedWorld, count: int) -> Iterator[Said]:
     for length in (one for one in LENGTHS if one <= world.sessions):
         part = world.until(length)
         for number, (plant, planting) in enumerate(kinds):
-            for kind in judged(part, plant, planting, range(100 * number, 100 * number + count // 3)):
-                yield f"null, {length} sessions", kind
+            for by_model, name, first in ((True, "null", 0), (False, "null rule", 10_000)):
+                seeds = range(first + 100 * number, first + 100 * number + count // 3)
+                for kind in judged(part, plant, planting, seeds, by_model=by_model):
+                    yield f"{name}, {length} sessions", kind
 
 
 def skilled(world: PlantedWorld, count: int) -> Iterator[Said]:
-    """Yield agents with an information ratio of about two; none of them set what is planted."""
+    """Yield agents that can expect an information ratio of two, as models with a masked twin and as rules."""
     planting = PlantConfig(skill=share_of(world, 2.0))
-    for seed in range(count):
-        yield SKILLED, judged(world, "skilled", planting, range(10 * seed, 10 * seed + 1))[0]
+    for by_model, name in ((True, SKILLED), (False, f"{SKILLED}, as a rule")):
+        for kind in judged(world, "skilled", planting, range(10, 10 + count), by_model=by_model):
+            yield name, kind
 
 
 def plants(world: PlantedWorld) -> Iterator[Said]:
@@ -267,8 +272,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     parts: tuple[str, ...]
     nulls: int = 0
-    skilled: int = 1
-    series: int = 3
+    skilled: int = 5
+    series: int = 5
     window: tuple[str, str, str] | None = None
 
 
@@ -364,9 +369,11 @@ def main() -> int:
     """Make the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=20)
-    parser.add_argument("--nulls", type=int, default=18, help="null agents per world and length")
-    parser.add_argument("--skilled", type=int, default=1, help="skilled agents per world")
-    parser.add_argument("--series", type=int, default=3, help="accounts of every kind known by returns, per world")
+    parser.add_argument(
+        "--nulls", type=int, default=18, help="null models per world and length, and as many rules"
+    )
+    parser.add_argument("--skilled", type=int, default=5, help="skilled agents per world, of each kind")
+    parser.add_argument("--series", type=int, default=5, help="accounts of every kind known by returns, per world")
     parser.add_argument("--leaks", type=int, default=10, help="rules per share of leaking days")
     parser.add_argument("--first", type=int, default=FIRST, help="seed of the first world")
     parser.add_argument("--only", default="", help=f"some of {','.join(PARTS)}")

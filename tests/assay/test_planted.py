@@ -13,6 +13,7 @@ from tradeassay.assay.planted import (
     Bench,
     PlantConfig,
     PlantedWorld,
+    expected_ratio,
     planted_world,
     share_of,
     weights_of,
@@ -77,15 +78,19 @@ def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
 
 @pytest.mark.slow
 def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
-    verdicts = []
+    models, rules = [], []
     for seed in range(88_100, 88_112):
         world = planted_world(seed, sessions=756)
-        bench = Bench(world, PlantConfig(skill=share_of(world, 2.0)), CONFIG, portfolios=200)
-        verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
-    found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
+        share = share_of(world, 2.0)
+        assert expected_ratio(world, share) == pytest.approx(2.0, abs=0.25)
+        bench = Bench(world, PlantConfig(skill=share), CONFIG, portfolios=200)
+        models += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
+        rules += [bench.judge("skilled", seed=agent, by_model=False).verdict for agent in (0, 10, 20)]
     # The test of a mean sees 92 % of information ratios of two over three years; the bar is nine in ten.
-    assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
-    assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts)
+    for verdicts in (models, rules):
+        found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
+        assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
+        assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts)
 
 
 def test_whoever_chooses_nothing_is_the_market(judged: dict[str, list[AgentAssay]]) -> None:

@@ -28,6 +28,7 @@ from tradeassay.assay.verdict.record import (
     AgentFindings,
     LeakEvidence,
     LuckEvidence,
+    MemoryEvidence,
     Ranks,
     VerdictConfig,
 )
@@ -131,7 +132,8 @@ def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> P
     """Return a window of real data as a world to plant agents in: the names that were there in every session.
 
     Nobody knows what a reader of its news could have known, so ``drift`` is what happened, seen through
-    :data:`FOG`: enough for an information ratio of about 2 where a fifth of the places is filled with it.
+    :data:`FOG`, and as small as what can be expected of something so uncertain: enough for an information ratio
+    of about 2 where a fifth of the places is filled with it.
     """
     inputs = market_inputs(snapshot, MarketQuery(first=first, last=last))
     columns = np.flatnonzero(inputs.investable.all(axis=0)).astype(np.int64)
@@ -142,7 +144,7 @@ def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> P
         seed=seed,
         returns=returns,
         exposures=inputs.model.exposures[:, :, columns],
-        drift=returns + FOG * spread * fog,
+        drift=(returns + FOG * spread * fog) / (1.0 + FOG**2),
         happened=returns,
         columns=columns,
         inputs=inputs,
@@ -346,8 +348,8 @@ class Bench:
         self.world, self.plants, self.config = world, plants, config
         self._crowd = crowd(world, plants, portfolios=portfolios)
 
-    def judge(self, plant: Plant, *, seed: int = 0, declared: bool = True) -> AgentAssay:
-        """Return the verdict on one planted agent, with its masked twin, luck baseline and leak test.
+    def judge(self, plant: Plant, *, seed: int = 0, declared: bool = True, by_model: bool = True) -> AgentAssay:
+        """Return the verdict on one planted agent: luck baseline, leak test, and a model's masked twin.
 
         The lucky one says how many were tried, or, not ``declared``, the folder does; nobody else tried more.
         """
@@ -364,7 +366,7 @@ class Bench:
             benchmark="planted",
             dataset=self.world.inputs.dataset,
             agent=plant,
-            by_model=True,
+            by_model=by_model,
             baseline=False,
             seeds=1,
             failed_seeds=0,
@@ -375,9 +377,7 @@ class Bench:
             excess=not_scored("no index"),
             exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
             luck=self._luck(plant, daily),
-            memory=memory_evidence(
-                rows, _rows(self._played(plant, seed, masked=True)[0]), YEAR, config, against="blinded"
-            ),
+            memory=self._memory(plant, seed, rows) if by_model else None,
             leaks=self._leaks(plant, seed, weights),
             failure_rate=Measure(value=0.0, n=self.world.sessions),
             ranks=Ranks(of=1, by_return=1, by_excess=None, by_selection=1),
@@ -402,6 +402,10 @@ class Bench:
         if plant == "eaten":
             rate = max(0.0, float(daily.selection.mean())) / float(turnover.mean())
         return decompose(model, weights, daily.total - rate * turnover), held
+
+    def _memory(self, plant: Plant, seed: int, rows: Mapping[str, Floats]) -> MemoryEvidence:
+        masked = _rows(self._played(plant, seed, masked=True)[0])
+        return memory_evidence(rows, masked, YEAR, self.config, against="blinded")
 
     def _luck(self, plant: Plant, daily: DailyParts) -> LuckEvidence:
         """Return the place among portfolios of chance that were as much invested and paid the same costs."""
@@ -502,14 +506,29 @@ def edge_tests(
 def share_of(world: PlantedWorld, ratio: float) -> float:
     """Return the share of places filled with knowledge that makes a yearly information ratio in a world.
 
-    Found by agents of other seeds than the first, which is left to be judged.
+    What an agent could expect to earn is known by the drifts; what it happened to earn would be a ratio with an
+    error of its own, and say more of luck than of what was planted. The risk is that of an agent of another seed
+    than those that are judged.
     """
-    shares = (0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-    found = []
-    for share in shares:
-        tests = edge_tests(world, "skilled", PlantConfig(skill=share), VerdictConfig(), agents=6)[1:]
-        found.append(sum(one.ratio for one in tests) / len(tests))
-    return shares[int(np.argmin(np.abs(np.array(found) - ratio)))]
+    held = max(2, round(PlantConfig().held * world.names))
+    best, missed = 0.0, ratio
+    for places in range(1, held + 1):
+        by = expected_ratio(world, places / held) - ratio
+        if abs(by) < missed:
+            best, missed = places / held, abs(by)
+        if by >= 0.0:
+            break
+    return best
+
+
+def expected_ratio(world: PlantedWorld, share: float, *, seed: int = 1) -> float:
+    """Return the yearly information ratio that a skilled agent could expect before it played."""
+    held = weights_of("skilled", world, PlantConfig(skill=share), seed=seed)
+    weights = np.zeros(world.inputs.model.returns.shape)
+    weights[:, world.columns] = held
+    risk = float(_rows(decompose(world.inputs.model, weights))[EDGE].std())
+    gained = ((held - 1.0 / world.names) * world.drift).sum(axis=1)
+    return float(gained.mean() / risk * np.sqrt(YEAR))
 
 
 def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:

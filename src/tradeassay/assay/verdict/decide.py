@@ -150,18 +150,29 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an edge is certain, above the economic floor, and rarely met by chance."""
+    """Return whether an edge is certain, above the economic floor, and not contradicted by random portfolios."""
     edge = found.edge
     assert edge is not None
     large = (edge.tested.value or 0.0) >= least_edge(found, config)
-    return above(edge.tested) and large and _beats_chance(found, config)
+    return large and (above(edge.tested) or shown_twice(found, config)) and not _contradicted(found)
+
+
+def shown_twice(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an edge is certain over both of its plays, unmasked and masked, and stays under the mask.
+
+    Two plays of one agent say more than either. Memory, which helps in one of them, does not stay.
+    """
+    memory = found.memory
+    if memory is None or memory.both is None or memory.doubted:
+        return False
+    return above(memory.both) and (memory.both.value or 0.0) >= least_edge(found, config) and _stays(memory)
 
 
 def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether what was earned for certain bends down as what sellers of options earn does."""
     edge, tail = found.edge, found.tail
     assert edge is not None
-    earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and _beats_chance(found, config)
+    earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and not _contradicted(found)
     return earned and tail is not None and tail.option_like
 
 
@@ -213,7 +224,7 @@ def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     assert edge is not None
     if not _costly(found, config) or not above(edge.gross) or above(edge.tested):
         return False
-    return (edge.gross.value or 0.0) >= config.floor and _beats_chance_gross(found)
+    return (edge.gross.value or 0.0) >= config.floor and not _contradicted(found)
 
 
 def _costly(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -221,11 +232,6 @@ def _costly(found: AgentFindings, config: VerdictConfig) -> bool:
     edge = found.edge
     assert edge is not None
     return found.method != "returns" and (edge.gross.value or 0.0) - (edge.tested.value or 0.0) >= config.floor
-
-
-def _beats_chance_gross(found: AgentFindings) -> bool:
-    """Return whether the names did better than most random ones with the same costs, where that is known."""
-    return found.luck.p is None or found.luck.p <= 0.5
 
 
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -246,9 +252,14 @@ def _allowed(found: AgentFindings, config: VerdictConfig) -> float:
     return max((1.0 - config.level) / found.edge.comparisons, 1.0 / max(1, found.luck.portfolios))
 
 
-def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether random portfolios with the same trades do as well too rarely; true where there are none."""
-    return found.luck.p is None or found.luck.p <= _allowed(found, config)
+def _contradicted(found: AgentFindings) -> bool:
+    """Return whether most random portfolios with the same trades did better.
+
+    That they did as well too often is a limit, not a veto: they are compared by the whole return, in which market
+    and style are noise, and a second test of the same question would miss skill that the first has found.
+    """
+    share = found.luck.percentile.value
+    return share is not None and share < 0.5
 
 
 def _worse_than_chance(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -300,8 +311,12 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
 
 
 def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return where an edge rests on little: one half, a few days, one name, few tries, what a benchmark lacks."""
+    """Return where an edge rests on little: what confirms nothing, one half, a few days, one name."""
     limits = []
+    if found.luck.p is not None and found.luck.p > _allowed(found, config):
+        limits.append(f"random portfolios do not confirm it: {_chance(found.luck.p)} of them did as well")
+    if found.edge is not None and not above(found.edge.tested):
+        limits.append(f"the unmasked play alone is not certain: {spanned(found.edge.tested)} a year")
     missing, tested = (
         least_edge(found, config) - config.floor,
         None if found.edge is None else found.edge.tested.low,
@@ -366,11 +381,11 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
         return _of_memory(made, found)
     if kind == "skill":
         verb = "skill is supported" if firm else "consistent with skill"
-        return f"{made}; {verb}: {yearly}{_beyond_chance(found)}."
+        return f"{made}; {verb}: {_certain_part(yearly, found)}{_beyond_chance(found)}."
     if kind == "timing":
         return _timing(made, found, firm=firm)
     if kind == "mixed":
-        return _mixed(made, yearly, found, config)
+        return _mixed(made, _certain_part(yearly, found), found, config)
     if kind == "tail":
         return (
             f"{made}; it is paid for tail risk: {yearly}, and it bends down whenever the market moves "
@@ -395,6 +410,15 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
             "a data set (--dataset) to learn what it is made of."
         )
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
+
+
+def _certain_part(yearly: str, found: AgentFindings) -> str:
+    """Return the yearly edge that is certain: that of the account, or that of both plays."""
+    edge, memory = found.edge, found.memory
+    if edge is None or above(edge.tested) or memory is None or memory.both is None:
+        return yearly
+    beyond = yearly.partition(" a year ")[2]
+    return f"{spanned(memory.both)} a year {beyond}, over the play and its twin under '{memory.against}'"
 
 
 def _beyond_chance(found: AgentFindings) -> str:

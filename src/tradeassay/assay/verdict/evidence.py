@@ -235,6 +235,7 @@ def memory_evidence(
         masked=tested(masked[EDGE], year, config, comparisons),
         parts=parts,
         confirmed=above(kept),
+        both=tested((bright[EDGE] + masked[EDGE]) / 2.0, year, config, comparisons),
     )
 
 

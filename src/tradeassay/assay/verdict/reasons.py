@@ -89,6 +89,7 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
         lines.append(
             f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
             f"{spanned(found.memory.masked)}"
+            + ("" if found.memory.both is None else f", over both plays {spanned(found.memory.both)}")
         )
         if found.memory.sentence:
             lines.append(found.memory.sentence)
