@@ -28,7 +28,6 @@ from tradeassay.assay.verdict.record import (
     AgentFindings,
     LeakEvidence,
     LuckEvidence,
-    MemoryEvidence,
     Ranks,
     VerdictConfig,
 )
@@ -377,7 +376,6 @@ class Bench:
             excess=not_scored("no index"),
             exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
             luck=self._luck(plant, daily),
-            memory=self._memory(plant, seed, rows) if by_model else None,
             leaks=self._leaks(plant, seed, weights),
             failure_rate=Measure(value=0.0, n=self.world.sessions),
             ranks=Ranks(of=1, by_return=1, by_excess=None, by_selection=1),
@@ -385,7 +383,14 @@ class Bench:
         references = self.world.inputs.references
         setting = TrialSetting(tried=tried, references=references, sessions=self.world.inputs.sessions)
         rows |= {INVESTED: daily.invested, "market": references[MARKET]}
-        return judge(with_daily(found, rows, YEAR, config, setting), config)
+        measured = with_daily(found, rows, YEAR, config, setting)
+        assert measured.edge is not None
+        if by_model:
+            masked = _rows(self._played(plant, seed, masked=True)[0])
+            tries = measured.edge.comparisons
+            memory = memory_evidence(rows, masked, YEAR, config, against="blinded", comparisons=tries)
+            measured = msgspec.structs.replace(measured, memory=memory)
+        return judge(measured, config)
 
     def _played(self, plant: Plant, seed: int, *, masked: bool) -> tuple[DailyParts, Floats]:
         held = weights_of(plant, self.world, self.plants, seed=seed, masked=masked)
@@ -402,10 +407,6 @@ class Bench:
         if plant == "eaten":
             rate = max(0.0, float(daily.selection.mean())) / float(turnover.mean())
         return decompose(model, weights, daily.total - rate * turnover), held
-
-    def _memory(self, plant: Plant, seed: int, rows: Mapping[str, Floats]) -> MemoryEvidence:
-        masked = _rows(self._played(plant, seed, masked=True)[0])
-        return memory_evidence(rows, masked, YEAR, self.config, against="blinded")
 
     def _luck(self, plant: Plant, daily: DailyParts) -> LuckEvidence:
         """Return the place among portfolios of chance that were as much invested and paid the same costs."""
