@@ -78,19 +78,17 @@ def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
 
 @pytest.mark.slow
 def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
-    models, rules = [], []
+    verdicts = []
     for seed in range(88_100, 88_112):
         world = planted_world(seed, sessions=756)
         share = share_of(world, 2.0)
         assert expected_ratio(world, share) == pytest.approx(2.0, abs=0.25)
         bench = Bench(world, PlantConfig(skill=share), CONFIG, portfolios=200)
-        models += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
-        rules += [bench.judge("skilled", seed=agent, by_model=False).verdict for agent in (0, 10, 20)]
-    # The test of a mean sees 92 % of information ratios of two over three years; the bar is nine in ten.
-    for verdicts in (models, rules):
-        found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
-        assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
-        assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts)
+        verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
+    found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
+    # The test of a mean sees 92 % of such ratios over three years, two plays of one agent more; the bar is 90 %.
+    assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
+    assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts)
 
 
 def test_whoever_chooses_nothing_is_the_market(judged: dict[str, list[AgentAssay]]) -> None:

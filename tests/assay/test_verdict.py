@@ -174,6 +174,16 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
             "cannot be told",
         ),
         ({"by_model": True, "edge": edge(0.005, 0.05), "memory": TWICE}, "luck", True, "cannot be told from luck"),
+        (
+            {
+                "by_model": True,
+                "memory": memory(span(0.05, 0.1), span(0.03, 0.05)),
+                "luck": LuckEvidence(percentile=span(0.9, 0.05), p=0.1, portfolios=10_000),
+            },
+            "luck",
+            True,
+            "under 'blinded' nothing is left that can be told from it",
+        ),
         ({"by_model": True, "edge": edge(0.14, 0.05), "memory": LOST}, "memory", True, "edge is memory"),
         ({"by_model": True, "edge": edge(0.09, 0.1), "memory": LOST}, "luck", True, "cannot be told from luck"),
         ({"by_model": True}, "skill", False, "consistent with skill"),

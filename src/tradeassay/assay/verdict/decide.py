@@ -108,7 +108,7 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         return "market"
     timed = timing(found, config)
     if has_edge(found, config):
-        remembered = _memory(found)
+        remembered = _memory(found, config)
         if remembered is not None:
             return remembered
         if confirmed(found) and not _for_tails(found, config):
@@ -198,14 +198,15 @@ def _doubtful(memory: MemoryEvidence) -> bool:
     return memory.gap.value > memory.masked.value
 
 
-def _memory(found: AgentFindings) -> Kind | None:
+def _memory(found: AgentFindings, config: VerdictConfig) -> Kind | None:
     memory = found.memory
     if memory is None or memory.doubted:
         return None
     if above(memory.gap):
         return "mixed" if above(memory.masked) else "memory"
     fades = memory.fade is not None and above(memory.fade)
-    return "memory" if fades or _doubtful(memory) else None
+    # What neither the mask nor random portfolios confirm is luck; memory is suspected behind an edge.
+    return "memory" if fades or (_doubtful(memory) and _beats_chance(found, config)) else None
 
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -250,6 +251,11 @@ def _allowed(found: AgentFindings, config: VerdictConfig) -> float:
     # cannot ask for more than that none of the portfolios did as well.
     assert found.edge is not None
     return max((1.0 - config.level) / found.edge.comparisons, 1.0 / max(1, found.luck.portfolios))
+
+
+def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether random portfolios with the same trades do as well too rarely; true where there are none."""
+    return found.luck.p is None or found.luck.p <= _allowed(found, config)
 
 
 def _contradicted(found: AgentFindings) -> bool:
@@ -313,7 +319,7 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
 def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     """Return where an edge rests on little: what confirms nothing, one half, a few days, one name."""
     limits = []
-    if found.luck.p is not None and found.luck.p > _allowed(found, config):
+    if not _beats_chance(found, config):
         limits.append(f"random portfolios do not confirm it: {_chance(found.luck.p)} of them did as well")
     if found.edge is not None and not above(found.edge.tested):
         limits.append(f"the unmasked play alone is not certain: {spanned(found.edge.tested)} a year")
