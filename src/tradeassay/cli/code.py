@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +32,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
 
 if TYPE_CHECKING:
+    from tradeassay.code.bars import TaskBars
     from tradeassay.code.review import ReviewBoard
     from tradeassay.core.measure import Measure
 
@@ -151,7 +153,10 @@ def evaluate(
     it does not.
     """
     if spec is not None:
-        return evaluate_submission(program, spec, task, as_json=as_json, secret=secret, **reports)
+        if task is not None:
+            raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
+        options = SubmissionOptions(**reports)
+        return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if task is None:
         raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
@@ -300,46 +305,52 @@ def schema(what: Any) -> None:
     click.echo(schema_text(what))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionOptions:
+    """What the check of a submission is told about its bars, and the files that it writes."""
+
+    junit: Path | None
+    sarif: Path | None
+    html: Path | None
+    bar_log: Path | None
+    dataset: str | None
+    symbols: str | None
+    splits: str | None
+    data_seed: int
+
+    def bars(self, strategy: str) -> TaskBars:
+        """Return the test year; raises :class:`UserError` for a strategy or data that is not there."""
+        from tradeassay.benchmarks.systrade.data import DAYS
+        from tradeassay.benchmarks.systrade.examine import bars_for
+
+        days = parts_of(self.splits) or DAYS
+        return bars_for(strategy, self.dataset, parts_of(self.symbols), self.data_seed, days)
+
+
 def evaluate_submission(
-    folder: Path,
-    strategy: str,
-    task: str | None,
-    *,
-    as_json: bool,
-    secret: str | None,
-    junit: Path | None,
-    sarif: Path | None,
-    html: Path | None,
-    bar_log: Path | None,
-    dataset: str | None,
-    symbols: str | None,
-    splits: str | None,
-    data_seed: int,
+    folder: Path, strategy: str, options: SubmissionOptions, *, as_json: bool, secret: str | None
 ) -> int:
     """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
-    from tradeassay.benchmarks.systrade.data import DAYS
-    from tradeassay.benchmarks.systrade.examine import bars_for, check_submission
+    from tradeassay.benchmarks.systrade.examine import check_submission
     from tradeassay.core.draws import draw_secret, refuse_bad_secret
 
-    if task is not None:
-        raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
-    bars = bars_for(strategy, dataset, parts_of(symbols), data_seed, parts_of(splits) or DAYS)
+    bars = options.bars(strategy)
     if secret is not None:
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
     found = check_submission(folder, strategy, bars=bars, secret=secret)
-    for path, text in ((junit, found.junit), (sarif, found.sarif)):
+    for path, text in ((options.junit, found.junit), (options.sarif, found.sarif)):
         if path is not None:
             write_text(path, text())
-    if bar_log is not None:
+    if options.bar_log is not None:
         if found.bar_log is None:
             say("there is no audit log by bars: it could not be run")
         else:
-            write_text(bar_log, found.bar_log)
-    if html is not None:
+            write_text(options.bar_log, found.bar_log)
+    if options.html is not None:
         from tradeassay.report import write_check_html
 
-        say(f"scorecard: {write_check_html(found, html)}")
+        say(f"scorecard: {write_check_html(found, options.html)}")
     if as_json:
         body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
         print_json(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,37 +65,53 @@ def reproduce(
     set, ama a season file. Without --data everything is played on the synthetic stand-ins, and said to be
     comparable with nothing.
     """
+    wanted = _Wanted(
+        paper=paper, data=data, models=models, seeds=seeds, sample=sample, grid=grid, slug=slug, out=out,
+        workers=workers, as_json=as_json,
+    )  # fmt: skip
     if paper in ("stockbench", "ktdfin"):
         if sample is not None:
             raise UserError(f"{paper} has no tasks to sample", mend="leave --sample out, or plan it first")
-        asking = take_asking(asked, out)
-        return _trading(paper, data, models, seeds, grid, attribution, slug, out, workers, asking, as_json)
+        return _trading(wanted, attribution, take_asking(asked, out))
     if grid and paper != "quantcode":
         raise UserError(f"{paper} has one main table and no --grid", mend="leave it out")
     if paper == "ama":
-        return _season(data, models, sample, seeds, slug, out, as_json)
-    return _programs(paper, data, models, seeds, sample, grid, slug, out, workers, asked, as_json)
+        return _season(wanted)
+    return _programs(wanted, asked)
 
 
-def _trading(
-    paper: str, data: str | None, models: tuple[str, ...], seeds: int, grid: bool, attribution: bool,
-    slug: str | None, out: Path, workers: int | None, asking: Any, as_json: bool,
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A paper, how much of it is to be played with whom, and where the result goes."""
+
+    paper: str
+    data: str | None
+    models: tuple[str, ...]
+    seeds: int
+    sample: int | None
+    grid: bool
+    slug: str | None
+    out: Path
+    workers: int | None
+    as_json: bool
+
+
+def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
     from tradeassay.assay.papers import paper_studies
     from tradeassay.report import write_html
     from tradeassay.report.studies import print_studies
     from tradeassay.runs import Run, run
 
-    dataset = None if data is None else _dataset(paper, data)
-    if dataset is not None and not as_json:
-        _say_needs(_main_benchmark(paper, dataset), dataset)
-    spec = _spec(paper, dataset, models, seeds, grid, slug)
-    done = run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
+    dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
+    if dataset is not None and not wanted.as_json:
+        _say_needs(_main_benchmark(wanted.paper, dataset), dataset)
+    spec = _spec(wanted, dataset)
+    done = run(spec, wanted.out / spec.slug, workers=wanted.workers, progress="auto", asking=asking)
     recorded = Run.load(done.folder)
     studies = paper_studies(recorded, attribution=attribution)
     page = write_html(recorded)
     printed = _printed(recorded)
-    if as_json:
+    if wanted.as_json:
         print_json({"run": str(done.folder), "studies": studies, "printed": printed})
     else:
         print_studies(studies)
@@ -145,14 +162,13 @@ def _main_benchmark(paper: str, dataset: str | None) -> str:
     return "stockbench-paper-v2" if dataset is None else "stockbench-djia-paper-v2"
 
 
-def _spec(
-    paper: str, dataset: str | None, models: tuple[str, ...], seeds: int, grid: bool, slug: str | None
-) -> RunSpec:
+def _spec(wanted: _Wanted, dataset: str | None) -> RunSpec:
     from tradeassay.api import make_spec
 
+    paper, models, grid = wanted.paper, wanted.models, wanted.grid
     main = _main_benchmark(paper, dataset)
     rules = ["equal-weight", "momentum-weighted", "sector-equal"] if paper == "stockbench" else ["momentum-12-1"]
-    fields: dict[str, Any] = {"agents": rules, "models": models, "seeds": seeds, "slug": slug}
+    fields: dict[str, Any] = {"agents": rules, "models": models, "seeds": wanted.seeds, "slug": wanted.slug}
     if dataset is not None:
         fields["dataset"] = dataset
     elif paper == "ktdfin":
@@ -254,22 +270,21 @@ def _show_printed(figures: PrintedFigures) -> None:
     print_table(figures.source, ("printed by", "measure", "printed", "ours", "of", "comparable"), rows)
 
 
-def _season(
-    data: str | None, models: tuple[str, ...], sample: int | None, seeds: int, slug: str | None, out: Path,
-    as_json: bool,
-) -> int:  # fmt: skip
+def _season(wanted: _Wanted) -> int:
     """Play a season, and print its standings and the paper's figures beside ours."""
     from tradeassay.cli import main
 
-    if models:
+    if wanted.models:
         raise UserError("a season names its own entries", mend="put the models into the season file")
-    if sample is not None:
+    if wanted.sample is not None:
         raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
-    if seeds != 1:
+    if wanted.seeds != 1:
         raise UserError("a season is played once", mend="leave --seeds out; other entries are other seasons")
-    season = ["--season", data] if data is not None else ["--replay", "synthetic", "--convention", "paper"]
-    db = str(out / f"{slug or 'ama-paper'}.db")
-    out.mkdir(parents=True, exist_ok=True)
+    season = (
+        ["--replay", "synthetic", "--convention", "paper"] if wanted.data is None else ["--season", wanted.data]
+    )
+    db = str(wanted.out / f"{wanted.slug or 'ama-paper'}.db")
+    wanted.out.mkdir(parents=True, exist_ok=True)
     say(f"a season takes minutes and is kept in {db}: stopped, the same command goes on where it was")
     ended = main(["arena", "run", *season, "--db", db, "--speed", "max"])
     if ended:
@@ -277,7 +292,7 @@ def _season(
     from tradeassay.arena.reading.reader import board_of, cited_of
 
     cited = cited_of(db)
-    if as_json:
+    if wanted.as_json:
         print_json({"db": db, "standings": board_of(db), "printed": cited})
         return 0
     ended = main(["arena", "standings", "--db", db])
@@ -309,46 +324,43 @@ def _show_cited(cited: CitedFigures) -> None:
     print_table(f"{cited.source}, {cited.first} to {cited.last}{second}", columns, rows)
 
 
-def _programs(
-    paper: str, data: str | None, models: tuple[str, ...], seeds: int, sample: int | None, grid: bool,
-    slug: str | None, out: Path, workers: int | None, asked: dict[str, Any], as_json: bool,
-) -> int:  # fmt: skip
+def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
     """Let models write a paper's programs, and print its tables with ours in them."""
     from tradeassay.cli._output import finish
     from tradeassay.cli.code import default_slug
     from tradeassay.report.paper_tables import paper_of
     from tradeassay.runs import run
 
-    gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[paper]
-    if not models:
-        raise UserError(f"{paper} is about programs that models write: name one", mend=f"-m scripted/{gold}")
-    asking = take_asking(asked, out)
-    spec = _program_spec(paper, data, models, seeds, sample, grid)
-    folder = out / (slug or default_slug(spec.benchmark, spec))
-    done = run(spec, folder, workers=workers, progress="auto", asking=asking)
-    ended = finish(done, quiet=as_json)
+    gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[wanted.paper]
+    if not wanted.models:
+        raise UserError(
+            f"{wanted.paper} is about programs that models write: name one", mend=f"-m scripted/{gold}"
+        )
+    asking = take_asking(asked, wanted.out)
+    spec = _program_spec(wanted)
+    folder = wanted.out / (wanted.slug or default_slug(spec.benchmark, spec))
+    done = run(spec, folder, workers=wanted.workers, progress="auto", asking=asking)
+    ended = finish(done, quiet=wanted.as_json)
     printed = paper_of(done)
-    if as_json:
+    if wanted.as_json:
         print_json({"run": str(done.folder), "scores": done.scores, "printed": printed})
     else:
         _show_paper(printed)
     return ended
 
 
-def _program_spec(
-    paper: str, data: str | None, models: tuple[str, ...], seeds: int, sample: int | None, grid: bool
-) -> QuantCodeV2Spec | SystradeSpec:
+def _program_spec(wanted: _Wanted) -> QuantCodeV2Spec | SystradeSpec:
     from tradeassay.benchmarks.systrade import STRATEGIES
     from tradeassay.runs.quantcode import QuantCodeV2Spec
     from tradeassay.runs.systrade import SystradeSpec
 
-    repeated = tuple(range(seeds))
-    if paper == "systrade":
+    data, models, sample, repeated = wanted.data, wanted.models, wanted.sample, tuple(range(wanted.seeds))
+    if wanted.paper == "systrade":
         chosen = () if sample is None else tuple(STRATEGIES)[:sample]
         return SystradeSpec(
             benchmark="systrade-v2", models=models, strategies=chosen, dataset=data, seeds=repeated
         )
-    settings: tuple[Setting, ...] = ("single-turn", "agentic") if grid else ("single-turn",)
+    settings: tuple[Setting, ...] = ("single-turn", "agentic") if wanted.grid else ("single-turn",)
     return QuantCodeV2Spec(
         benchmark="quantcode-v2", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
@@ -167,6 +168,14 @@ _ROUNDING: Final = 1e-12
 Runs = Mapping[str, SubmissionRun]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A submission and its runs on the micro-scenarios, by name, as :func:`pass_gates` returns them."""
+
+    submission: Submission
+    runs: Runs
+
+
 class DriftConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Thresholds of trace movement, and the number of lines that a patch may change."""
 
@@ -177,10 +186,8 @@ class DriftConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_drift(
     spec: StrategySpec,
-    first: Submission,
-    patched: Submission,
-    first_runs: Runs,
-    patched_runs: Runs,
+    first: Traced,
+    patched: Traced,
     config: DriftConfig | None = None,
     *,
     previous: Submission | None = None,
@@ -188,12 +195,12 @@ def check_drift(
 ) -> DriftReport:
     """Return what a patch did. ``first`` is Iter0; ``previous``, if not the same, is what was patched.
 
-    The runs are those on the micro-scenarios, by name, as :func:`pass_gates` returns them. Lines are counted
-    against ``previous``, everything else against ``first``. A justification is kept but decides nothing.
+    Lines are counted against ``previous``, everything else against ``first``. A justification is kept but decides
+    nothing.
     """
     config = config or DriftConfig()
-    changes, unread = _card(spec, first, patched)
-    scenarios, missing = _scenarios(spec, first_runs, patched_runs)
+    changes, unread = _card(spec, first.submission, patched.submission)
+    scenarios, missing = _scenarios(spec, first.runs, patched.runs)
     moved, before, after = (
         _mean([getattr(one, name) for one in scenarios]) for name in ("moved", "before", "after")
     )
@@ -210,7 +217,7 @@ def check_drift(
         moved=moved,
         before=before,
         after=after,
-        changed_lines=changed_lines((previous or first).source, patched.source),
+        changed_lines=changed_lines((previous or first.submission).source, patched.submission.source),
         budget=config.budget,
         justification=justification,
     )

@@ -29,7 +29,7 @@ from tradeassay.benchmarks.systrade.examine import (
 from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_SYSTB, SYSTRADE_V1, VERSIONS, Version
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.drift import Runs, check_drift
+from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.submission import StrategySpec, Submission, submission_config
 from tradeassay.core.dialogue import AskModel
@@ -216,10 +216,8 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         if request.first is not None:
             drift = check_drift(
                 spec,
-                request.first,
-                request.submission,
-                self._on_scenarios(spec, request.first, executor),
-                self._on_scenarios(spec, request.submission, executor),
+                Traced(request.first, self._on_scenarios(spec, request.first, executor)),
+                Traced(request.submission, self._on_scenarios(spec, request.submission, executor)),
                 previous=request.previous,
             )
         return msgspec.structs.replace(found, drift=drift)

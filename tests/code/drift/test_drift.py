@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars
-from tradeassay.code.drift import DriftReport, changed_lines, check_drift, trace_distance
+from tradeassay.code.drift import DriftReport, Traced, changed_lines, check_drift, trace_distance
 from tradeassay.code.semantics import read_semantics
 from tradeassay.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
 
@@ -47,8 +47,12 @@ def submission(source: str = "a\nb\n", **card: object) -> Submission:
 def drift(
     first: DecisionList | None, patched: DecisionList | None, card: dict | None = None, **more
 ) -> DriftReport:
-    runs = [{"one": SubmissionRun(cpu_s=0.0, decisions=one)} for one in (first, patched)]
-    return check_drift(SPEC, submission(**more.pop("first_card", {})), submission(**(card or {})), *runs, **more)
+    was, became = submission(**more.pop("first_card", {})), submission(**(card or {}))
+    return check_drift(SPEC, traced(first, was), traced(patched, became), **more)
+
+
+def traced(decisions: DecisionList | None, made: Submission) -> Traced:
+    return Traced(made, {"one": SubmissionRun(cpu_s=0.0, decisions=decisions)})
 
 
 def test_distance_by_hand() -> None:
@@ -86,8 +90,7 @@ def test_sideways_goes_by_the_thresholds() -> None:
 
     def judged(count: int) -> str:
         first, patched = without(*range(0, 2 * count, 2)), without(*range(200, 200 + 2 * count, 2))
-        runs = [{"one": SubmissionRun(cpu_s=0.0, decisions=one)} for one in (first, patched)]
-        return check_drift(whole, submission(), submission(), *runs).kind
+        return check_drift(whole, traced(first, submission()), traced(patched, submission())).kind
 
     assert [judged(count) for count in (2, 8, 30)] == ["allowed", "review", "drift"]
 
@@ -122,7 +125,7 @@ def test_lines_by_hand() -> None:
     assert changed_lines("a\n", "a\nb\nc\n") == 2
     long = "\n".join(f"line {n}" for n in range(60))
     patched = Submission(source=long, card=json.dumps(CARD))
-    runs = {"one": SubmissionRun(cpu_s=0.0, decisions=FROZEN)}
-    report = check_drift(SPEC, submission(), patched, runs, runs)
+    first, last = traced(FROZEN, submission()), traced(FROZEN, patched)
+    report = check_drift(SPEC, first, last)
     assert report.changed_lines == 60 and not report.within_budget and not report.accepted
-    assert check_drift(SPEC, submission(), patched, runs, runs, previous=patched).changed_lines == 0
+    assert check_drift(SPEC, first, last, previous=patched).changed_lines == 0
