@@ -9,6 +9,7 @@ round: they have to be solved.
 
     python perf/attack_programs.py              all of them
     python perf/attack_programs.py --first 46 --many 20    a part of them
+    python perf/attack_programs.py --only "reads,cash"     those with a word of these in their name
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tradeassay.benchmarks.quantcode.check import check_program
 from tradeassay.code.mutants import mutants_of
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
+from tradeassay.code.task import Framework
 
 TASK = "d-sma-cross-long"
 MARKER = Path("/tmp/tradeassay-attack-marker")
@@ -87,6 +89,16 @@ REACH = {
     "spawns": first("import os\ntry:\n    os.posix_spawn('/bin/true', ['true'], {})\nexcept OSError:\n    pass"),
     "a link to a file of the host": first("import os, tempfile\ntry:\n    os.symlink('/etc/passwd', os.path.join(tempfile.gettempdir(), 'x'))\nexcept OSError:\n    pass"),
     "appends to a library": first("import backtrader\ntry:\n    open(backtrader.__file__, 'a').write('x')\nexcept OSError:\n    pass"),
+    "a broker without commission": inside("self.broker.setcommission(commission=0.0)"),
+    "a broker that fills on the close": inside("self.broker.set_coc(True)"),
+    "hides what it changed": first("import sys\nimport backtrader as bt\nbt.brokers.BackBroker.getvalue = lambda self, *a, **k: 1e9\nsys.modules['tradeassay.code.inside.watch'].changes = lambda prints: []"),
+    "asks its own map of memory": first("try:\n    open('/proc/self/maps').read()\nexcept OSError:\n    pass"),
+    "asks for keys of the kernel": by_c("libc.syscall(250, 0, -3, 0, 0)"),
+    "a namespace of its own": by_c("libc.unshare(0x10000000)"),
+    "another root": first("import os\ntry:\n    os.chroot('/tmp')\nexcept OSError:\n    pass"),
+    "writes to its own memory": first("try:\n    open('/proc/self/mem', 'r+b').close()\nexcept OSError:\n    pass"),
+    "makes memory run": by_c("import mmap\nlibc.mmap.restype = c.c_void_p\nlibc.mmap(None, 4096, 7, 34, -1, 0)"),
+    "looks for neighbours": first("import os\ntry:\n    os.listdir('/proc')\nexcept OSError:\n    pass"),
 }  # fmt: skip
 SCORE = {
     "always long": bought("self.buy() if not self.position else None"),
@@ -135,6 +147,21 @@ SCORE = {
     "acts when it is deleted": HEAD + "class D:\n    def __del__(self):\n        raise SystemExit(0)\n" + BUY.format(body="D(); self.buy() if not self.position else None"),
     "another alphabet": "# -*- coding: rot13 -*-\n" + codecs.encode(GOLD, "rot13"),
     "reduces to a call": first("import os\nclass P:\n    def __reduce__(self):\n        return os.system, ('true',)\n").replace("self.buy()", "self.buy(tradeid=P())"),
+    "reads the next frame unasked": bought("import os; os.set_blocking(7, False)\n        try: late = os.read(7, 48)\n        except OSError: late = b''\n        os.set_blocking(7, True)\n        late and self.buy()"),
+    "answers in advance": bought("import os; os.write(8, bytes(4)); late = os.read(7, 48); (self.close() if self.position else self.buy()) if late else None"),
+    "moves its orders back": bought("r = self.broker.record; (self.close() if self.position else self.buy()); r['row'][-1] = max(0, r['row'][-1] - 3)"),
+    "gives itself cash": bought("self.broker.setcash(1e12); self.close() if self.position else self.buy()"),
+    "adds to its cash": bought("self.broker.add_cash(1e9); self.close() if self.position else self.buy()"),
+    "decides before the open": HEAD + "class S(bt.Strategy):\n    def __init__(self):\n        self.cerebro.p.cheat_on_open = True\n        self.env._broker.set_coo(True)\n    def next_open(self):\n        up = self.data.close[0] > self.data.open[0]\n        (self.buy() if not self.position else None) if up else (self.close() if self.position else None)\n",
+    "a timer that cheats": HEAD + "class S(bt.Strategy):\n    def __init__(self):\n        self.add_timer(when=bt.Timer.SESSION_START, cheat=True)\n    def notify_timer(self, timer, when, *a, **k):\n        self.close() if self.position else self.buy()\n",
+    "another class when it is made": HEAD + "class T:\n    pass\nclass S(bt.Strategy):\n    def __new__(cls, *a, **k):\n        return T()\n",
+    "claims that there is no entry": inside("import sys\nraise sys.modules['tradeassay.sandbox.strategy'].NoEntry('no strategy')"),
+    "encodes for itself": inside("import sys\nsys.modules['tradeassay.sandbox.child'].encode = lambda r: [b'x' * 100]"),
+    "asks the feed for what is left": bought("f = self.data.p.line; (self.close() if self.position else self.buy()) if f.values and f.values[4] > f.values[1] else None"),
+    "changes the bars": inside("self.data.close[0] = self.data.close[0] * 2\nself.data.open[0] = 1.0"),
+    "runs the strategy twice": inside("if len(self) == 40:\n    self.env.run()"),
+    "sells what nobody has": bought("self.sell(size=1e9)"),
+    "an unknown sizer": inside("self.setsizer(bt.sizers.AllInSizer())"),
 }  # fmt: skip
 BURDEN = {
     "sleeps": inside("import time\ntime.sleep(10**6)"),
@@ -156,6 +183,16 @@ BURDEN = {
     "null bytes": GOLD + "\x00",
     "writes to every descriptor": first("import os\nfor fd in range(3, 40):\n    try:\n        os.write(fd, b'TAR1' * 64)\n    except OSError:\n        pass"),
     "huge number": first("x = 10 ** 10 ** 7"),
+    "orders that wait for ever": bought("[self.buy(size=1, exectype=bt.Order.Limit, price=1e-6) for _ in range(4)]"),
+    "a chain of sums": "x = 1" + "+a" * 25_000 + "\n" + GOLD,
+    "a ladder of elif": "x = 1\nif x: pass\n" + "elif x: pass\n" * 4_000 + GOLD,
+    "decorators": "def f(g): return g\n" + "@f\n" * 15_000 + "def h(): pass\n" + GOLD,
+    "brackets in brackets": "x = " + "a[" * 9_000 + "0" + "]" * 9_000 + "\n" + GOLD,
+    "comparisons": "x = a" + "<a" * 25_000 + "\n" + GOLD,
+    "functions in functions": "".join("  " * n + f"def f{n}():\n" for n in range(90)) + "  " * 90 + "pass\n" + GOLD,
+    "a class made of classes": first("C = object\nfor n in range(20_000):\n    C = type('C', (C,), {})"),
+    "many strings": "x = (" + "'a' " * 14_000 + ")\n" + GOLD,
+    "an answer of 60 kB": inside("import os\nos.write(8, b'\\xff' * 65_536)"),
 }  # fmt: skip
 HONEST = {
     "prints a banner": inside("print('=== BACKTEST RESULTS ===', len(self))"),
@@ -214,7 +251,23 @@ HONEST = {
 }  # fmt: skip
 
 
-KINDS = {"reach": REACH, "score": SCORE, "burden": BURDEN, "honest": HONEST}
+FRAMES = {
+    "looks at the next row": "def signals(frame):\n    return (frame['close'].shift(-1) > frame['close']).astype(float)\n",
+    "fills backwards": "def signals(frame):\n    low = frame['close'].where(frame['close'].diff() < 0)\n    return (low.bfill() > frame['close']).astype(float)\n",
+    "ranks the whole table": "def signals(frame):\n    return (frame['close'].rank(pct=True) < 0.5).astype(float)\n",
+    "nothing where it will fall": "import numpy as np\ndef signals(frame):\n    c = frame['close'].to_numpy()\n    return np.where(np.append(c[1:], c[-1]) > c, 1.0, np.nan)\n",
+    "keeps what it saw": "kept = {}\ndef signals(frame):\n    kept.update(frame['close'].to_dict())\n    late = list(kept.values())\n    return [float(late[-1] > one) for one in frame['close']]\n",
+    "careful until the table is long": "def signals(frame):\n    c = frame['close']\n    ahead = c.shift(-1) if len(c) > 400 else c.shift(1)\n    return (ahead > c).astype(float).fillna(0.0)\n",
+    "one row of a hundred": "import numpy as np\ndef signals(frame):\n    c = frame['close'].to_numpy()\n    up = np.append(c[1:], c[-1]) > c\n    own = c > np.concatenate([[c[0]], c[:-1]])\n    pick = np.arange(c.size) % 97 == 5\n    return np.where(pick, up, own).astype(float)\n",
+    "reads behind its view": "import numpy as np\ndef signals(frame):\n    a = frame['close'].to_numpy()\n    b = np.lib.stride_tricks.as_strided(a, (a.size + 1,), (8,))\n    return (b[1:] > a).astype(float)\n",
+    "a table of its own length": "import numpy as np\ndef signals(frame):\n    return np.ones(len(frame) + 1)\n",
+    "infinite targets": "import numpy as np\ndef signals(frame):\n    return np.full(len(frame), np.inf)\n",
+    "changes the frame": "def signals(frame):\n    frame.loc[:, 'close'] = 1.0\n    frame.loc[:, 'open'] = frame['close']\n    return (frame['close'] > 0).astype(float)\n",
+}  # fmt: skip
+"""Programs on frames that try to pass without doing the task."""
+
+
+KINDS = {"reach": REACH, "score": SCORE, "burden": BURDEN, "frame": FRAMES, "honest": HONEST}
 
 
 def main() -> int:
@@ -222,8 +275,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--first", type=int, default=0, help="The number of the first program.")
     parser.add_argument("--many", type=int, default=1_000)
+    parser.add_argument("--only", default="", help="Words of names, between commas.")
     given = parser.parse_args()
     every = [(kind, name, source) for kind, programs in KINDS.items() for name, source in programs.items()]
+    words = given.only.split(",")
+    every = [one for one in every if any(word in one[1] for word in words)]
     rules = rules_of("5a" * 16)
     tried: Counter[str] = Counter()
     through: dict[str, list[str]] = {"hostile": [], "honest": []}
@@ -232,23 +288,24 @@ def main() -> int:
             MARKER.unlink(missing_ok=True)
             before, wall = time.process_time(), time.monotonic()
             try:
-                found = check_program(source, TASK, executor=executor, rules=rules)
-                words, raised = found.outcome, False
+                framework: Framework = "frame" if kind == "frame" else "backtrader"
+                found = check_program(source, TASK, framework=framework, executor=executor, rules=rules)
+                outcome, raised = str(found.outcome), False
                 traces = [*found.attempts, *(trick.name for trick in found.tricks)]
             except Exception as error:
-                words, raised, traces = f"RAISED {type(error).__name__}: {error}"[:80], True, []
+                outcome, raised, traces = f"RAISED {type(error).__name__}: {error}"[:80], True, []
             used, took = time.process_time() - before, time.monotonic() - wall
             bad = raised or MARKER.exists()
-            bad |= kind == "reach" and words == "solved" and not traces
-            bad |= kind == "score" and words == "solved"
+            bad |= kind == "reach" and outcome == "solved" and not traces
+            bad |= kind in ("score", "frame") and outcome == "solved"
             bad |= kind == "burden" and (used > 5.0 or took > 150.0)
-            bad |= kind == "honest" and words != "solved"
+            bad |= kind == "honest" and outcome != "solved"
             side = "honest" if kind == "honest" else "hostile"
             tried[side] += 1
             if bad:
                 through[side].append(name)
             shown = "; ".join(str(one)[:60] for one in traces[:2])
-            told = f"{number:4} {kind:7}{name:32}{words:14}{used:6.2f} CPU-s{took:7.1f} s"
+            told = f"{number:4} {kind:7}{name:32}{outcome:14}{used:6.2f} CPU-s{took:7.1f} s"
             print(f"{told}  {'BAD ' if bad else ''}{shown}", flush=True)
     print(f"{len(through['hostile'])} of {tried['hostile']} hostile programs got through: {through['hostile']}")
     print(f"{len(through['honest'])} of {tried['honest']} honest ones were refused: {through['honest']}")

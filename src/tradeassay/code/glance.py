@@ -39,7 +39,8 @@ _VALUES: Final = frozenset(
 )
 """What may be taken from a library without being called: nothing in which something could be kept."""
 _STATEFUL: Final = frozenset(
-    "setattr getattr delattr globals locals vars exec eval compile open type id random attrs flags options".split()
+    "setattr getattr delattr globals locals vars exec eval compile open type id random attrs flags options "
+    "base ctypes frombuffer as_strided".split()
 )
 _PREFIXES: Final = ("_", "set", "get", "register")
 

@@ -645,18 +645,21 @@ class SubmissionRunner:
     def _prefixes(
         self, columns: Columns, result: JobResult
     ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
-        found: list[Trace | RunFailure] = []
+        read: dict[bytes, Trace | RunFailure] = {}  # on most bars nothing is traded: the answer of the bar before
         for payload in result.answers:
-            try:
-                message = decode(payload, self.limits.caps())
-            except CodecError as error:
-                found.append(RunFailure(kind="bad_log", text=str(error)))
-                continue
-            if isinstance(message, ClaimHead):
-                found.append(RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400]))
-            else:
-                found.append(self._trades(columns, message, None))
-        return tuple(found), None if result.failure is None else _failure(result)
+            if payload not in read:
+                read[payload] = self._prefix(columns, payload)
+        found = tuple(read[payload] for payload in result.answers)
+        return found, None if result.failure is None else _failure(result)
+
+    def _prefix(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
+        try:
+            message = decode(payload, self.limits.caps())
+        except CodecError as error:
+            return RunFailure(kind="bad_log", text=str(error))
+        if isinstance(message, ClaimHead):
+            return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
+        return self._trades(columns, message, None)
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:

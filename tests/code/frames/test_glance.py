@@ -64,6 +64,8 @@ def test_a_plain_program_forgets() -> None:
         ("own = (", "np.random.seed(3)\n    own = ("),
         ("own = (", "kept = vars(np)\n    own = ("),
         ("own = (", "kept = (lambda: 0).__globals__\n    own = ("),
+        ("own = (", "kept = np.lib.stride_tricks.as_strided(frame['close'].to_numpy(), (9999,))\n    own = ("),
+        ("own = (", "kept = np.frombuffer(frame.index.to_numpy().base)\n    own = ("),
         ("frame.index", "frame.index.shift(-1)"),
         ("return pd", "return pd pd"),
     ],
