@@ -61,6 +61,22 @@ def test_fractional_shares(play):
     )
 
 
+def test_a_target_that_was_reached_but_for_the_last_digit_is_no_order(play, plain):
+    # 1 - 0.7 is 0.30000000000000004: what is above 0.3 can be sold neither for a target nor as an odd remainder.
+    play(
+        plain(lots=US_FRACTIONAL.lots),
+        """
+        2024-01-02 | A 10 10 10 10 1000 | a BUY 1 A
+            fill a A +1 @10 fee 0.00 cash -10.00
+        2024-01-03 | A 10 10 10 10 1000 | b A to 0.3sh
+            fill b A -0.7 @10 fee 0.00 cash +7.00
+        2024-01-04 | A 10 10 10 10 1000 | c A to 0.3sh; d SELL 0.00000000000000005551115123125783 A
+            reject c A no_change
+            reject d A lot
+        """,
+    )
+
+
 def test_orders_too_small_for_the_venue(play):
     play(
         CRYPTO,

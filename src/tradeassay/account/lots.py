@@ -89,7 +89,8 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
         if against <= 0.0 or quantity > against:
             return False
         odd = against - floor_to(against, lot)
-        return odd > 0.0 and (quantity == odd or is_multiple(quantity - odd, lot))
+        # Below this it is no remainder but the rounding of a sum: 1 - 0.7 is not 0.3.
+        return odd > WHOLE * lot and (quantity == odd or is_multiple(quantity - odd, lot))
 
     def _round(self, ticket: Ticket, lot: float) -> Refusal | None:
         rounded = floor_to(ticket.quantity, lot)

@@ -17,7 +17,7 @@ it. Orders that rested from an earlier session see the whole bar.
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, ulp
 
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import Session
@@ -86,6 +86,9 @@ def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> R
 
 TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
 
+DUST = 4.0
+"""Last digits by which a holding may miss a target that it was brought to: 1 - 0.7 is not 0.3."""
+
 
 def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
     """Return the signed change in shares that an order in money or for a target asks for, before any rounding.
@@ -121,7 +124,7 @@ def size(ticket: Ticket, session: Session) -> Refusal | None:
     change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
     if not isfinite(change):
         return Refusal("bad_amount", f"{order.amount!r} in {order.unit} is no number of {order.symbol}")
-    if change == 0.0:
+    if change == 0.0 or (order.unit == "target_shares" and abs(change) <= DUST * ulp(ticket.held)):
         return Refusal("no_change", f"{order.symbol} is already where the order wants it")
     if (change > 0.0) != ticket.buying:
         verb = "buy" if change > 0.0 else "sell"
