@@ -310,6 +310,8 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
         assert await status(good) == 404
         assert await status(good, Authorization="Bearer nonsense") == 401
         assert await status(good, Authorization="") == 401
+        two = [("Authorization", anna.head["Authorization"]), ("Authorization", "Bearer ta-other")]
+        assert (await http.get("/agents/me", headers=two)).status_code == 401
         assert await status(good, **{"Content-Type": "text/plain"}) == 415
         assert await status(good, **{"Idempotency-Key": "short"}) == 422
         assert await status({**good, "reasoning": "x" * 70_000}) == 413

@@ -78,3 +78,9 @@ def test_a_body_with_two_lengths_hides_no_second_request(port: int) -> None:
         while part := stranger.recv(65536):
             said += part
         assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1
+
+
+def test_nobody_is_sent_to_a_host_that_a_request_named(port: int) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
+        sent_on = reader.get("/healthz/?a=1", headers={"host": "elsewhere.example"})
+    assert (sent_on.status_code, sent_on.headers["location"]) == (307, "/healthz?a=1")

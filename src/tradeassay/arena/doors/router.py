@@ -196,10 +196,8 @@ class DoorGate:
 
     async def agent(self, request: Request) -> RegisteredAgent:
         """Return the agent that asks; raises :class:`TurnedAway` (401 or 429)."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        found = None
-        if kind.lower() == "bearer":
-            found = await self.desk.who(token.strip())
+        token = bearer(request)
+        found = await self.desk.who(token) if token else None
         if found is None:
             await self.stranger(request)
             raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
@@ -227,6 +225,13 @@ class DoorGate:
     async def body(self, request: Request, type_: type[T]) -> T:
         """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
         return await read_json(request, type_, self.limits.body)
+
+
+def bearer(request: Request) -> str:
+    """Return the token that a request brings; empty without one, or with two: a proxy may have seen the other."""
+    given = request.headers.getlist("authorization")
+    kind, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 async def read_json(request: Request, type_: type[T], most: int) -> T:
@@ -348,8 +353,7 @@ def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
         """Register an entry that decides outside (the operator's token is needed)."""
 
         async def make() -> NewToken:
-            given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-            if await run_in_threadpool(gate.doors.key_owner, "operator", given) is None:
+            if await run_in_threadpool(gate.doors.key_owner, "operator", bearer(request)) is None:
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await gate.body(request, Registration)

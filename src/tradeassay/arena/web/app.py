@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -77,12 +78,21 @@ class Guarded:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+                told = list(message.get("headers", ()))
+                if 300 <= message["status"] < 400:
+                    told = [(name, _here(value) if name == b"location" else value) for name, value in told]
+                message = {**message, "headers": [*told, *_HEADERS]}
             elif head:
                 message = {**message, "body": b""}
             await send(message)
 
         await self._app({**scope, "method": "GET"} if head else scope, receive, sending)
+
+
+def _here(address: bytes) -> bytes:
+    """Return an address as one of this server: the host of a request is whatever its sender called it."""
+    parts = urlsplit(address)
+    return urlunsplit((b"", b"", b"/" + parts.path.lstrip(b"/"), parts.query, b""))
 
 
 def create_app(
