@@ -213,6 +213,15 @@ def test_what_only_returns_are_known_of() -> None:
     assert decide(found(method="returns", passive=follows(0.999, 0.06)), CONFIG).kind == "skill"
 
 
+@pytest.mark.parametrize(("at_least", "kind"), [(0.012, "luck"), (0.03, "skill")])
+def test_an_edge_is_more_than_the_dividends_that_returns_do_not_show(at_least: float, kind: str) -> None:
+    earned = msgspec.structs.replace(edge(0.05, 0.045), at_least=at_least)
+    made = decide(found(method="returns", dataset="", passive=follows(0.5, 0.05), edge=earned), CONFIG)
+    assert made.kind == kind
+    assert ("2.5% of it may be dividends and interest" in made.sentence) == (kind == "luck")
+    assert decide(found(passive=follows(0.5, 0.05), edge=earned), CONFIG).kind == "skill"
+
+
 def test_reasons_for_and_against_skill() -> None:
     made = decide(found(), CONFIG)
     assert made.speaks_for[0].endswith("above zero for certain")

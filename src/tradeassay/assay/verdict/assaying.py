@@ -535,7 +535,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
                 mend="give both for the same days, in the same form",
             )
         if len(shared) < len(days):
-            notes.append(f"days without a return of the benchmark, left out: {len(days) - len(shared)}")
+            notes.append(f"{len(days) - len(shared)} days without a return of the benchmark are left out")
         days = shared
         market = np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])

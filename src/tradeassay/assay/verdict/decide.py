@@ -154,7 +154,15 @@ def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     edge = found.edge
     assert edge is not None
     large = (edge.tested.value or 0.0) >= least_edge(found, config)
-    return large and (above(edge.tested) or shown_twice(found, config)) and not _contradicted(found)
+    certain = above(edge.tested) or shown_twice(found, config)
+    return large and certain and _earned(found, config) and not _contradicted(found)
+
+
+def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether an edge is more than the dividends and interest that returns alone do not show."""
+    missing, edge = least_edge(found, config) - config.floor, found.edge
+    assert edge is not None
+    return missing <= 0.0 or edge.at_least is None or edge.at_least > missing
 
 
 def shown_twice(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -549,7 +557,7 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     most = f"most of what moves it apart from the market is style ({share:.0%}: {_leans(found, config)}), which"
     said = f"{most} brought {brought}"
     if share < 0.5:
-        said = f"style brought more than its names did, {brought} ({_leans(found, config)})"
+        said = f"style made more of it than its own choices did: {brought} ({_leans(found, config)})"
     rest, but = f"the rest, {spanned(found.edge.tested)} a year", _but(found, config)
     if but is not None:
         return f"{made}; {said}; {rest}, may be luck: {but}."
@@ -587,6 +595,11 @@ def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
         return (
             "that is no more than the dividends and interest that returns alone do not show "
             f"(an edge is called one from {least:.1%} a year here)"
+        )
+    if above(edge.tested) and not _earned(found, config):
+        return (
+            f"{least_edge(found, config) - config.floor:.1%} of it may be dividends and interest, which returns "
+            "alone do not show, and the rest is not certain"
         )
     if above(edge.tested) and found.memory is not None and not confirmed(found):
         return f"under '{found.memory.against}' nothing is left that can be told from it"

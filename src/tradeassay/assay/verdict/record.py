@@ -137,7 +137,8 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
 
     ``per_year`` is its yearly mean at the house's level, ``tested`` the same at the level that allows for the
     number of ``comparisons``. ``ratio`` is its yearly information ratio, ``gross`` the selection part alone at
-    the tested level.
+    the tested level. ``at_least`` is what it is by a one-sided test at twice the error of one side: what may have
+    been earned without an edge must lie below it.
     """
 
     per_year: Measure
@@ -145,6 +146,7 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Measure
     gross: Measure
     comparisons: int
+    at_least: float | None = None
 
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
