@@ -14,6 +14,7 @@ import numpy as np
 from tradeassay.assay.attribution import Account, Attribution, Taking, build, record
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
+from tradeassay.assay.own_cells import read_parquet
 from tradeassay.assay.own_tables import TableReading, read_columns, read_series
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.benchmarks import benchmarks
@@ -28,7 +29,7 @@ from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Exposures, fit, fit_returns, vif_screen
 
 if TYPE_CHECKING:
-    import polars as pl
+    import pandas as pd
 
 DATE, SYMBOL, WEIGHT, RETURN, SIZE = "date", "symbol", "weight", "return", "size"
 """Column names. ``date`` is the session in which a weight is held, or a return earned."""
@@ -109,58 +110,53 @@ def _once(path: Path, keys: list[Any]) -> None:
         raise UserError(f"{path}: {twice} is given twice", mend="keep one row of each")
 
 
-def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> pl.DataFrame:
-    import polars as pl
+def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
+    import pandas as pd
 
     frame = _frame(path)
+    titles = [str(title) for title in frame.columns]
     for name in wanted:
-        if name not in frame.columns:
-            near = did_you_mean(name, frame.columns, f"it has {', '.join(frame.columns) or 'none'}")
+        if name not in titles:
+            near = did_you_mean(name, titles, f"it has {', '.join(titles) or 'none'}")
             raise UserError(f"{path} has no column '{name}'", mend=near)
-    if frame.height == 0:
+    if not len(frame):
         raise UserError(f"{path} has no rows", mend="write one row per session")
-    numbers = [name for name in (*wanted, *optional) if name in frame.columns and name not in (DATE, SYMBOL)]
-    if frame.schema[DATE].is_integer() or frame.schema[DATE].is_float():
+    numbers = [name for name in (*wanted, *optional) if name in titles and name not in (DATE, SYMBOL)]
+    if pd.api.types.is_numeric_dtype(frame[DATE]):
         raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
     try:
-        return frame.with_columns(
-            pl.col(DATE).cast(pl.Date).dt.to_string("%Y-%m-%d")
-            if frame.schema[DATE] != pl.String
-            else pl.col(DATE).str.slice(0, 10).str.to_date("%Y-%m-%d").dt.to_string("%Y-%m-%d"),
-            *(pl.col(name).cast(pl.Float64) for name in numbers),
-        )
-    except pl.exceptions.PolarsError as error:
-        line = str(error).splitlines()[0]
+        text = [None if pd.isna(day) else str(day)[:10] for day in frame[DATE]]
+        days = pd.Series(pd.to_datetime(text, format="%Y-%m-%d")).dt.strftime("%Y-%m-%d")
+        read = {name: pd.to_numeric(frame[name]).astype("float64") for name in numbers}
+    except (ValueError, TypeError) as error:
+        line = str(error).splitlines()[0].partition(". You might")[0]
         raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
+    return frame.assign(**{DATE: days.to_numpy(), **read})
 
 
-def _complete(path: Path, frame: pl.DataFrame, wanted: tuple[str, ...]) -> None:
+def _complete(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) -> None:
     """Refuse a row that lacks something: leaving it out would silently change the account."""
     for name in wanted:
         column = frame[name]
-        held = column.is_not_null() if name in (DATE, SYMBOL) else column.is_finite().fill_null(False)
+        held = column.notna().to_numpy() if name in (DATE, SYMBOL) else np.isfinite(column.to_numpy())
         if not held.all():
-            at = int((~held).arg_max() or 0)
-            day = "" if name == DATE else f" of {frame[DATE][at]}"
+            at = int(np.argmin(held))
+            day = "" if name == DATE else f" of {frame[DATE].iloc[at]}"
             raise UserError(
                 f"{path}: row {at + 1}{day} has no '{name}' that can be used",
                 mend="give one (0 for nothing), or leave the row out",
             )
 
 
-def _frame(path: Path) -> pl.DataFrame:
-    import polars as pl
+def _frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
 
     if not path.is_file():
         raise UserError(f"no file {path}", mend="give a Parquet or CSV file")
     if path.suffix.lower() not in (".parquet", ".pq"):
-        return pl.DataFrame(read_columns(path, words=(SYMBOL,)), strict=False)
-    try:
-        return pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UserError(
-            f"{path} cannot be read: {str(error).splitlines()[0]}", mend="write it as Parquet"
-        ) from error
+        return pd.DataFrame(read_columns(path, words=(SYMBOL,)))
+    found: pd.DataFrame = read_parquet(path, mend="write it as Parquet").to_pandas(ignore_metadata=True)
+    return found
 
 
 Between = Literal["cash", "hold"]

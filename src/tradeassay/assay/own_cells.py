@@ -196,7 +196,7 @@ def table_of(source: Path | object) -> tuple[str, dict[str, list[Any]]]:
             raise UserError(f"no file {path}", mend="give a CSV or Parquet file")
         raw = path.read_bytes()
         parquet = path.suffix.lower() in (".parquet", ".pq") or raw[:4] == raw[-4:] == b"PAR1"
-        columns = _parquet(path) if parquet else _text(path, raw)
+        columns = read_parquet(path).to_pydict() if parquet else _text(path, raw)
         name = str(path)
     else:
         columns, name = _frame(source), "the table"
@@ -216,15 +216,15 @@ def bare_title(title: str) -> str:
     return re.sub(r"\(.*?\)|\[.*?\]|[%,]|\b(bps|pct|percent)\b", "", plain_title(title)).strip()
 
 
-def _parquet(path: Path) -> dict[str, list[Any]]:
-    import polars as pl
+def read_parquet(path: Path, *, mend: str = "write it as Parquet or CSV") -> Any:
+    """Return a Parquet file as an Arrow table; raises :class:`UserError` for a file that is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        line = str(error).splitlines()[0]
-        raise UserError(f"{path} cannot be read: {line}", mend="write it as Parquet or CSV") from error
-    return {title: frame[title].to_list() for title in frame.columns}
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}", mend=mend) from error
 
 
 def _decoded(path: Path, raw: bytes) -> str:

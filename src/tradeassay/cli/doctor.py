@@ -33,7 +33,6 @@ _NEEDED = (
     "jinja2",
     "msgspec",
     "numpy",
-    "polars",
     "pyarrow",
     "rich",
 )
@@ -51,6 +50,7 @@ _OPTIONAL = {
     "mcp": ("mcp", "agents that speak MCP"),
     "fast": ("numba", "luck baselines"),
     "plot": ("plotly", "figures from Python"),
+    "polars": ("polars", "runs as polars frames, other projects' layouts of data"),
     "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }

@@ -127,11 +127,12 @@ def _dataset(paper: str, data: str) -> str:
     from tradeassay.data import list_datasets
     from tradeassay.data.files.config import FilesConfig
     from tradeassay.data.importing import import_files
-    from tradeassay.data.layouts import guess_layout, unpacked
 
     path = Path(data).expanduser()
     if not path.exists():
         return data
+    from tradeassay.data.layouts import guess_layout, unpacked
+
     layout = guess_layout(path)
     name = f"{paper}-{path.resolve().name}".lower().replace("_", "-").replace(" ", "-")
     if any(info.name == name and info.problem is None for info in list_datasets()):

@@ -17,15 +17,22 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import polars as pl
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.view import Adjustment
 from tradeassay.data.files.codes import ashare_code
 from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.names import company_name
 from tradeassay.data.panel import CalendarName
+
+try:
+    import polars as pl
+except ImportError as error:
+    raise MissingExtra(
+        "other projects' layouts are read with the package 'polars', which is not installed",
+        mend="pip install 'tradeassay[polars]'",
+    ) from error
 
 Table = dict[str, list[Any]]
 _DAY = re.compile(r"(\d{4}-?\d{2}-?\d{2})\.(?:parquet|csv)$")

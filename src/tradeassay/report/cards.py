@@ -77,7 +77,6 @@ def results_card(tables: Sequence[PasteTable], body: str) -> str:
     """
     models: dict[str, list[str]] = {}
     for table in tables:
-        who = 1 if table.columns[0] == "#" else 0
         for row in table.rows:
             lines = [
                 f"    - {{type: {_text(title)}, value: {cell.value!r}, name: {_text(cell.text)}, verified: false}}"
@@ -91,7 +90,7 @@ def results_card(tables: Sequence[PasteTable], body: str) -> str:
                 "    metrics:",
             ]
             if lines:
-                models.setdefault(row[who].text, []).extend((*about, *lines))
+                models.setdefault(row[table.named].text, []).extend((*about, *lines))
     index = [
         line for name, results in models.items() for line in (f"- name: {_text(name)}", "  results:", *results)
     ]

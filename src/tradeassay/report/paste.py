@@ -64,7 +64,10 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         placed = agent.result.value is not None and failed_too_often(agent) is None
         rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
         measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
-        best = () if cell.contest is None else _best(agent.name, cell.contest)
+        best: tuple[PasteCell, ...] = ()
+        if cell.contest is not None:
+            rank, chance = _best(agent.name, cell.contest)
+            best = (chance,)
         rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), *best, PasteCell(told.label)))
     notes = [
         f"Brackets hold {data.level:.0%} intervals. "
@@ -75,8 +78,9 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         *(standing(agent, cell, data.level).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
     ]
-    contest = () if cell.contest is None else ("tier", "chance of being first")
-    columns = ("#", "agent", *titles, against, *contest, "told apart")
+    columns = ("#", "agent", *titles, against, "told apart")
+    if cell.contest is not None:
+        columns = ("tier", "agent", *titles, against, "chance of being first", "told apart")
     return PasteTable(cell.title, columns, tuple(rows), tuple(notes))
 
 
@@ -233,11 +237,10 @@ def _csv(tables: Sequence[PasteTable]) -> str:
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(("table", "row", "agent", "column", "value", "low", "high", "text", "reason"))
     for table in tables:
-        named = 1 if table.columns[0] == "#" else 0
         for place, row in enumerate(table.rows, 1):
             for column, entry in zip(table.columns, row, strict=True):
                 numbers_of = ("" if one is None else repr(one) for one in (entry.value, entry.low, entry.high))
-                who = _plain(row[named].text)
+                who = _plain(row[table.named].text)
                 lines.writerow(
                     (table.title, place, who, column, *numbers_of, _plain(entry.text), entry.reason or "")
                 )

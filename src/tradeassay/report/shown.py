@@ -137,3 +137,8 @@ class PasteTable(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[PasteCell, ...], ...]
     notes: tuple[str, ...]
+
+    @property
+    def named(self) -> int:
+        """Which entry of a row says whose it is: the first, or the one after its place or tier."""
+        return 1 if self.columns[0] in ("#", "tier") else 0

@@ -102,7 +102,7 @@ def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
     sealed = run.folder.with_name(f"{run.name}.seal")
     if sealed.is_file():
         write_atomic(place / sealed.name, sealed.read_bytes())
-    agents = dict.fromkeys(row[_who(table)].text for table in tables for row in table.rows)
+    agents = dict.fromkeys(row[table.named].text for table in tables for row in table.rows)
     return SiteRun(
         slug=run.name,
         benchmarks=tuple(dict.fromkeys(episode.benchmark for episode in run.episodes)),
@@ -120,7 +120,7 @@ def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
     for run in shown:
         for table in run.tables:
             for entries in table.rows:
-                who = entries[_who(table)].text
+                who = entries[table.named].text
                 row = SiteRow(run=run.slug, title=table.title, agent=who, columns=table.columns, entries=entries)
                 rows.setdefault(who, []).append(row)
     names: dict[str, str] = {}
@@ -129,10 +129,6 @@ def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
         page = render_page("site_agent.html.j2", {"title": who, "rows": found})
         write_page(out / "agents" / names[who], page)
     return names
-
-
-def _who(table: PasteTable) -> int:
-    return 1 if table.columns[0] == "#" else 0
 
 
 def _file_name(who: str, taken: Collection[str]) -> str:

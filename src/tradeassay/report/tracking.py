@@ -32,10 +32,9 @@ def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
     said: dict[str, list[str]] = {}
     tables = paste_tables(run)
     for table in tables:
-        who = 1 if table.columns[0] == "#" else 0
         for row in table.rows:
             for title, cell in zip(table.columns, row, strict=True):
-                path = [*([table.title] if len(tables) > 1 else []), row[who].text, title]
+                path = [*([table.title] if len(tables) > 1 else []), row[table.named].text, title]
                 key = "/".join(map(_plain, path))
                 alike = said.setdefault(key, [])
                 if "/".join(path) not in alike:
@@ -43,7 +42,7 @@ def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
                 place = alike.index("/".join(path))
                 key += f"-{place + 1}" if place else ""
                 for end, value in (("", cell.value), ("_low", cell.low), ("_high", cell.high)):
-                    if value is not None and title != "#":
+                    if value is not None and title not in ("#", "tier"):
                         numbers[key + end] = value
     return params, numbers
 

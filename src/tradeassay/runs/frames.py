@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tradeassay.account import Ledger
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.scores import Scores
@@ -144,8 +144,13 @@ def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> An
 
 
 def _polars(schema: Mapping[str, str], rows: Sequence[Row]) -> pl.DataFrame:
-    import polars as pl
-
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise MissingExtra(
+            "this needs the package 'polars', which is not installed",
+            mend="ask for pandas: frames('pandas'), frame('pandas'); or pip install 'tradeassay[polars]'",
+        ) from error
     types: dict[str, Any] = {
         "str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean, "date": pl.String,
     }  # fmt: skip
