@@ -125,9 +125,9 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
     if pd.api.types.is_numeric_dtype(frame[DATE]):
         raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
     try:
-        text = [None if pd.isna(day) else str(day)[:10] for day in frame[DATE]]
+        text: list[Any] = [None if pd.isna(day) else str(day)[:10] for day in frame[DATE]]
         days = pd.Series(pd.to_datetime(text, format="%Y-%m-%d")).dt.strftime("%Y-%m-%d")
-        read = {name: pd.to_numeric(frame[name]).astype("float64") for name in numbers}
+        read: dict[str, Any] = {name: pd.to_numeric(frame[name]).astype("float64") for name in numbers}
     except (ValueError, TypeError) as error:
         line = str(error).splitlines()[0].partition(". You might")[0]
         raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
