@@ -27,10 +27,11 @@ def test_tiers_and_chances_are_in_the_tables() -> None:
     assert ranked, "the sample has a contest"
     for cell, table in ranked:
         assert cell.contest is not None
-        at = table.columns.index("tier")
+        assert table.columns[:2] == ("tier", "agent") and "#" not in table.columns
+        chance = table.columns.index("chance of being first")
         for row in table.rows:
-            assert row[at].value == cell.contest.tier_of(row[1].text)
-            assert row[at + 1].value == (cell.contest.best.get(row[1].text, 0.0) if row[at].value else None)
+            assert row[0].value == cell.contest.tier_of(row[1].text)
+            assert row[chance].value == (cell.contest.best.get(row[1].text, 0.0) if row[0].value else None)
         assert any("model confidence set" in note for note in table.notes)
 
 
