@@ -3,13 +3,15 @@
 A server in another process answers at once: five tool calls, then the action. The two documented doors play the
 same days against it, each in a process of its own: ``tradeassay run`` and ``inspect eval tradeassay/ktdfin``.
 A short episode is played as well, and a day costs what the longer one took more; memory is the peak of the
-process, interpreter and libraries included. The bars: 45 ms of CPU a day, 200 MB for 548 days. Run it with
-``python perf/inspect_day.py`` (``--days 60`` for a quick look, ``--json`` for a machine).
+process, interpreter and libraries included. ``bare`` is the floor: a task of Inspect's that asks the six questions
+of the eval's first day again and again, and nothing else. The bars: 45 ms of CPU a day, 200 MB for 548 days.
+Run it with ``python perf/inspect_day.py`` (``--days 60`` for a quick look, ``--json`` for a machine).
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import multiprocessing
 import os
@@ -87,11 +89,41 @@ def door(name: str, days: int, folder: Path, first: str, last: str) -> list[str]
             os.environ["PERF_BASE_URL"], "--executor", "inline", "--out", str(folder / f"runs{days}"), "--prices",
             str(folder / "prices.toml"), "--json",
         ]  # fmt: skip
+    if name == "bare":
+        (log,) = (folder / f"logs{SHORT}").glob("*.eval")
+        return [sys.executable, __file__, "--ask-again", str(log), "--days", str(days), "--log-dir", str(folder)]
     return [
         sys.executable, "-m", "inspect_ai", "eval", "tradeassay/ktdfin", "--model", MODEL, "-T", f"days={days}",
         "-T", "window=long", "-T", "dataset=synthetic/csi300:7", "--log-dir", str(folder / f"logs{days}"),
         "--display", "none",
     ]  # fmt: skip
+
+
+def ask_again(log: str, days: int, folder: str) -> None:
+    """Ask the questions of a log's first day through Inspect, once for every day, and do nothing else."""
+    from inspect_ai import Task, eval_async
+    from inspect_ai.dataset import Sample
+    from inspect_ai.event import ModelEvent
+    from inspect_ai.log import read_eval_log
+    from inspect_ai.model import get_model
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+    (sample,) = read_eval_log(log, resolve_attachments=True).samples or []
+    asked = [event for event in sample.events if isinstance(event, ModelEvent)][: len(CALLS) + 1]
+
+    @solver
+    def ask() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            for _ in range(days):
+                for event in asked:
+                    await get_model().generate(list(event.input), tools=list(event.tools))
+            return state
+
+        return solve
+
+    task = Task(dataset=[Sample(input="six questions a day")], solver=ask())
+    (done,) = asyncio.run(eval_async(task, model=MODEL, log_dir=folder))
+    assert done.status == "success", done.error
 
 
 def measure(days: int, doors: Sequence[str]) -> dict[str, float]:
@@ -120,20 +152,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--days", type=int, default=LONG)
-    parser.add_argument("--door", choices=("run", "eval"), action="append")
+    parser.add_argument("--door", choices=("run", "eval", "bare"), action="append")
+    parser.add_argument("--ask-again", metavar="LOG", help=argparse.SUPPRESS)
+    parser.add_argument("--log-dir", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.ask_again:
+        ask_again(args.ask_again, args.days, args.log_dir)
+        return 0
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
     server.start()
     os.environ |= {"PERF_API_KEY": "none", "PERF_BASE_URL": f"http://127.0.0.1:{ours.recv()}/v1"}
     try:
-        results = measure(args.days, args.door or ("run", "eval"))
+        results = measure(args.days, args.door or ("run", "eval", "bare"))
     finally:
         server.terminate()
     shown = {key: round(value, 1) for key, value in results.items()} | {"bar_ms": BAR_MS, "bar_mb": BAR_MB}
     print(json.dumps(shown) if args.json else "\n".join(f"{key}: {value}" for key, value in shown.items()))
-    fast = all(value < BAR_MS for key, value in results.items() if key.endswith("per_day"))
-    return 0 if fast and all(value < BAR_MB for key, value in results.items() if "_mb_" in key) else 1
+    ours = {key: value for key, value in results.items() if not key.startswith("bare")}
+    fast = all(value < BAR_MS for key, value in ours.items() if key.endswith("per_day"))
+    return 0 if fast and all(value < BAR_MB for key, value in ours.items() if "_mb_" in key) else 1
 
 
 if __name__ == "__main__":
