@@ -69,3 +69,9 @@ def answer_object(text: str, key: str) -> dict[str, object] | None:
         found = [body for body in map(parse_object, outer_objects(text)) if body is not None]
     keyed = [body for body in found if key in body]
     return keyed[-1] if keyed else found[-1] if found else None
+
+
+def unclosed_object(text: str) -> dict[str, object] | None:
+    """Return the JSON object that a text is, fences aside, but for its last brace; None for anything else."""
+    inner = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    return None if inner.endswith("}") else parse_object(f"{inner}}}")

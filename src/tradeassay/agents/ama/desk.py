@@ -23,7 +23,7 @@ from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
 from tradeassay.core.schema import schema_text
-from tradeassay.llm.prompting import answer_object
+from tradeassay.llm.prompting import answer_object, unclosed_object
 
 Scalar = bool | int | float | str
 
@@ -231,7 +231,7 @@ def _consult_2(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], min
         if reply.error is not None:
             _note(minutes, role, reply.error_kind or "unreachable", reply.error)
             return None
-        answer, wrong = _read_2(reply.text, wanted)
+        answer, wrong = _read_2(reply.text, wanted, ended=reply.stop != "length")
         if answer is not None:
             minutes.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
             return answer
@@ -366,9 +366,10 @@ TASKS: dict[type[msgspec.Struct], str] = {
 """What each answer is asked for with, in ``ama-v2``."""
 
 
-def _read_2(text: str, wanted: type[A]) -> tuple[A | None, str]:
-    first = wanted.__struct_fields__[0]
-    body = answer_object(text, first)
+def _read_2(text: str, wanted: type[A], *, ended: bool) -> tuple[A | None, str]:
+    body = answer_object(text, wanted.__struct_fields__[0])
+    if body is None and ended:
+        body = unclosed_object(text)
     if body is None:
         return None, "it holds no JSON object."
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
