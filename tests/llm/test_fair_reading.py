@@ -1,4 +1,4 @@
-"""Three hundred answers of two real models that counted as failures, labelled by hand with whose fault it was.
+"""Answers of two real models that counted as failures, hundreds of them, labelled by hand with whose fault it was.
 
 ``model``: it gave nothing that could be taken. ``prompt``: what we asked led there, and was changed. ``human``: a
 careful person would have accepted it. ``read`` says whether an answer can be read at all (a trading answer can be
@@ -17,7 +17,7 @@ from tradeassay.benchmarks.systrade.hand_in import read_halves
 from tradeassay.code.extraction import extract_v2
 from tradeassay.code.source import parses
 from tradeassay.llm.json_text import parse_object
-from tradeassay.llm.prompting import answer_object
+from tradeassay.llm.prompting import answer_object, unclosed_object
 from tradeassay.llm.text_tools import find_calls
 
 FILE = Path(__file__).with_name("failed_answers.jsonl.xz")
@@ -40,6 +40,8 @@ def is_read(answer: dict[str, Any]) -> bool:
             return parse_object(answer["arguments"]) is not None
         case "ktdfin":
             return bool(find_calls(text, (SUBMIT_V2,), NAME))
+        case "ama":
+            return answer_object(text, "") is not None or (not cut and unclosed_object(text) is not None)
     return any(answer_object(text, key) for key in ("analyse", "notes", "decisions"))
 
 
@@ -50,7 +52,7 @@ def test_every_labelled_answer_is_read_as_the_label_says() -> None:
 
 def test_what_a_careful_person_would_accept_is_accepted() -> None:
     counts = Counter(one["label"] for one in labelled())
-    assert sum(counts.values()) == 300 and set(counts) == {"model", "prompt", "human"}
+    assert sum(counts.values()) >= 300 and set(counts) == {"model", "prompt", "human"}
     lost = sum(one["label"] == "human" and not is_read(one) for one in labelled())
     assert lost < 0.01 * len(labelled())
 
@@ -64,3 +66,24 @@ def test_the_missing_half_is_asked_for_where_our_wording_lost_it() -> None:
 def test_what_is_no_program_stays_none() -> None:
     looped = [one for one in labelled() if one["benchmark"] == "quantcode" and one["label"] == "model"]
     assert len(looped) > 30 and not any(map(is_read, looped))
+
+
+def test_an_object_that_lacks_more_than_its_last_brace_stays_none() -> None:
+    whole = '{"action": "BUY", "confidence": 0.7, "reasoning": "it rose"'
+    assert unclosed_object(f"```json\n{whole}\n```") == {
+        "action": "BUY",
+        "confidence": 0.7,
+        "reasoning": "it rose",
+    }
+    for text in (
+        whole[:-1],
+        whole + "}",
+        whole + ",",
+        '{"a": {"b": 1',
+        "BUY",
+        "",
+        "{",
+        whole + "} or so",
+        "[" + whole,
+    ):
+        assert unclosed_object(text) is None, text
