@@ -1,9 +1,10 @@
 """How much of a GPU server's own limit a run of 64 episodes has.
 
-    python perf/gpu_throughput.py URL MODEL TOKENS FOLDER
+    python perf/gpu_throughput.py URL MODEL TOKENS FOLDER [FIRST LAST]
 
 ``tradeassay run`` plays 64 episodes of KTD-Fin (four masks, two modes, eight seeds) at the same time against the
-server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers): that is the whole harness.
+server at URL (``examples/gpu_server.py``, whose ``/stats`` counts answers): that is the whole harness. They play
+the window W4, or the sessions from FIRST to LAST (a third of the window takes some four minutes in all).
 Then the server is asked the same questions once more, in the same order within an episode, by eight processes that
 do nothing but send bodies prepared beforehand over 64 kept connections: what it answers them is its limit. Rates
 are taken between a tenth and eight tenths of the answers, while all episodes talk. Bar: 90 %.
@@ -93,11 +94,12 @@ def bodies_of(run: Path, tokens: int) -> list[list[bytes]]:
 
 
 def main() -> int:
-    if len(sys.argv) != 5:
+    if len(sys.argv) not in (5, 7):
         sys.exit(str(__doc__))
+    days = ("--window", "W4") if len(sys.argv) == 5 else ("--first", sys.argv[5], "--last", sys.argv[6])
     url, model, tokens, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     command = [
-        "tradeassay", "run", "ktdfin-v2", "-m", model, "--window", "W4", *GRID, "-p", f"max_tokens={tokens}",
+        "tradeassay", "run", "ktdfin-v2", "-m", model, *days, *GRID, "-p", f"max_tokens={tokens}",
         "--concurrency", str(EPISODES), "--base-url", url, "--out", str(folder), "--slug", "throughput", "--json",
     ]  # fmt: skip
     watch = Watch(url)

@@ -41,7 +41,7 @@ from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.leak.whole import held_after
 from tradeassay.code.lookahead import NOT_CLEARED, submission_lookahead
 from tradeassay.code.semantics import Semantics
-from tradeassay.code.source import NotPython, read_source
+from tradeassay.code.source import in_python_words, read_source
 from tradeassay.code.submission import (
     CAPITAL,
     CARD,
@@ -61,6 +61,7 @@ from tradeassay.code.submission import (
 )
 from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.core.syntax import SourceFault
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import JobExecutor, JobLimits
 from tradeassay.sandbox.config import PRELOAD
@@ -263,9 +264,11 @@ def pass_gates(
     return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
 
 
-def parse_gate(submission: Submission) -> Finding:
-    """Read the card as JSON and the source as Python, without running any of it."""
-    found = (*_card_faults(submission.card), *_source_faults(submission.source))
+def parse_gate(submission: Submission, version: int = 2) -> Finding:
+    """Read the card as JSON and the source as Python, without running any of it. ``version`` 1 words errors as
+    Python does.
+    """
+    found = (*_card_faults(submission.card), *_source_faults(submission.source, version))
     if found:
         return convicted(found)
     return passed("", {"lines": len(submission.source.splitlines())})
@@ -281,11 +284,12 @@ def _card_faults(text: str) -> tuple[Exhibit, ...]:
     return ()
 
 
-def _source_faults(source: str) -> tuple[Exhibit, ...]:
+def _source_faults(source: str, version: int) -> tuple[Exhibit, ...]:
     tree = read_source(source, compiles=True)
-    if isinstance(tree, NotPython):
-        what = "syntax error" if tree.syntax else tree.error
-        return (Exhibit(code="syntax", text=f"{what}: {tree.message}", line=tree.line),)
+    if isinstance(tree, SourceFault):
+        fault = in_python_words(source, tree) if version == 1 else tree
+        what = "syntax error" if fault.syntax else fault.error
+        return (Exhibit(code="syntax", text=f"{what}: {fault.words}", line=fault.line),)
     forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
     if forbidden is not None:
         text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
@@ -586,7 +590,7 @@ _RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
 CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check(
         "parse", "Can both files be read, and is there a TradingStrategy in them?",
-        lambda one: parse_gate(one.submission),
+        lambda one: parse_gate(one.submission, 2 if one.config.is_strict else 1),
     ),
     Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),

@@ -74,4 +74,4 @@ def answer_object(text: str, key: str) -> dict[str, object] | None:
 def unclosed_object(text: str) -> dict[str, object] | None:
     """Return the JSON object that a text is, fences aside, but for its last brace; None for anything else."""
     inner = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    return None if inner.endswith("}") else parse_object(f"{inner}}}")
+    return None if inner.endswith("}") else parse_object(f"{inner}}}") or None

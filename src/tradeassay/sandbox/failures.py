@@ -326,13 +326,33 @@ def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
 
 
 def claim(head: ClaimHead) -> ChildClaim:
-    """Return a child's words, made safe to show."""
-    return ChildClaim(
-        kind=head.kind,
-        error=plain_line(head.error, 200),
-        message=_HOST_FOLDER.sub("", plain_lines(head.message, 4000)),
-        trace=plain_lines(head.trace, 16000),
+    """Return a child's words, made safe to show, and the interpreter's words in them as Python 3.11 has them."""
+    error, message = plain_line(head.error, 200), _HOST_FOLDER.sub("", plain_lines(head.message, 4000))
+    for name, pattern, said in _AS_IN_3_11:
+        if error == name:
+            message = pattern.sub(said, message)
+    if error == "KeyError" and _A_SLICE.fullmatch(message):
+        error, message = "TypeError", "unhashable type: 'slice'"
+    return ChildClaim(kind=head.kind, error=error, message=message, trace=plain_lines(head.trace, 16000))
+
+
+_AS_IN_3_11: Final = tuple(
+    (error, re.compile(pattern), said)
+    for error, pattern, said in (
+        ("AttributeError", r"^'(\w{50})\w+' object has no attribute ", r"'\1' object has no attribute "),
+        ("AttributeError", r" and no __dict__ for setting new attributes$", ""),
+        ("ValueError", r"^(max|min)\(\) iterable argument is empty$", r"\1() arg is an empty sequence"),
+        ("ZeroDivisionError", r"^float modulo by zero$", "float modulo"),
+        ("TypeError", r"^(sort|print)\(\) got an unexpected keyword argument ('\w+')$",
+         r"\2 is an invalid keyword argument for \1()"),
+        ("ImportError", r"\(python3\.\d+/", "(python3.11/"),
+        ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
+)  # fmt: skip
+"""What later interpreters word differently: a model is told the same about a program whatever runs it. On 3.11
+itself nothing here applies."""
+_A_SLICE: Final = re.compile(r"slice\([^()]*\)")
+"""From 3.12 on a slice can be looked up in a mapping, where it is not found."""
 
 
 def attempt_verdict(attempt: RefusedCall) -> HostVerdict:

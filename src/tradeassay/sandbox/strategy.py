@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from tradeassay.core.syntax import syntax_tree
+from tradeassay.core.syntax import SourceFault, program_tree, syntax_tree
 from tradeassay.sandbox.codec import ClaimHead, ClaimKind
 
 DENIED_STDLIB: Final[frozenset[str]] = frozenset(
@@ -126,6 +126,9 @@ def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None,
             return None, Parsed(forbidden=ImportFound(found.module[:_LONGEST_NAME], found.line), line=found.line)
         return compile(tree, FILE, "exec", dont_inherit=True), Parsed()
     except SyntaxError as error:
+        fault = program_tree(source.removeprefix(BOM))  # in words of ours, which every interpreter says alike
+        if isinstance(fault, SourceFault):
+            return None, Parsed(syntax=_clean(fault.words, 500), line=fault.line)
         return None, Parsed(syntax=_clean(error.msg or "invalid syntax", 500), line=error.lineno)
     except Exception as error:
         # A null byte, a lone surrogate, or nesting beyond what the parser can hold. Whatever it is, the source
