@@ -23,8 +23,10 @@ def test_models_are_listed_with_price_and_cutoff(capsys: pytest.CaptureFixture[s
 
 
 def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", "get", "smollm"]) == 2
-    assert "did you mean smollm2" in capsys.readouterr().err
+    for wrong in ("smollm", "local/smollm"):
+        assert main(["models", "get", wrong]) == 2
+        said = "error: no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)"
+        assert capsys.readouterr().err.strip() == said
 
 
 @pytest.mark.parametrize(

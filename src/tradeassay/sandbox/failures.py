@@ -345,6 +345,8 @@ _AS_IN_3_11: Final = tuple(
         ("ZeroDivisionError", r"^float modulo by zero$", "float modulo"),
         ("TypeError", r"^(sort|print)\(\) got an unexpected keyword argument ('\w+')$",
          r"\2 is an invalid keyword argument for \1()"),
+        ("TypeError", r"^str expected at most 3 arguments, got (\d+)$",
+         r"str() takes at most 3 arguments (\1 given)"),
         ("ImportError", r"\(python3\.\d+/", "(python3.11/"),
         ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
