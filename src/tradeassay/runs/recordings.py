@@ -17,17 +17,21 @@ installed package ``tradeassay-recordings``, else those of the checkout: a folde
 from __future__ import annotations
 
 import io
+import json
 import lzma
 import math
 import os
 import re
+import shlex
 import shutil
 import tarfile
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -64,6 +68,8 @@ PACKAGE = "tradeassay_recordings"
 FOLDER = "TRADEASSAY_RECORDINGS"
 MOST_BYTES = 2**30
 """What a recording may unpack to."""
+MOST_AT_ONCE = 2**26
+"""What one file in it may have, and one header of the archive."""
 SEASON = "season.json"
 """The file that a recorded season of the arena has instead of a manifest."""
 _LABEL = "recording.json"
@@ -324,11 +330,12 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
     seen: set[str] = set()
     left = MOST_BYTES
     try:
-        with tarfile.open(file, mode="r:xz") as archive:
+        with _Bounded(file) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
             for entry in archive:
-                parts = Path(entry.name).parts
-                if not entry.isfile() or entry.name.startswith("/") or ".." in parts:
-                    raise RunError(f"{file} holds '{entry.name}', which is not a plain file", mend="do not use it")
+                parts = PurePosixPath(entry.name).parts
+                named = entry.name.isprintable() and entry.name == "/".join(parts)
+                if not entry.isfile() or not named or entry.name.startswith("/") or ".." in parts:
+                    raise RunError(f"{file} holds {entry.name!r}, which is not a plain file", mend="do not use it")
                 left -= entry.size
                 if left < 0 or entry.name in seen:
                     what = "unpacks to more than a gigabyte" if left < 0 else f"holds '{entry.name}' twice"
@@ -337,8 +344,24 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
                 source = archive.extractfile(entry)
                 assert source is not None
                 yield entry.name, source.read()
-    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+    except (tarfile.TarError, lzma.LZMAError, EOFError, *UNDECODABLE) as error:
         raise RunError(f"{file} is not a recording: {error}", mend="get it again") from error
+
+
+class _Bounded(lzma.LZMAFile):
+    """An archive's bytes, of which nobody gets more than there should be: a header can claim any size too."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._left = 2 * MOST_BYTES
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return so many bytes; raises :class:`RunError` when that is more than one file may have."""
+        size = -1 if size is None else size
+        self._left -= max(0, size)
+        if not 0 <= size <= MOST_AT_ONCE or self._left < 0:
+            raise RunError("the archive has a part of more than 64 MB", mend="do not use it")
+        return super().read(size)
 
 
 def _label(content: bytes, file: Path) -> RecordingLabel:
@@ -348,7 +371,33 @@ def _label(content: bytes, file: Path) -> RecordingLabel:
         raise RunError(f"the label of {file} cannot be read: {error}", mend="get the recording again") from None
     if label.format != RECORDING_FORMAT:
         raise RunError(f"{file} has format {label.format}", mend="use the version that wrote it")
+    said = (label.engine, label.precision, label.recorded, label.python, label.command)
+    if not all(_is_a_line(one) for one in (*said, *label.models, *label.benchmarks)):
+        raise RunError(f"the label of {file} says more than one line of plain text", mend="do not use it")
     return label
+
+
+_LONGEST_LINE = 2000
+
+
+def _is_a_line(text: str) -> bool:
+    return text.isprintable() and len(text) <= _LONGEST_LINE
+
+
+def is_our_command(command: str) -> bool:
+    """Return whether a command that claims to record again runs tradeassay alone: somebody may paste it."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.commenters = ""
+    try:
+        parts = " ".join(map(_operator_or_word, words)).split("\0&&\0")
+    except ValueError:
+        return False
+    ours = re.compile(r"\s*(tradeassay [^\0]*|tar xf \w[\w.-]* season\.json)\s*")
+    return not command or (not set("$`") & set(command) and all(map(ours.fullmatch, parts)))
+
+
+def _operator_or_word(word: str) -> str:
+    return f"\0{word}\0" if word and set(word) <= set("();<>|&") else word
 
 
 def _roots() -> Iterator[Path]:
@@ -370,6 +419,7 @@ def day_of(moment: float) -> str:
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_VERSION = re.compile(r"[\w.+!-]{1,64}")
 _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 """Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
 
@@ -386,10 +436,17 @@ def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     found: list[str] = []
     for name in sorted(opened.label.files):
         if name == "scores.json" or name.endswith("/outcome.json"):
-            before, after = (opened.folder / name).read_bytes(), (replayed / name).read_bytes()
-            where = "" if name == "scores.json" else name
-            found += differences(msgspec.json.decode(after), msgspec.json.decode(before), where)
+            before, after = (msgspec.json.decode((one / name).read_bytes()) for one in (opened.folder, replayed))
+            found += differences(after, before, "" if name == "scores.json" else name)
     return found
+
+
+def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
+    """Return where the manifest of a replay of the same spec says something else, apart from versions."""
+    before, after = (
+        msgspec.json.decode((one / "manifest.json").read_bytes()) for one in (opened.folder, replayed)
+    )
+    return list(differences(after | {"versions": {}}, before | {"versions": {}}, "manifest.json"))
 
 
 def differences(found: object, wanted: object, place: str) -> Iterator[str]:
@@ -455,13 +512,21 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         contents = read_cassette(path)
         if contents.texts or contents.messages or contents.tools:
             found.append(f"{path.name} holds texts that the model was asked")
-    if not _DAY.fullmatch(label.recorded):
+    if not _is_past_day(label.recorded):
         found.append(f"its label says {label.recorded!r} for the day it was recorded")
+    if not is_our_command(label.command):
+        found.append("what its label names as the command that records it again is not one of tradeassay alone")
+    for name in sorted(content):
+        if not name.startswith("models/") and (fault := _json_fault(name, content[name])):
+            found.append(f"{name} {fault}")
     counted = count_answers(content)
     if not opened.is_season:
         manifest = opened.manifest
         counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
         counted |= {"python": manifest.versions.python}
+        versions = manifest.versions
+        said_of = (*versions.packages, *versions.packages.values(), versions.platform, versions.machine)
+        found += [f"its manifest names a version {one!r}" for one in said_of if not _VERSION.fullmatch(one)]
         if isinstance(manifest, RunManifest) and label.complete:
             outcomes = [read_outcome(folder_of(folder, manifest).outcome(one.key)) for one in manifest.episodes]
             asked = sum(one.spending.calls for one in outcomes if one is not None and one.spending is not None)
@@ -474,6 +539,33 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     wrong = [name for name in said if said[name] != counted[name]]
     found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
     return found
+
+
+def _is_past_day(text: str) -> bool:
+    """Return whether a text is a day and not after tomorrow, which somewhere may have begun."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return _DAY.fullmatch(text) is not None and text <= day_of(time.time() + 24 * 3600)
+
+
+def _json_fault(name: str, content: bytes) -> str | None:
+    """Return what is wrong with a file of JSON: a name that stands twice in an object has two meanings."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise LookupError
+        return dict(pairs)
+
+    try:
+        for line in content.splitlines() if name.endswith(".jsonl") else [content]:
+            json.loads(line, object_pairs_hook=once)
+    except LookupError:
+        return "says one thing twice"
+    except (ValueError, RecursionError) as error:
+        return f"cannot be read: {error}"
+    return None
 
 
 def changed_facts(opened: OpenRecording) -> list[str]:
