@@ -18,6 +18,7 @@ from tradeassay.core.hashing import canonical_json
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs.recordings import (
     changed_facts,
+    differences,
     find_recording,
     list_recordings,
     open_recording,
@@ -225,6 +226,12 @@ def test_a_label_is_shown_only_where_it_is_lines_of_plain_text(
     said = capsys.readouterr()
     assert "says more than one line of plain text" in said.err
     assert "\x1b" not in said.out + said.err and len(said.out + said.err) < 1000
+
+
+def test_where_a_hash_stands_nothing_else_may_be_said() -> None:
+    for word in ("0" * 64, "live"):
+        assert not list(differences({"answers": "replayed"}, {"answers": word}, ""))
+    assert list(differences({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
 
 
 def packed_as(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:

@@ -481,10 +481,10 @@ def _parts(opened: OpenRecording) -> set[str]:
 
 def _only_hashes(value: object) -> bool:
     values = value.values() if isinstance(value, dict) else [value]
-    return all(isinstance(one, str) and len(one) <= _HASH_LENGTH for one in values)
+    return all(isinstance(one, str) and _HASH.fullmatch(one) for one in values)
 
 
-_HASH_LENGTH = 64
+_HASH = re.compile(r"[0-9a-f]{64}|live|replayed")
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:
