@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -267,12 +268,15 @@ def test_a_window_without_factors_is_refused(planted: Planted) -> None:
 def test_it_trades_in_a_run_like_any_other_agent(
     planted: Planted, compared: dict[str, ShuffleContrast], tmp_path: Path
 ) -> None:
-    from tradeassay import api
+    from tradeassay import api, verify
+    from tradeassay.data.home import snapshot_folder
 
+    # In the store, because verify opens no folder that a run names.
+    shutil.copytree(planted.spec.dataset, snapshot_folder("planted"))
     agent = {"name": "factor-model", "params": {"key": compared["lightgbm"].trained.key}, "label": "lightgbm"}
     # The first two sessions belong to the validation window: nothing may be traded there.
     done = api.run(
-        "ktdfin-v1", agents=[agent], dataset=planted.spec.dataset, first=planted.days[TEST[0] - 2],
+        "ktdfin-v1", agents=[agent], dataset="planted", first=planted.days[TEST[0] - 2],
         last=planted.days[TEST[0] + 7], folder=tmp_path / "run", executor="inline", progress="none",
     )  # fmt: skip
     (episode,) = [one for one in done.episodes if one.agent.label == "lightgbm"]
@@ -280,4 +284,4 @@ def test_it_trades_in_a_run_like_any_other_agent(
     assert [record.decision.status for record in records[:3]] == ["failed", "failed", "ok"]
     assert "has seen the market" in records[0].decision.failures[0].detail
     assert not records[1].decision.orders and len(records[2].decision.orders) > 10
-    assert api.verify(done.folder).ok
+    assert verify(done.folder).ok
