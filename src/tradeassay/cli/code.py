@@ -343,10 +343,11 @@ def evaluate_submission(
         if path is not None:
             write_text(path, text())
     if options.bar_log is not None:
-        if found.bar_log is None:
+        log = found.bar_log
+        if log is None:
             say("there is no audit log by bars: it could not be run")
         else:
-            write_text(options.bar_log, found.bar_log)
+            write_text(options.bar_log, log)
     if options.html is not None:
         from tradeassay.report import write_check_html
 

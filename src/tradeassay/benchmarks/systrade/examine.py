@@ -5,9 +5,10 @@ The trail is what a scorecard shows of one run: its decisions next to the frozen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -36,7 +37,7 @@ from tradeassay.code.submission import (
     submission_config,
 )
 from tradeassay.core.draws import draw_secret
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line
@@ -281,6 +282,7 @@ def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
     Columns: ``datetime``; of each leg ``close`` and ``position``; the strategy's indicators by its frozen
     semantics; ``signal``, ``position_state``, ``equity``, and ``constraint_check`` (``pass``, or what is broken).
     """
+    require("polars", "polars")
     import polars as pl
 
     assert run.account is not None and run.trades is not None
@@ -325,12 +327,17 @@ class Examined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCheck:
-    """The result of ``code eval`` for a folder. ``bar_log`` is the audit log by bars; None where nothing ran."""
+    """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran."""
 
     scorecard: Scorecard
     trail: Trail | None
     submission: Submission
-    bar_log: str | None = None
+    write_log: Callable[[], str] | None = None
+
+    @property
+    def bar_log(self) -> str | None:
+        """The audit log by bars, made when it is asked for; None where nothing ran."""
+        return None if self.write_log is None else self.write_log()
 
     @property
     def gates(self) -> GateReport:
@@ -442,7 +449,7 @@ def check_submission(
         scorecard=found.scorecard,
         trail=found.trail,
         submission=submission,
-        bar_log=bar_log(spec, bars, found.scored) if ran and found.scored is not None else None,
+        write_log=partial(bar_log, spec, bars, found.scored) if ran and found.scored is not None else None,
     )
 
 
