@@ -32,6 +32,7 @@ import httpx
 import numpy as np
 
 import arena_pages
+from machine import conditions
 
 SEASON = "doors"
 FILE = """id = "doors"
@@ -203,7 +204,7 @@ def main() -> None:
     shutil.copy(large, db)
     file = arena_pages.WORK / "doors.toml"
     tokens = found(db, file, chosen.agents)
-    print(f"python {platform.python_version()}, {chosen.cores} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"python {platform.python_version()}, {chosen.cores} cores used, {conditions()}")
     if not chosen.warm_only:
         _cold(db, chosen.port)
     for state in ("cold", "warm"):
@@ -222,9 +223,7 @@ def main() -> None:
             if watching is not None:
                 watching.wait(60)
         print(f"{state}: {chosen.readers} readers and {chosen.agents} agents, {took:.0f} s, ", end="")
-        print(
-            f"load {os.getloadavg()[0]:.1f}; cores: server {served:.2f}, its pages {made:.2f}, clients {own:.2f}"
-        )
+        print(f"{conditions()}; cores used: server {served:.2f}, its pages {made:.2f}, clients {own:.2f}")
         waits["doors"] = waits["packet"] + waits["choice"]
         for name, bar in (("pages", 300), ("doors", 100), ("packet", 100), ("choice", 100)):
             middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))

@@ -17,6 +17,7 @@ import msgspec
 import sqlalchemy
 from sqlalchemy import func, select
 
+from machine import conditions
 from tradeassay.arena.agents import entry_agents
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -61,7 +62,7 @@ def main() -> int:
             asked = db.execute(select(func.count()).select_from(calls)).scalar_one()
         size = os.path.getsize(f"{folder}/arena.db") / 1e6
     print(f"{rounds} rounds, {decided} decisions, {asked} model calls, {size:.0f} MB")
-    print(f"{wall:.0f} s wall, {cpu:.0f} s CPU, load {os.getloadavg()[0]:.1f} (bar: 120 s for 250 days)")
+    print(f"{wall:.0f} s wall, {cpu:.0f} s CPU, {conditions()} (bar: 120 s for 250 days)")
     return 0
 
 

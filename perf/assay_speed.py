@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from machine import conditions
 from tradeassay.assay.luck import LuckConfig, luck_of_episode
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.assaying import assay_run
@@ -42,7 +43,7 @@ def main() -> int:
     done = time.process_time()
     print(f"leak tests of {len(leaks)} agents: {tested - began:.1f} s of CPU")
     print(f"verdicts on {len(made.agents)} rows: {done - tested:.1f} s of CPU")
-    print(f"together {done - began:.1f} s of CPU; the bar is {BAR:.0f}")
+    print(f"together {done - began:.1f} s of CPU; the bar is {BAR:.0f}; {conditions()}")
     return 0 if asked.agent or done - began <= BAR else 1
 
 

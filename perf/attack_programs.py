@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import os
 import sys
 import time
 from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+from machine import conditions
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import check_program
 from tradeassay.code.mutants import mutants_of
@@ -309,7 +309,7 @@ def main() -> int:
             print(f"{told}  {'BAD ' if bad else ''}{shown}", flush=True)
     print(f"{len(through['hostile'])} of {tried['hostile']} hostile programs got through: {through['hostile']}")
     print(f"{len(through['honest'])} of {tried['honest']} honest ones were refused: {through['honest']}")
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(conditions())
     return 1 if any(through.values()) else 0
 
 

@@ -21,6 +21,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+from machine import conditions
 from tradeassay.code.backtrader import BrokerTerms, run_backtrader, sandbox_config
 from tradeassay.code.bars import make_bars
 from tradeassay.code.task import Sizing
@@ -98,7 +99,7 @@ def main() -> int:
     taken = statistics.median(both) if crowded else ours
     held = taken < BAR_S
     how = f"CPU-s of host and child (load {load:.1f} on {processors} processors)" if crowded else "s by the clock"
-    print(f"bar: {taken:.3f} {how}, under {BAR_S}: {'held' if held else 'MISSED'}")
+    print(f"bar: {taken:.3f} {how}, under {BAR_S}: {'held' if held else 'MISSED'}; {conditions()}")
     return 0 if agreed and held else 1
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from llm_overhead import as_openai
+from machine import conditions
 from tradeassay.core.dialogue import AskModel
 from tradeassay.llm import CassetteStore
 
@@ -126,8 +127,8 @@ def main() -> int:
     rate, most = ours["answers_per_s"], limit["answers_per_s"]
     print(
         f"{model}: {len(episodes)} episodes, {rate:.1f} answers/s of {most:.1f} ({share:.0%} of the limit, bar "
-        f"{BAR:.0%}), {spent / ours['answers'] * 1e3:.1f} ms of CPU an answer (start and scores included), load "
-        f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        f"{BAR:.0%}), {spent / ours['answers'] * 1e3:.1f} ms of CPU an answer (start and scores included), "
+        f"{conditions()}"
     )
     return 0 if share >= BAR else 1
 

@@ -13,6 +13,7 @@ import time
 import gymnasium
 import numpy as np
 
+from machine import conditions
 from tradeassay.frontends.gym_env import ID, DailyMarket
 
 
@@ -48,6 +49,7 @@ def main() -> None:
     for _ in range(steps // 8):
         many.step(actions)
     print(f"eight environments, vectorised: {steps / (time.process_time() - began):,.0f} steps per CPU second")
+    print(conditions())
 
 
 if __name__ == "__main__":

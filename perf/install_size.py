@@ -9,7 +9,6 @@ the runtime is installed into empty environments first (needs the package index)
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import tempfile
 import time
 from importlib import metadata
 from pathlib import Path
+
+from machine import conditions
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -84,7 +85,7 @@ def main() -> None:
         print(f"python {' '.join(words):28} {timed([sys.executable, *words]):.2f} s")
     for page in sorted(asked.runs.glob("*/report.html")):
         print(f"{page.parent.name}/report.html: {page.stat().st_size / 1e6:.2f} MB")
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(conditions())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from machine import conditions
 from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig, KtdfinV2, KtdfinV2Config
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
@@ -140,7 +141,8 @@ def main() -> int:
                 results[f"ms_per_day_{mask}{'_v1' if kind is KtdfinConfig else ''}"] = round(spent, 3)
     worst = results["ms_per_day_blinded"]
     results |= {"bar_ms": BAR_MS, "names": NAMES, "days": SESSIONS}
-    print(json.dumps(results) if args.json else "\n".join(f"{key}: {value}" for key, value in results.items()))
+    told = {**results, "machine": conditions()}
+    print(json.dumps(told) if args.json else "\n".join(f"{key}: {value}" for key, value in told.items()))
     return 0 if worst < BAR_MS else 1
 
 

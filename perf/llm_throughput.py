@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import random
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from machine import conditions
 from openai_answers import completion, read_request, write_answer
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import Access, ModelParams, QuestionPlace, open_model
@@ -112,7 +112,7 @@ def main() -> None:
     url = f"http://127.0.0.1:{ports.get()}/v1"
     total = EPISODES * questions
     limit = slots / seconds
-    print(f"server's limit {limit:.1f} answers/s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"server's limit {limit:.1f} answers/s; {conditions()}")
     for name, side in (("bare client", bare), ("harness", play)):
         rate, cpu = asyncio.run(side(url, questions))
         share, each = rate / limit, cpu / total * 1e3

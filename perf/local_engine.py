@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 
+from machine import conditions
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import Access, CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.llm.local.files import LocalSettings
@@ -142,7 +143,7 @@ def main() -> int:
     print(f"{bare.row()}\n{ours.row()}")
     print(
         f"\n{share:.0%} of the engine's own speed (bar {BAR:.0%}): {file.name}, xllamacpp {version('xllamacpp')}, "
-        f"one thread, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        f"one thread, {conditions()}"
     )
     return 0 if share >= BAR else 1
 

@@ -10,13 +10,13 @@ phone (390); the best of three counts. "sideways" says by how many pixels the pa
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from arena_browser import browser
+from machine import conditions
 
 MEASURED = """
 const paint = performance.getEntriesByName('first-contentful-paint')[0];
@@ -76,7 +76,7 @@ def main() -> None:
                 f"{max(0, narrow['sideways'])} px |"
             )
         version = driver.capabilities["browserVersion"]
-        print(f"\nChromium {version}, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
+        print(f"\nChromium {version}, {platform.machine()}, {conditions()}")
         driver.quit()
 
 

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator
 
+from machine import conditions
 from tradeassay import reward
 from tradeassay.benchmarks.quantcode import load_task
 
@@ -241,7 +242,7 @@ def main() -> None:
         f"{len(answers)} answers, none raised; {time.perf_counter() - began:.0f} s, {used:.0f} s of CPU here, ",
         end="",
     )
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(conditions())
 
 
 def _short(answer: object) -> str:

@@ -10,10 +10,10 @@ A look ahead that decides nothing on the rows that were run is no leak, and is n
 from __future__ import annotations
 
 import argparse
-import os
 
 import numpy as np
 
+from machine import conditions
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.backtrader import terms_of
 from tradeassay.code.evaluation import DRAWS
@@ -118,7 +118,7 @@ def main() -> None:
     print("| programs | tried | paid |\n|---|---|---|")
     for kind, (tried, paid) in counts.items():
         print(f"| {kind} | {tried} | {paid} |")
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(conditions())
 
 
 if __name__ == "__main__":

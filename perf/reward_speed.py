@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from machine import conditions, fixed_loop
 from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.reward import reward
 from tradeassay.code.running import open_code_executor
@@ -64,17 +65,7 @@ def main() -> None:
                     f"the first of a task {drawing / len(daily):.1f} s"
                 )
     slower = sum(loops) / len(loops) / min(loops)
-    print(f"load {os.getloadavg()[0]:.1f}; a fixed loop took {slower:.2f} times the CPU of its best turn")
-
-
-def fixed_loop() -> float:
-    """Return the CPU seconds of a loop that is always the same."""
-    began = time.process_time()
-    total = 0
-    for number in range(60_000):
-        total += number & 7
-    assert total
-    return time.process_time() - began
+    print(f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; {conditions()}")
 
 
 def below(pid: int | None = None) -> float:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from machine import conditions
 from tradeassay.sandbox import Job, SandboxPool
 
 BARS = 2_500
@@ -204,7 +205,7 @@ def main() -> int:
     if options.json:
         print(json.dumps({"tier": level, "load": os.getloadavg(), "ok": ok, **found}, indent=2))
         return 0 if ok else 1
-    print(f"walls: {level}; load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"walls: {level}; {conditions()}")
     for name, numbers in found.items():
         print(f"{name:18}" + "  ".join(f"{key} {value:,.1f}" for key, value in numbers.items()))
     bars = f"a job under {BAR_MS:g} ms, at least {BAR_PER_MINUTE:g} a minute"

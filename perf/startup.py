@@ -8,6 +8,8 @@ import sys
 import tempfile
 import time
 
+from machine import conditions
+
 BAR = 0.4
 REPEATS = 9
 
@@ -39,7 +41,7 @@ def main() -> int:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.strip()
     print(f"\nimporting tradeassay loads of pandas and inspect_ai: {loaded}")
-    print(f"bar for --help {BAR} s, python {sys.version.split()[0]}")
+    print(f"bar for --help {BAR} s, python {sys.version.split()[0]}, {conditions()}")
     return 0 if worst < BAR and loaded == "[]" else 1
 
 

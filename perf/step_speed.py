@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from machine import conditions
 from tradeassay.agents import make_agent
 from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo, Observation
@@ -103,7 +104,7 @@ def main() -> int:
             print(name)
             for key, value in result.items():
                 print(f"  {key.replace('_', ' '):28} {value:10,.1f}")
-        print(f"bar: {BAR:,.0f} sessions per CPU second")
+        print(f"bar: {BAR:,.0f} sessions per CPU second; {conditions()}")
     return 0 if first["sessions_per_cpu_second"] >= BAR else 1
 
 

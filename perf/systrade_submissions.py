@@ -17,7 +17,6 @@ children's CPU seconds are counted by the sandbox.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import time
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import msgspec
 
+from machine import conditions
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import MINUTES, minute_year, synthetic_year
 from tradeassay.benchmarks.systrade.examine import twin_executor
@@ -182,7 +182,7 @@ def main() -> int:
                     flush=True,
                 )
     took = time.perf_counter() - wall
-    print(f"{took:.0f} s by the clock at load {os.getloadavg()[0]:.1f}; {len(found)} submissions measured so far")
+    print(f"{took:.0f} s by the clock ({conditions()}); {len(found)} submissions measured so far")
     report([one for one in found if one.assets == assets], chosen)
     return 0
 

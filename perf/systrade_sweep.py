@@ -7,7 +7,6 @@ and CPU seconds on two threads, then the engine's bars per CPU second on one mov
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import time
@@ -16,6 +15,7 @@ from importlib.resources import files
 import numba
 import numpy as np
 
+from machine import conditions
 from tradeassay.account.compiled.shares import price_decisions
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.benchmarks.systrade import STRATEGIES
@@ -112,9 +112,7 @@ def main() -> int:
     groups = {(row.strategy, row.variant, row.cost_bp) for row in rows}
     print(f"{len(groups)} backtests (strategy x setting x {len(COSTS_BP)} costs) over {len(rows)} tape runs")
     print(f"{bars / 1e6:.0f} million minute bars per cost level")
-    print(
-        f"sweep: {wall:.1f} s wall, {cpu:.1f} s CPU on 2 threads, load {os.getloadavg()[0]:.1f} (bar: 20 s wall)"
-    )
+    print(f"sweep: {wall:.1f} s wall, {cpu:.1f} s CPU on 2 threads, {conditions()} (bar: 20 s wall)")
     engine_speed()
     return 0
 
