@@ -269,6 +269,8 @@ def weekly_puts(market: np.ndarray) -> np.ndarray:
     [
         (weekly_puts(MARKET), "tail"),
         (0.6 * MARKET, "market"),
+        (1.5 * MARKET - 0.015 / 252, "market"),
+        (MARKET + RNG.normal(-0.0001, 0.0004, 750), "market"),
         (np.convolve(MARKET, [0.5, 0.3, 0.2])[:750], "market"),
         (MARKET + RNG.normal(0.0, 0.006, 750), "luck"),
         (MARKET + RNG.normal(0.0012, 0.004, 750), "skill"),
@@ -293,6 +295,22 @@ def test_dividends_and_interest_are_no_edge_unless_they_are_known_to_be_there() 
     assert told.kind == "skill"
     mixed = assay(account(0.6 * total + 0.4 * 0.04 / 252, MARKET)).agents[0].verdict
     assert mixed.kind == "luck", mixed.sentence
+
+
+def test_the_same_return_on_every_session_is_not_believed_and_too_few_sessions_are_not_blamed() -> None:
+    said = assay(account(np.full(750, 0.0006), MARKET)).agents[0].verdict
+    assert (said.kind, said.firm) == ("leak", False) and "the same on every session" in said.sentence
+    assert not any("too few" in line for line in (*said.because, *said.speaks_against))
+    interest = assay(account(np.full(750, 0.0001), MARKET)).agents[0].verdict
+    assert interest.kind not in ("leak", "skill"), interest.sentence
+
+
+def test_losses_that_are_rare_and_large_stand_in_the_sentence() -> None:
+    total = np.full(750, 0.0012)
+    total[[100, 390, 500, 640]] = -0.06
+    said = assay(account(total, MARKET)).agents[0].verdict
+    assert "its losses are rare and large" in said.sentence
+    assert "11 more like the worst day" in " ".join(said.limits)  # 1.91 x 0.94^11 is the first below 1
 
 
 def test_without_a_benchmark_nothing_is_claimed() -> None:

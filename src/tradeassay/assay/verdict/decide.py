@@ -8,13 +8,16 @@ numbers that stand beside it, and what was not examined is said in it.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
-from tradeassay.assay.verdict.evidence import above, below, leaning, least_edge, unearned
+from tradeassay.assay.verdict.evidence import above, below, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
     part_of,
     percent,
+    signed,
     spanned,
     speaks_against,
     speaks_for,
@@ -34,6 +37,8 @@ from tradeassay.assay.verdict.record import (
 
 SMALL = "no edge is shown"
 """The label of what is certain and too small to be called an edge."""
+_RARE = -3.0
+"""Skew from which losses are called rare and large: a window may hold fewer of them than are to come."""
 _PRAISE = ("skill", "timing", "mixed")
 """Kinds that something unexamined makes weaker."""
 
@@ -145,6 +150,9 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
     if followed is None or followed.explained < config.tracks:
         return False
     beyond, value = followed.beyond, followed.beyond.value or 0.0
+    if value < 0.0 and found.method == "returns":
+        # Leverage, fees and trading cost something: what trails the portfolio that moves it is still that one.
+        return True
     certain = above(beyond) or below(beyond)
     return not certain or abs(value) < config.floor + (unearned(found, config) if value > 0.0 else 0.0)
 
@@ -246,7 +254,11 @@ def _costly(found: AgentFindings, config: VerdictConfig) -> bool:
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether even the lower end of the information ratio is one that nobody achieves."""
     edge = found.edge
-    if edge is None or edge.ratio.low is None or edge.ratio.low <= config.too_good:
+    if edge is None:
+        return False
+    if never_moves(found, config):
+        return (edge.tested.value or 0.0) >= least_edge(found, config) and not passive(found, config)
+    if edge.ratio.low is None or edge.ratio.low <= config.too_good:
         return False
     # A tracker's residual is tiny: its ratio says nothing. Nor does that of stale prices.
     followed = found.passive
@@ -289,7 +301,8 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
     own = _edge_limits(found, config) if kind in ("skill", "mixed") else []
     if kind == "memory" and found.memory is not None and not above(found.memory.gap):
         own = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
-    return (*_evidence_limits(found, config), *_data_limits(found, config), *own, *_failures(found, config))
+    # What is particular to this account comes first: the sentence has room for three.
+    return (*own, *_evidence_limits(found, config), *_data_limits(found, config), *_failures(found, config))
 
 
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
@@ -314,7 +327,8 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
 def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if found.styled is not None and found.styled < config.styled:
-        limits.append(f"style is not measured: factors are there on {found.styled:.0%} of the days")
+        there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
+        limits.append(f"style is not measured: {there}")
     if found.covered is not None and found.covered < config.styled:
         limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
     for bias in found.biases:
@@ -346,6 +360,13 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         )
     if stability is not None and not above(stability.without_best):
         limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
+    tail, brought = found.tail, part_of(found, "edge") or 0.0
+    if tail is not None and tail.skew is not None and tail.skew <= _RARE and -1.0 < tail.worst < 0.0:
+        days = math.ceil(math.log1p(max(0.0, brought)) / -math.log1p(tail.worst))
+        limits.append(
+            f"its losses are rare and large: skew {signed(tail.skew)}; {days} more like the worst day would have "
+            "taken all of it"
+        )
     share = None if found.concentration is None else found.concentration.name_share
     if share is not None and share > 0.5 and found.concentration is not None:
         limits.append(f"it rests on one name: {found.concentration.name} brought {share:.0%} of the selection")
@@ -450,6 +471,11 @@ def _no_crash(found: AgentFindings) -> str:
 def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
     edge = found.edge
     assert edge is not None
+    if not firm and edge.ratio.low is None:
+        return (
+            f"{made}, too good to be believed (beyond the market it earns the same on every session): look for "
+            "leaked future or made-up figures before anything else."
+        )
     if firm:
         return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
     return (
@@ -532,8 +558,8 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     if followed is None or followed.explained < config.tracks:
         shared = f"{percent(part_of(found, 'common'))} came from what all names shared"
         return f"{made}, which is the market: {shared}, and what is left is nothing worth calling an edge."
-    late = " sessions late" if followed.lagged > 0.05 else ""
-    share = "" if abs(followed.beta - 1.0) < 0.1 else f", {followed.beta:.0%} of it"
+    late = " with a lag" if followed.lagged > 0.05 else ""
+    share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
     return (
         f"{made}, which is the market: it follows {followed.portfolio}{late} "
         f"({followed.explained:.1%} of its variance"
@@ -544,6 +570,8 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
 def _no_edge(found: AgentFindings, config: VerdictConfig) -> str:
     """Return why what is left beyond a passive portfolio is not called an edge."""
     beyond = found.passive.beyond if found.passive is not None else None
+    if beyond is not None and below(beyond) and (beyond.value or 0.0) <= -config.floor:
+        return "what leverage, fees or trading cost"
     if beyond is None or not above(beyond) or (beyond.value or 0.0) < config.floor:
         return "nothing worth calling an edge"
     if found.method == "returns":

@@ -199,6 +199,11 @@ def least_edge(found: AgentFindings, config: VerdictConfig) -> float:
     return config.floor + unearned(found, known)
 
 
+def never_moves(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether what is left beyond the market is the same on every session, and sessions are enough."""
+    return found.edge is not None and found.edge.tested.low is None and found.sessions >= config.least
+
+
 def luck_evidence(each: Sequence[Luck]) -> LuckEvidence:
     """Return several seeds' luck as one."""
     placed = sorted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.verdict.evidence import above, below, least_edge
+from tradeassay.assay.verdict.evidence import above, below, least_edge, never_moves
 from tradeassay.assay.verdict.record import CASH, AgentFindings, VerdictConfig
 from tradeassay.core.measure import Measure
 
@@ -50,10 +50,12 @@ def _share(value: float) -> str:
     return "more than all" if value > 1.0 else f"{value:.0%}"
 
 
-def _certain(found: AgentFindings) -> str:
+def _certain(found: AgentFindings, config: VerdictConfig) -> str:
     """Return at which confidence an interval holds, and for how many tries it allows; or that there is none."""
     edge, trials = found.edge, found.trials
     assert edge is not None
+    if never_moves(found, config):
+        return "; no interval, it is the same on every session"
     if edge.tested.low is None:
         return f"; no interval, {found.sessions} sessions are too few" if found.sessions else ""
     said = f", at {edge.tested.level:.2%} confidence"
@@ -80,7 +82,7 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     ]  # fmt: skip
     lines = [
         f"of {percent(found.total.value)}: {', '.join(parts)}",
-        f"{yearly_of(found, config)}{_certain(found)}",
+        f"{yearly_of(found, config)}{_certain(found, config)}",
     ]
     if found.luck.percentile.value is not None:
         lines.append(_among(found))
@@ -201,6 +203,8 @@ def _edge_against(found: AgentFindings, config: VerdictConfig) -> list[str]:
     yearly, value, least = yearly_of(found, config), edge.tested.value or 0.0, least_edge(found, config)
     if below(edge.tested):
         return [f"{yearly}, below zero for certain"]
+    if never_moves(found, config):
+        return [f"{yearly}, the same on every session: nothing can be tested"]
     if edge.tested.low is None:
         return [f"{found.sessions} sessions are too few for any test: at least {config.least} are needed"]
     if not above(edge.tested):
