@@ -225,8 +225,8 @@ def slow_table(asked: argparse.Namespace) -> list[str]:
     ]
     return [
         *lines,
-        "\nNo test holds its level on so few independent days. Percentiles of blocks, which were used before,\n"
-        "erred more: in 23 % of 150 simulations at 0.9 and 250 sessions. A lean is called one only from half\n"
+        "\nNo test holds its level on so few independent days. The block percentiles used before\n"
+        "erred more: in 23 % of 150 simulations at 0.9 and 250 sessions. A tilt is called one only from half\n"
         "a standard deviation on, whatever this test says.\n",
     ]
 
@@ -285,20 +285,22 @@ class Bench:
 
 HEAD = """# Calibration
 
-Does a test that claims an error of 5 % err in 5 %? The tests whose results we print are tried on series in which
-there is nothing to find. This page is the output of `python perf/calibration.py`; no number on it was typed.
+Does a test that claims an error rate of 5 % err in 5 % of cases? Every test whose results we print is tried on series
+in which there is nothing to find. The tables are the output of `python perf/calibration.py`.
 
-Each cell is the share of simulations (in per cent) in which a test at 5 % said that there is something. **Bold**
-lies outside 4 to 6 % by more than the noise of the simulation. Columns are sessions. *Autocorrelated* carries 0.2
-from one session to the next, *stale* spreads each return over three sessions, *fat-tailed* is Student's t with 4
+Each cell is the share of simulations (in per cent) in which a test at 5 % reported something. **Bold** cells are
+outside 4 to 6 % by more than the noise of the simulation. Columns are sessions. *Autocorrelated* series carry 0.2 from
+one session to the next, *stale* ones spread each return over three sessions, *fat-tailed* ones are Student's t with 4
 degrees of freedom.
 
-How to read the bold cells: a window of 60 stale sessions has an effective length of twenty, and no interval knows
-that for certain. Percentiles of resamples are kept by the first versions of benchmarks alone, whose scores stay
-what they were. The probabilistic Sharpe ratio takes sessions as independent: it is shown, and decides nothing.
-Treynor and Mazuy's term errs in up to 7.5 % where a market's variance clusters: the square of a wild day weighs
-much. The model confidence set and SPA, which put leaderboards into tiers, are too sure of themselves below 250
-sessions that depend on each other; a board of so few sessions says what it could have shown.
+How to read the bold cells:
+
+- A window of 60 stale sessions has an effective length of twenty, which no interval can know.
+- Only the first versions of benchmarks (`-v1`) use the percentile bootstrap; their scores stay as they were.
+- The probabilistic Sharpe ratio treats sessions as independent: it is shown and decides nothing.
+- Treynor and Mazuy's term errs more often where volatility clusters, because the square of a wild day weighs a lot.
+- The model confidence set, which decides the tiers of a leaderboard, errs too often on 60 stale sessions. SPA errs too
+  often on dependent sessions; its p-value is printed under a leaderboard and decides nothing.
 """
 
 
