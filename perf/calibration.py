@@ -285,22 +285,23 @@ class Bench:
 
 HEAD = """# Calibration
 
-Does a test that claims an error rate of 5 % err in 5 % of cases? Every test whose results we print is tried on series
-in which there is nothing to find. The tables are the output of `python perf/calibration.py`.
+Does a test that claims an error rate of 5 % err in 5 % of cases? Every test whose results we print is tried on
+series in which there is nothing to find. The tables are the output of `python perf/calibration.py`.
 
 Each cell is the share of simulations (in per cent) in which a test at 5 % reported something. **Bold** cells are
-outside 4 to 6 % by more than the noise of the simulation. Columns are sessions. *Autocorrelated* series carry 0.2 from
-one session to the next, *stale* ones spread each return over three sessions, *fat-tailed* ones are Student's t with 4
-degrees of freedom.
+outside 4 to 6 % by more than the noise of the simulation. Columns are sessions. *Autocorrelated* series carry 0.2
+from one session to the next, *stale* ones spread each return over three sessions, *fat-tailed* ones are Student's
+t with 4 degrees of freedom.
 
 How to read the bold cells:
 
 - A window of 60 stale sessions has an effective length of twenty, which no interval can know.
 - Only the first versions of benchmarks (`-v1`) use the percentile bootstrap; their scores stay as they were.
 - The probabilistic Sharpe ratio treats sessions as independent: it is shown and decides nothing.
-- Treynor and Mazuy's term errs more often where volatility clusters, because the square of a wild day weighs a lot.
-- The model confidence set, which decides the tiers of a leaderboard, errs too often on 60 stale sessions. SPA errs too
-  often on dependent sessions; its p-value is printed under a leaderboard and decides nothing.
+- Treynor and Mazuy's term errs more often where volatility clusters, because the square of a wild day weighs a
+  lot.
+- The model confidence set, which decides the tiers of a leaderboard, errs too often on 60 stale sessions. SPA errs
+  too often on dependent sessions; its p-value is printed under a leaderboard and decides nothing.
 """
 
 
