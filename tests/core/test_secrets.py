@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tradeassay.core import secrets
 from tradeassay.core.drive import fault_of
-from tradeassay.core.screen import clean_screen
+from tradeassay.core.screen import clean_log, clean_screen
 from tradeassay.core.secrets import REMOVED, Secrets
 
 KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
@@ -240,7 +240,7 @@ def test_errors_are_scrubbed_with_what_they_wrap(known: Secrets) -> None:
 
 def test_screen_and_log_show_nothing(known: Secrets, capsys: pytest.CaptureFixture[str]) -> None:
     written = io.StringIO()
-    with clean_screen():
+    with clean_screen(), clean_log():
         handler = logging.StreamHandler(written)
         logging.getLogger("noisy").addHandler(handler)
         try:

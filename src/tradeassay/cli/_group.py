@@ -67,6 +67,13 @@ class LazyGroup(click.Group):
             return completed(command, cmd_name)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)"""
+        from tradeassay.core.screen import clean_log
+
+        with clean_log():
+            return super().invoke(ctx)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without importing any of them."""
         from click.shell_completion import CompletionItem

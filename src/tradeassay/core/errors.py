@@ -6,12 +6,20 @@ that escapes is a bug in tradeassay and keeps its traceback.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
+if TYPE_CHECKING:
+    UNDECODABLE: Final[tuple[type[Exception], ...]]
+    """What a decoder raises on what it cannot read: another format or shape, no UTF-8, nested too deep."""
+else:
 
-UNDECODABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What a decoder raises on what it cannot read: another format or shape, text that is not UTF-8, deep nesting."""
+    def __getattr__(name: str) -> Any:
+        # Every command loads this module, but only those that decode something need the decoder's package.
+        if name != "UNDECODABLE":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import msgspec
+
+        return (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class TradeassayWarning(UserWarning):

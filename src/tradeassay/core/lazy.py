@@ -59,5 +59,6 @@ def make_callable(package: str, function: str) -> None:
 
 def _listed(module: Any) -> dict[str, str]:
     """Return the home of each name that the source imports ``as`` itself, one import per line."""
-    source = module.__spec__.loader.get_source(module.__name__)
+    # Not get_source, which loads the package that guesses the encoding of a source: ours is known.
+    source = module.__spec__.loader.get_data(module.__spec__.origin).decode()
     return {name: home for home, name in _EXPORTED.findall(source)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tradeassay.core.secrets import clean_bytes, clean_text
 
 if TYPE_CHECKING:
+    import logging
+
     from rich.console import Console
 
 
@@ -44,14 +45,25 @@ class _CleanStream:
 
 @contextmanager
 def clean_screen() -> Iterator[None]:
-    """Keep secrets out of standard output, standard error and log records while the block runs."""
-    output, errors, factory = sys.stdout, sys.stderr, logging.getLogRecordFactory()
+    """Keep secrets out of standard output and standard error while the block runs."""
+    output, errors = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _clean(output), _clean(errors)
-    logging.setLogRecordFactory(_clean_records(factory))
     try:
         yield
     finally:
         sys.stdout, sys.stderr = output, errors
+
+
+@contextmanager
+def clean_log() -> Iterator[None]:
+    """Keep secrets out of log records that are made while the block runs."""
+    import logging
+
+    factory = logging.getLogRecordFactory()
+    logging.setLogRecordFactory(_clean_records(factory))
+    try:
+        yield
+    finally:
         logging.setLogRecordFactory(factory)
 
 

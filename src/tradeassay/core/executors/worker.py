@@ -31,7 +31,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors.task import Entry, load_entry
-from tradeassay.core.screen import clean_screen
+from tradeassay.core.screen import clean_log, clean_screen
 
 GRACE = 5.0
 """Seconds a worker may take to exit after its parent is gone."""
@@ -138,7 +138,7 @@ def main(text: str) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with clean_screen():
+    with clean_screen(), clean_log():
         _serve(text)
 
 
