@@ -15,7 +15,7 @@ from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, with_language
-from tradeassay.code.judges.behaviour import References, market_plan
+from tradeassay.code.judges.behaviour import market_plan
 from tradeassay.code.judges.drawn import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.leak import LeakConfig
@@ -367,7 +367,6 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
         [TASK, wrong],
         pool,
         judge=scripted_judge(),
-        references=References(),
         tell=lambda line: seen.append(line.name),
     )
     assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok

@@ -119,7 +119,6 @@ def default_slug(benchmark: str, spec: Any) -> str:
 )
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
 @click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
-@click.option("--thorough", is_flag=True, help="The full look-ahead check: more cuts, more runs.")
 @click.option(
     "--task-file",
     type=_FILE,
@@ -136,7 +135,6 @@ def evaluate(
     spec: str | None,
     framework: Any,
     judge: str | None,
-    thorough: bool,
     task_file: Path | None,
     secret: str | None,
     strict: bool,
@@ -165,13 +163,7 @@ def evaluate(
     rules = rules_of(secret)
     chosen = find_task(task, task_file)
     found = check_program(
-        read_program(program),
-        chosen,
-        framework=framework,
-        judge=judge,
-        thorough=thorough,
-        rules=rules,
-        strict=strict,
+        read_program(program), chosen, framework=framework, judge=judge, rules=rules, strict=strict
     )
     if as_json:
         print_json({"outcome": found.outcome, "secret": rules.secret, "evaluation": found})

@@ -23,13 +23,7 @@ from tradeassay.code.checks import (
 )
 from tradeassay.code.glance import CLEARED, Glanced, forgets, glance, second_look
 from tradeassay.code.growing import HOME, SHORT
-from tradeassay.code.judges.behaviour import (
-    SHARED,
-    BehaviourConfig,
-    References,
-    judge_behaviour,
-    judge_decisions,
-)
+from tradeassay.code.judges.behaviour import BehaviourConfig, judge_behaviour, judge_decisions
 from tradeassay.code.judges.decisions import DecisionsConfig
 from tradeassay.code.judges.drawn import (
     SHARED_DRAWS,
@@ -259,28 +253,25 @@ def evaluate(
     config: EvaluateConfig | None = None,
     judge: JudgeClient | None = None,
     framework: Framework = "backtrader",
-    wording: Wording = "formal",
-    references: References = SHARED,
     rules: Rules | None = None,
-    strict: bool = False,
-    judged: bool = True,
 ) -> Evaluation:
     """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
 
-    The language judge is asked when ``judge`` is given and the program gets that far. ``wording`` is what it is
-    shown. ``rules`` are today's, with a secret of their own, unless others are given; ``strict`` makes every call
-    that the kernel refused a failure. With ``judged`` False nobody judges, and only the home market is run, as
-    far as :meth:`~tradeassay.code.judges.drawn.JudgedMarket.brief` goes. Raises
-    :class:`UserError` for a framework that the task has no variant for.
+    The language judge is asked when ``judge`` is given and the program gets that far. ``rules`` are today's, with
+    a secret of their own, unless others are given. Raises :class:`UserError` for a framework that the task has no
+    variant for.
     """
     config = config or EvaluateConfig()
-    found = examine(
-        task, source, executor=executor, config=config, framework=framework, references=references, rules=rules,
-        strict=strict, judged=judged,
-    )  # fmt: skip
-    if judge is None or not wants_language_judge(found):
+    found = examine(task, source, executor=executor, config=config, framework=framework, rules=rules)
+    return (
+        found if judge is None else ask_judge(found, judge, judge_case(task, source, framework=framework), config)
+    )
+
+
+def ask_judge(found: Evaluation, judge: JudgeClient, case: JudgeCase, config: EvaluateConfig) -> Evaluation:
+    """Return an evaluation with what a language judge says of the program, if it got that far."""
+    if not wants_language_judge(found):
         return found
-    case = judge_case(task, source, framework=framework, wording=wording)
     dialogue = judge_dialogue(case, judge.prompts, judge=judge.name, config=config.language)
     return with_language(found, drive(dialogue, judge.ask), config)
 
@@ -292,25 +283,55 @@ def examine(
     executor: JobExecutor,
     config: EvaluateConfig | None = None,
     framework: Framework = "backtrader",
-    references: References = SHARED,
     rules: Rules | None = None,
     strict: bool = False,
-    judged: bool = True,
 ) -> Evaluation:
-    """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`."""
-    rules = rules or rules_of(None)
+    """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`.
+
+    ``strict`` makes every call that the kernel refused a failure.
+    """
+    program = _program(task, source, executor, config, framework, rules)
+    program.strict = strict
+    return program.evaluation(run_checks(CHECKS, program))
+
+
+def examine_unjudged(
+    task: CodeTask,
+    source: str,
+    *,
+    executor: JobExecutor,
+    config: EvaluateConfig | None = None,
+    framework: Framework = "backtrader",
+    rules: Rules | None = None,
+) -> Evaluation:
+    """Return an evaluation in which nobody judges, and only the home market is run, as far as
+    :meth:`~tradeassay.code.judges.drawn.JudgedMarket.brief` goes.
+    """
+    program = _program(task, source, executor, config, framework, rules)
+    program.unjudged = True
+    return program.evaluation(run_checks(CHECKS, program))
+
+
+def _program(
+    task: CodeTask,
+    source: str,
+    executor: JobExecutor,
+    config: EvaluateConfig | None,
+    framework: Framework,
+    rules: Rules | None,
+) -> _Program:
     if framework == "frame" and task.frame is None:
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
+    rules = rules or rules_of(None)
     kind = _Program if rules.version == 1 else _DrawnProgram
-    program = kind(task, source, executor, config or EvaluateConfig(), framework, references, rules, strict)
-    program.unjudged = not judged
-    return program.evaluation(run_checks(CHECKS, program))
+    return kind(task, source, executor, config or EvaluateConfig(), framework, rules)
 
 
 class _Program:
     """What is known about one program so far. Mutable, and discarded when the record is written."""
 
     unjudged = False
+    strict = False
 
     def __init__(
         self,
@@ -319,12 +340,10 @@ class _Program:
         executor: JobExecutor,
         config: EvaluateConfig,
         framework: Framework,
-        references: References,
         rules: Rules,
-        strict: bool,
     ) -> None:
         self.task, self.source, self.executor, self.config = task, source, executor, config
-        self.framework, self.references, self.rules, self.strict = framework, references, rules, strict
+        self.framework, self.rules = framework, rules
         self.runs: list[Backtest] = []
         self.usage = EvaluationUsage()
         self.leak: LeakRecord | None = None
@@ -379,7 +398,7 @@ class _Program:
         """Ask the behavioural judge; the language judge may be asked afterwards."""
         self.behaviour, others = judge_behaviour(
             self.executor, self.task, self.source, self.home, self.framework,
-            config=self.config.behaviour, references=self.references, limits=self.config.limits,
+            config=self.config.behaviour, limits=self.config.limits,
         )  # fmt: skip
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         self.runs += others
@@ -497,11 +516,13 @@ class _DrawnProgram(_Program):
             return PASSED
         assert self.judging is not None
         ran = self.judging.markets[: len(self.targets)]
+        plan = SHORT if self.unjudged else HOME
+        if self.glanced is not None and self.glanced.suspect is not None:
+            plan = msgspec.structs.replace(plan, suspects=(self.glanced.suspect,))
         found, self.leak = frame_lookahead(
             self.executor, self.task, self.source,
             [(market.bars, targets) for market, targets in zip(ran, self.targets, strict=True)],
-            self.rules.secret, limits=self.config.limits, home=SHORT if self.unjudged else HOME,
-            suspect=None if self.glanced is None else self.glanced.suspect,
+            self.rules.secret, limits=self.config.limits, home=plan,
         )  # fmt: skip
         self.spend(self.leak.runs)
         return found

@@ -39,7 +39,7 @@ from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.subject import LONG
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.leak.whole import held_after
-from tradeassay.code.lookahead import NOT_CLEARED, submission_lookahead
+from tradeassay.code.lookahead import NOT_CLEARED, seed_of_source, submission_lookahead
 from tradeassay.code.semantics import Semantics
 from tradeassay.code.source import in_python_words, read_source
 from tradeassay.code.submission import (
@@ -539,7 +539,8 @@ class _Inquiry:
     def leaks(self) -> Finding:
         """Look for decisions that depend on later bars."""
         assert self.scored is not None
-        pairs = {name: (self.tables[name], run) for name, run in self.scenarios.items()}
+        replayed = self.scenarios if self.config.every_bar else {}
+        pairs = {name: (self.tables[name], run) for name, run in replayed.items()}
         config = self.config.leak_on(len(next(iter(self.columns.values()))))
         return submission_lookahead(
             self.runner,
@@ -547,15 +548,14 @@ class _Inquiry:
             self.scored,
             pairs,
             config,
-            every_bar=self.config.every_bar,
             seed=self._leak_seed(),
             suspects=self._suspects() if self.config.is_strict else (),
         )
 
-    def _leak_seed(self) -> int | None:
+    def _leak_seed(self) -> int:
         """Where the other futures are drawn from: the run's secret, or (first version) the source."""
         if not self.config.is_strict:
-            return None
+            return seed_of_source(self.runner.source)
         return seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name)
 
     def _suspects(self) -> tuple[int, ...]:

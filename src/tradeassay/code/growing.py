@@ -34,13 +34,14 @@ _CLOSE: Final = 1e-9
 
 class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How many rows are asked about. Up to ``every`` rows all of them are; of more, the first ``warm_up``, at most
-    ``changes`` on which the target changes (and the row before each), and ``drawn`` others.
+    ``changes`` on which the target changes (and the row before each), ``drawn`` others, and any ``suspects``.
     """
 
     every: int
     warm_up: int
     changes: int
     drawn: int
+    suspects: tuple[int, ...] = ()
 
 
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, changes=100, drawn=200)
@@ -86,7 +87,9 @@ def choose_rows(targets: Floats, plan: GrowthPlan, rng: np.random.Generator) -> 
     if changed.size > plan.changes:
         changed = rng.choice(changed, plan.changes, replace=False)
     drawn = rng.choice(rows, min(plan.drawn, rows), replace=False)
-    chosen = np.concatenate([np.arange(min(plan.warm_up, rows)), changed, changed - 1, drawn, [rows - 1]])
+    chosen = np.concatenate(
+        [np.arange(min(plan.warm_up, rows)), changed, changed - 1, drawn, [rows - 1], plan.suspects]
+    )
     return np.unique(chosen).astype(np.int64)
 
 

@@ -30,7 +30,7 @@ from tradeassay.code.checks import (
     not_scored,
     passed,
 )
-from tradeassay.code.leak import LeakConfig, LeakRecord, LeakSubject, RunFailure, Trace, check_leaks
+from tradeassay.code.leak import LeakConfig, LeakRecord, RunFailure, Trace, check_leaks
 from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.trace import Columns, first_difference
@@ -55,26 +55,9 @@ POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 """Tricks that point to later bars; whether they were used is for a check to prove."""
 
 
-def look_for_leaks(
-    subject: LeakSubject,
-    columns: Columns,
-    config: LeakConfig,
-    source: str,
-    scored: Trace,
-    *,
-    deterministic: bool = False,
-    suspects: Sequence[int] = (),
-    seed: int | None = None,
-) -> LeakRecord:
-    """Compare the scored run with runs on other futures; see :func:`check_leaks`.
-
-    Without a seed it is the source's, as it was before runs had secrets.
-    """
-    if seed is None:
-        seed = int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
-    return check_leaks(
-        subject, columns, config, seed=seed, scored=scored, deterministic=deterministic, suspects=suspects
-    ).record
+def seed_of_source(source: str) -> int:
+    """Return the seed for other futures that was used before runs had secrets."""
+    return int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
 
 
 def cannot_be_excluded(record: LeakRecord) -> str:
@@ -98,14 +81,14 @@ def program_lookahead(
     if fed is not None and fed.proven:
         return PASSED, LeakRecord(verdict="clean", reason=_PROOF, runs=1, bars=bars.rows, fed="same")
     thorough = bool(pointers) or fed is not None
-    record = look_for_leaks(
+    record = check_leaks(
         leak_subject(executor, task, source, bars, framework, limits),
         bars.columns(),
         LeakConfig() if thorough else config,
-        source,
-        run.trace(),
+        seed=seed_of_source(source),
+        scored=run.trace(),
         suspects=() if fed is None or fed.suspect is None else (fed.suspect,),
-    )
+    ).record
     if fed is not None:
         record = msgspec.structs.replace(
             record, fed="differs", notes=(fed.reason, *record.notes), runs=record.runs + 1
@@ -127,34 +110,34 @@ def submission_lookahead(
     scenarios: Mapping[str, tuple[Columns, SubmissionRun]],
     config: LeakConfig,
     *,
-    every_bar: bool = True,
-    seed: int | None = None,
+    seed: int,
     suspects: Sequence[int] = (),
 ) -> Finding:
-    """Check a submission. What the source shows is advice, not a verdict. ``suspects`` are bars to try first."""
+    """Check a submission, and replay it on ``scenarios`` unless every bar of the scored series is tried anyway.
+
+    What the source shows is advice, not a verdict. ``suspects`` are bars to try first.
+    """
     assert scored.trades is not None
     advice = tuple(
         Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(runner.source)
     )
-    short = {name: pair for name, pair in scenarios.items() if _bars(pair[0]) <= REPLAY_BARS}
-    if isinstance(config.whole, WholeSeries) and _bars(columns) <= config.whole.every_bar:
-        every_bar = False  # every bar of the scored series is tried instead
-    replayed = _replay(runner, short) if every_bar else ()
+    whole = isinstance(config.whole, WholeSeries) and _bars(columns) <= config.whole.every_bar
+    short = {} if whole else {name: pair for name, pair in scenarios.items() if _bars(pair[0]) <= REPLAY_BARS}
+    replayed = _replay(runner, short) if short else ()
     if replayed:
         found = convicted(replayed, {"scenarios": len(short)})
     else:
         share = runner.shares(scored.trades, columns) if runner.strict else None
-        record = look_for_leaks(
+        record = check_leaks(
             runner,
             columns,
             config,
-            runner.source,
-            scored.trades.trace(share=share),
+            seed=seed,
+            scored=scored.trades.trace(share=share),
             deterministic=True,
             suspects=suspects,
-            seed=seed,
-        )
-        bars = sum(_bars(pair[0]) for pair in short.values()) if every_bar else 0
+        ).record
+        bars = sum(_bars(pair[0]) for pair in short.values())
         found = _submission_finding(record, bars)
     return msgspec.structs.replace(found, advice=advice)
 

@@ -31,19 +31,14 @@ def frame_lookahead(
     *,
     limits: JobLimits | None = None,
     home: GrowthPlan = HOME,
-    suspect: int | None = None,
 ) -> tuple[Finding, LeakRecord]:
-    """Grow a program on every market on which it ran, by the plan ``home`` on the first, where a
-    ``suspect`` row is asked about too; a difference convicts.
-    """
+    """Grow a program on every market on which it ran, by the plan ``home`` on the first; a difference convicts."""
     grown: list[tuple[str, Growth]] = []
     for number, (bars, targets) in enumerate(markets):
         if targets is None:
             continue
         rng = np.random.default_rng(seed_from(secret, "growing", task.id, number))
         wanted = choose_rows(targets, AWAY if number else home, rng)
-        if suspect is not None and not number:
-            wanted = np.union1d(wanted, [suspect])
         found = grow(executor, source, bars, targets, wanted, limits=limits)
         grown.append((bars.name, found))
         if not found.same:

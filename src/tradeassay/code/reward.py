@@ -11,10 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate
-from tradeassay.code.judges.behaviour import SHARED, References
+from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine_unjudged
 from tradeassay.code.judges.language import JudgeClient
-from tradeassay.code.rules import Rules, rules_of
+from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
@@ -69,31 +68,28 @@ def reward(
     executor: JobExecutor | None = None,
     config: RewardConfig | None = None,
     framework: Framework = "backtrader",
-    references: References = SHARED,
     secret: str | None = None,
-    rules: Rules | None = None,
 ) -> Reward:
     """Return the reward of a program: without a judge, by the behavioural judge, or by a language judge.
 
     ``executor`` should be one that stays open over many calls (:func:`open_code_executor`); without one a sandbox
     is opened and closed for this call. ``secret`` is what the judged markets are drawn from; without one it is
-    drawn once in a process, so that all programs of a training step meet the same markets. ``rules`` replaces
-    both (:data:`~tradeassay.code.rules.V1` for the first version). Raises what opening a sandbox raises.
+    drawn once in a process, so that all programs of a training step meet the same markets. Raises what opening a
+    sandbox raises.
     """
-    rules = rules or rules_of(secret)
     if executor is None:
         with open_code_executor() as opened:
-            return reward(
-                task, source, judge, executor=opened, config=config, framework=framework, references=references,
-                rules=rules,
-            )  # fmt: skip
+            return reward(task, source, judge, executor=opened, config=config, framework=framework, secret=secret)
     config = config or RewardConfig()
     client = None if judge is None or isinstance(judge, str) else judge
     rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
-    found = evaluate(
-        task, source, executor=executor, config=rule, judge=client, framework=framework, references=references,
-        rules=rules, judged=judge is not None,
-    )  # fmt: skip
+    rules = rules_of(secret)
+    if judge is None:
+        found = examine_unjudged(task, source, executor=executor, config=rule, framework=framework, rules=rules)
+    else:
+        found = evaluate(
+            task, source, executor=executor, config=rule, judge=client, framework=framework, rules=rules
+        )
     return reward_of(found, judged=judge is not None, config=config)
 
 

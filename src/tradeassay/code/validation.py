@@ -12,9 +12,7 @@ import msgspec
 
 from tradeassay.code.evaluation import DECISIONS, DRAWS, EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.judges.behaviour import (
-    SHARED,
     BehaviourConfig,
-    References,
     judge_decisions,
     twin_agreement,
 )
@@ -184,7 +182,6 @@ def validate(
     config: ValidateConfig | None = None,
     judge: JudgeClient | None = None,
     frame_judge: JudgeClient | None = None,
-    references: References = SHARED,
     tell: Callable[[ProgramLine], None] | None = None,
 ) -> ValidationReport:
     """Evaluate gold and decoys of every task, in parallel over the executor; lines come in the order of the tasks.
@@ -208,7 +205,6 @@ def validate(
                 config=_config_for(program, config),
                 judge=client,
                 framework=program.framework,
-                references=references,
                 rules=rules,
             )
             if found.outcome != "trade":
@@ -222,7 +218,7 @@ def validate(
         if config.rules.version > 1:
             return _drawn_twin(executor, task, config.rules)
         behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
-        value = twin_agreement(executor, task, config=behaviour, references=references)
+        value = twin_agreement(executor, task, config=behaviour)
         need = behaviour.threshold if task.agreement is None else task.agreement
         return None if value is None else TwinLine(task=task.id, agreement=value, accepted=value >= need)
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,12 +16,11 @@ import msgspec
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
-from tradeassay.code.evaluation import EvaluateConfig, Evaluation, evaluate
-from tradeassay.code.leak import LeakConfig
+from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, judge_case
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.source import check_compiles
-from tradeassay.code.task import CodeTask, Framework, Wording
+from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import MissingExtra, SandboxError, UserError
@@ -58,51 +57,33 @@ def check_program(
     task: str | CodeTask,
     *,
     framework: Framework = "backtrader",
-    wording: Wording = "formal",
     judge: str | None = None,
-    thorough: bool = False,
     executor: JobExecutor | None = None,
     rules: Rules | None = None,
     strict: bool = False,
 ) -> Evaluation:
     """Return all findings about a program: stages, look-ahead, agreement, tricks.
 
-    ``judge`` names a model that is asked as well. ``thorough`` gives a program the full look-ahead check of
-    version 1. ``rules`` hold the secret that the judged markets are drawn from; by default it is drawn.
+    ``judge`` names a model that is asked as well. ``rules`` hold the secret that the judged markets are drawn
+    from; by default it is drawn.
     ``strict`` fails a program for any call that the kernel refused. Raises :class:`UserError` for an unknown
     task, MissingExtra and SandboxRefused where programs cannot be run.
     """
     chosen = load_task(task) if isinstance(task, str) else task
     rules = rules or rules_of(None)
-    config = EvaluateConfig(leak=LeakConfig()) if thorough else EvaluateConfig()
     if executor is None and not check_compiles(source, framework).passed:
         executor = _NotNeeded()
     if executor is None:
         require_code_extra()
         with open_code_executor() as opened:
             return check_program(
-                source,
-                chosen,
-                framework=framework,
-                wording=wording,
-                judge=judge,
-                thorough=thorough,
-                executor=opened,
-                rules=rules,
-                strict=strict,
+                source, chosen, framework=framework, judge=judge, executor=opened, rules=rules, strict=strict
             )
-    with asked_judge(judge, framework) if judge is not None else nullcontext() as client:
-        return evaluate(
-            chosen,
-            source,
-            executor=executor,
-            config=config,
-            judge=client,
-            framework=framework,
-            wording=wording,
-            rules=rules,
-            strict=strict,
-        )
+    found = examine(chosen, source, executor=executor, framework=framework, rules=rules, strict=strict)
+    if judge is None:
+        return found
+    with asked_judge(judge, framework) as client:
+        return ask_judge(found, client, judge_case(chosen, source, framework=framework), EvaluateConfig())
 
 
 def validate_tasks(

@@ -159,7 +159,7 @@ class References:
 
 
 SHARED: Final = References()
-"""The runs shared by every caller that brings none of its own."""
+"""The runs that all callers share."""
 
 
 def judge_behaviour(
@@ -170,7 +170,6 @@ def judge_behaviour(
     framework: Framework = "backtrader",
     *,
     config: BehaviourConfig | None = None,
-    references: References = SHARED,
     limits: JobLimits | None = None,
 ) -> tuple[BehaviourVerdict, tuple[Backtest, ...]]:
     """Return whether a program does what the reference does, and its runs on the other markets.
@@ -181,7 +180,7 @@ def judge_behaviour(
     if not reference_of(task, framework):
         return BehaviourVerdict(status="not_scored", reason="the task comes with no reference program"), ()
     itself = config.stop_early and source == reference_of(task, framework)
-    runs = references.of(executor, task, framework, config, home if itself else None)
+    runs = SHARED.of(executor, task, framework, config, home if itself else None)
     if len(runs) < config.markets:
         reason = f"the reference trades on {len(runs)} markets, {config.markets} are needed"
         return BehaviourVerdict(status="not_scored", reason=reason), ()
@@ -254,7 +253,6 @@ def twin_agreement(
     task: CodeTask,
     *,
     config: BehaviourConfig | None = None,
-    references: References = SHARED,
 ) -> float | None:
     """Return how far a task's two references, written for two frameworks, agree on the markets they share.
 
@@ -264,8 +262,8 @@ def twin_agreement(
     config = config or BehaviourConfig()
     if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
         return None
-    first = {run.name: run for run in references.of(executor, task, "backtrader", config)}
-    second = references.of(executor, task, "frame", config)
+    first = {run.name: run for run in SHARED.of(executor, task, "backtrader", config)}
+    second = SHARED.of(executor, task, "frame", config)
     values = [
         agreement(run.fills, first[run.name].fills, closes_of(run.bars), config.agreement).value
         for run in second
