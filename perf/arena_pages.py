@@ -143,8 +143,9 @@ def serve(path: Path, port: int) -> None:
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.app import create_app
+    from tradeassay.arena.web.house import House
 
-    app = create_app(ArenaReader(Store(open_engine(str(path)))), poll_s=1.0)
+    app = create_app(House(reader=ArenaReader(Store(open_engine(str(path))))), poll_s=1.0)
     uvicorn.run(app, port=port, log_level="error", access_log=False)
 
 

@@ -78,9 +78,9 @@ def attack(kind: str, folder: Path, first: int, count: int) -> Part:
     """Try some changes to one kind of run."""
     began = sum(os.times()[:4])
     if kind == ARENA:
-        found = check_season(folder, sample=count, first=first, least=0.0)
+        found = check_season(folder, part=range(first, first + count), least=0.0)
     else:
-        found = check_verify(folder, most=FIELDS, sample=count, first=first, least=0.0)
+        found = check_verify(folder, most=FIELDS, part=range(first, first + count), least=0.0)
     used = sum(os.times()[:4]) - began
     print(f"{kind} {first}: {used:.1f} CPU-seconds", flush=True)
     return Part(kind=kind, first=first, cpu=used, found=found.kinds)

@@ -536,10 +536,11 @@ def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: Sn
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
     from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.web.app import create_app
+    from tradeassay.arena.web.house import House
 
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
-    app = create_app(ArenaReader(store), extra=(router(doors),))
+    app = create_app(House(reader=ArenaReader(store)), extra=(router(doors),))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item and "stream" not in path]
 
     class Bert:

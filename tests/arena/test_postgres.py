@@ -22,6 +22,7 @@ from tradeassay.arena.rounds.health import own_name
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.house import House
 
 pytest.importorskip("psycopg")
 
@@ -120,7 +121,7 @@ def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
         said: list[str] = []
         runner = again.runner(clock=ReplayClock(speed=86_400 / 0.4))
         runner.health.say = said.append
-        app = create_app(ArenaReader(runner.store), own=lambda: runner.health)
+        app = create_app(House(reader=ArenaReader(runner.store), own=lambda: runner.health))
         playing = threading.Thread(target=lambda: asyncio.run(runner.run()), daemon=True)
         with TestClient(app, raise_server_exceptions=False) as client:
             playing.start()

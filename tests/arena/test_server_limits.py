@@ -16,6 +16,7 @@ from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.house import House
 from tradeassay.arena.web.serving import ArenaServer, PatientProtocol
 
 
@@ -24,7 +25,7 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr("tradeassay.arena.web.serving.HEADERS_S", 1.0)
     monkeypatch.setattr("tradeassay.arena.web.serving.PER_ADDRESS", 6)
     store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
-    app = create_app(ArenaReader(store))
+    app = create_app(House(reader=ArenaReader(store)))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     found: int = listening.getsockname()[1]

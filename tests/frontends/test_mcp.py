@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import STEP_DECODER, StepRecord
-from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode
+from tradeassay.frontends.mcp_episode import EpisodeDesk, episode_plot, open_episode
 from tradeassay.frontends.mcp_server import server_for
 
 NAMES = {
@@ -48,7 +48,7 @@ def with_client(desk: EpisodeDesk, talk: Any) -> None:
 
 def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
     written: list[StepRecord] = []
-    desk = open_episode(sessions=2, written=written.append)
+    desk = EpisodeDesk(episode_plot(), sessions=2, written=written.append)
 
     async def talk(call: Caller, client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
@@ -197,7 +197,8 @@ def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
     assert before.endswith(b"\n")
     known = [STEP_DECODER.decode(line) for line in before.splitlines()]
     secret = journal.with_name("journal.jsonl.secret").read_text()
-    again = open_episode(sessions=2, known=known, secret=secret)  # a journal is continued behind what it holds
+    # a journal is continued behind what it holds
+    again = EpisodeDesk(episode_plot(secret=secret), sessions=2, known=known)
     assert not again.over and again.journal == known
     whole = open_episode(sessions=2, secret=secret)
 
@@ -209,7 +210,7 @@ def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
     with_client(whole, submit)
     assert again.journal == whole.journal
     with pytest.raises(RunError, match="comes out differently"):
-        open_episode("ktdfin-us-v2", known=known, secret=secret)
+        EpisodeDesk(episode_plot("ktdfin-us-v2", secret=secret), known=known)
 
 
 def test_who_knows_the_program_does_not_know_the_aliases() -> None:

@@ -233,7 +233,7 @@ def test_a_badge_that_does_not_fit_the_agent(forged: Path, home: Path) -> None:
 
 
 def test_a_sample_of_all_changes_is_noticed(honest: Run, home: Path) -> None:
-    found = check_verify(honest.folder, home=home, most=5, sample=20)
+    found = check_verify(honest.folder, home=home, most=5, part=range(20))
     assert found.share == 1.0, str(found)
     assert sum(one.made for one in found.kinds) == 20
 
@@ -257,7 +257,7 @@ def test_thousands_of_changes_are_noticed(honest: Run, home: Path) -> None:
 @pytest.mark.parametrize("name", ["daily", "stockbench", "ktdfin-us", "quantcode", "systrade"])
 def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str) -> None:
     recorded = Path(__file__).parents[1] / "recorded" / "v1" / name / "run"
-    found = check_verify(recorded, most=20, sample=150)
+    found = check_verify(recorded, most=20, part=range(150))
     print(found)
     assert found.share is not None and found.share >= 0.99, str(found)
 

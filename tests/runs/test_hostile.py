@@ -16,7 +16,7 @@ from tradeassay.core.errors import RunError
 from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, run, seal, verify
-from tradeassay.runs.seal import SEAL, SIGNATURE, open_seal, seal_run
+from tradeassay.runs.seal import SEAL, SIGNATURE, Signers, open_seal, seal_run
 from tradeassay.runs.spec import Window
 
 SPEC = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
@@ -147,5 +147,5 @@ def test_the_signature_of_another_archive(honest: Run, copy: Path, tmp_path: Pat
         assert SEAL in archive.namelist()
     bad = repacked(tmp_path / "b.seal", tmp_path / "f.seal", lambda made: made.writestr(SIGNATURE, signature))
     for signers in (None, tmp_path / "signers"):
-        with pytest.raises(RunError, match="ssh-keygen"), open_seal(bad, signers=signers):
+        with pytest.raises(RunError, match="ssh-keygen"), open_seal(bad, signers and Signers(signers)):
             pass

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import runs_world as world
 
+from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import Run, VerifyReport, run
-from tradeassay.runs.seal import SEAL, merkle_root, open_seal, seal_plan, seal_run, verify_anything
+from tradeassay.runs.seal import SEAL, Signers, merkle_root, open_seal, seal_plan, seal_run, verify_anything
 from tradeassay.runs.spec import Window
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
@@ -177,14 +178,13 @@ def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned: tuple[Path, P
     """Who insists on a signature gets none from a folder; a plan is not a run that a plan binds."""
     plan, kept = planned
     wishes: list[tuple[Path, dict[str, Any]]] = [
-        (kept, {"signers": tmp_path}),
-        (kept, {"signer": "me"}),
-        (plan, {"signer": "me"}),
+        (kept, {"signers": Signers(tmp_path)}),
         (plan, {"plan": plan}),
     ]
     for path, wish in wishes:
         with pytest.raises(UserError):
             verify_anything(path, **wish)
+        assert main(["verify", str(path), "--signer", "me"]) == 2
 
 
 def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:
@@ -225,11 +225,11 @@ def test_a_signature_is_checked_by_ssh_keygen(small: Run, tmp_path: Path) -> Non
     seal_run(small.folder, tmp_path / "r.seal", key=tmp_path / "mine")
     with open_seal(tmp_path / "r.seal") as (_, sealed):
         assert "whose it is, is not known here" in sealed.signature
-    with open_seal(tmp_path / "r.seal", signers=signers) as (_, sealed):
+    with open_seal(tmp_path / "r.seal", signers=Signers(signers)) as (_, sealed):
         assert sealed.signature.startswith("signed by me@lab")
     seal_run(small.folder, tmp_path / "o.seal", key=tmp_path / "other")
-    with pytest.raises(RunError, match="ssh-keygen"), open_seal(tmp_path / "o.seal", signers=signers):
+    with pytest.raises(RunError, match="ssh-keygen"), open_seal(tmp_path / "o.seal", signers=Signers(signers)):
         pass
     seal_run(small.folder, tmp_path / "n.seal")
-    with pytest.raises(RunError, match="is not signed"), open_seal(tmp_path / "n.seal", signers=signers):
+    with pytest.raises(RunError, match="is not signed"), open_seal(tmp_path / "n.seal", signers=Signers(signers)):
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -200,26 +200,26 @@ def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attri
     chosen = np.where(baskets, 0.0, account.weights * inputs.model.residuals).sum(axis=0)
     most = np.argsort(-chosen)[:_MOST]
     by_name = {inputs.symbols[place]: float(chosen[place]) for place in most.tolist() if chosen[place] > 0.0}
-    return record(inputs, account, daily, taking, trading=trading, groups=groups, by_name=by_name), daily
+    return record(inputs, account, daily, taking, FromHoldings(trading, groups, by_name)), daily
+
+
+class FromHoldings(NamedTuple):
+    """What only holdings tell: the parts of trading, groups after Brinson, and what each name brought."""
+
+    trading: Mapping[str, Floats]
+    groups: tuple[BrinsonTotals, ...]
+    by_name: dict[str, float]
 
 
 def record(
-    inputs: MarketInputs,
-    account: Account,
-    daily: DailyParts,
-    taking: Taking,
-    *,
-    trading: Mapping[str, Floats] | None = None,
-    groups: tuple[BrinsonTotals, ...] = (),
-    method: Literal["holdings", "returns"] = "holdings",
-    by_name: Mapping[str, float] | None = None,
+    inputs: MarketInputs, account: Account, daily: DailyParts, taking: Taking, held: FromHoldings | None = None
 ) -> Attribution:
     """Return daily parts with their totals, intervals and notes as a record."""
-    trading, bootstrap = trading or {}, taking.bootstrap
+    trading, bootstrap = held.trading if held else {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:
         totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap, intervals=taking.intervals)
-        likes = preferences(daily, bootstrap=bootstrap) if method == "holdings" and taking.intervals else {}
+        likes = preferences(daily, bootstrap=bootstrap) if held and taking.intervals else {}
     else:
         none = dict.fromkeys(rows, not_scored(account.failure))
         totals = Totals(linked=None, reason=account.failure, intervals=none, per_year=dict(none))
@@ -234,7 +234,7 @@ def record(
         dataset=inputs.dataset,
         convention=taking.convention,
         universe=inputs.query.universe,
-        method=method,
+        method="holdings" if held else "returns",
         year=taking.year,
         factors=daily.factors,
         first=inputs.sessions[0] if inputs.sessions else None,
@@ -248,9 +248,9 @@ def record(
         preferences=likes,
         covered_share=float(share.mean()) if share.size else None,
         fit=_fit(inputs),
-        brinson=groups,
+        brinson=held.groups if held else (),
         daily=daily_record(inputs.sessions, daily, trading, inputs.references),
-        by_name=dict(by_name or {}),
+        by_name=held.by_name if held else {},
         notes=(*account.notes, *_notes(inputs)),
     )
 

@@ -338,7 +338,6 @@ def _from_returns(
         Account(source=source, weights=nothing, returns=earned, notes=(note, *read)),
         found.daily,
         Taking(convention="sound", year=year, bootstrap=bootstrap),
-        method="returns",
     )
 
 

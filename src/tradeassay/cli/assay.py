@@ -449,15 +449,14 @@ def probe(
     that matches returns against the price archive is always asked: whoever has data access can do that.
     """
     from tradeassay.assay.probe import probe_mask
+    from tradeassay.runs import Asking
 
     report = probe_mask(
         benchmark,
         _listed(attackers),
         dataset=dataset,
         config=_probe_config(**asked),
-        max_usd=max_usd,
-        cassettes=cassettes,
-        replay=replay,
+        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay),
         listen=_tell_progress,
     )
     if answers is not None:

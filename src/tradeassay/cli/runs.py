@@ -144,8 +144,10 @@ def verify(
     cannot be checked, such as what a live model replied.
     """
     from tradeassay.runs.progress import PacedCount
-    from tradeassay.runs.seal import verify_anything
+    from tradeassay.runs.seal import Signers, verify_anything
 
+    if signer is not None and allowed_signers is None:
+        raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
     if html is not None and Path(run).is_file():
         raise click.UsageError("--html writes the page of a run's folder: leave it out for an archive or an arena")
     if Path(run).is_file() and _holds_an_arena(Path(run)):
@@ -166,8 +168,7 @@ def verify(
         workers=workers,
         programs=not no_programs,
         plan=plan,
-        signers=allowed_signers,
-        signer=signer,
+        signers=None if allowed_signers is None else Signers(allowed_signers, signer),
         told=PacedCount(say),
     )
     if as_json:

@@ -178,18 +178,28 @@ def open_episode(
     window: str | None = None,
     dataset: str | None = None,
     sessions: int | None = None,
-    written: Callable[[StepRecord], None] | None = None,
-    known: Iterable[StepRecord] = (),
     secret: str | None = None,
 ) -> EpisodeDesk:
-    """Return an episode's desk; raises :class:`UserError` for whatever a run would refuse.
+    """Return a new episode's desk; raises :class:`UserError` for whatever a run would refuse.
 
     ``secret`` is what a second version draws its aliases from; one is drawn where none is given, so that nobody
-    who knows this program knows what hides behind them. Continuing ``known`` sessions takes theirs.
+    who knows this program knows what hides behind them.
     """
+    plot = episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret)
+    return EpisodeDesk(plot, sessions=sessions)
+
+
+def episode_plot(
+    benchmark: str = "ktdfin-v2",
+    settings: Mapping[str, ParamValue] | None = None,
+    *,
+    window: str | None = None,
+    dataset: str | None = None,
+    secret: str | None = None,
+) -> Plot:
+    """Return what an episode is about; see :func:`open_episode`."""
     drawn = secret or (draw_secret() if takes_secret(benchmark) else None)
-    plots = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)
-    return EpisodeDesk(plots[0], sessions=sessions, written=written, known=known)
+    return plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]
 
 
 def serve_episode(
@@ -209,15 +219,12 @@ def serve_episode(
     """
     with ExitStack() as stack:
         kept = None if journal is None else stack.enter_context(Journal(journal))
-        desk = open_episode(
-            benchmark,
-            settings,
-            window=window,
-            dataset=dataset,
+        secret = None if journal is None or not takes_secret(benchmark) else _kept_secret(journal)
+        desk = EpisodeDesk(
+            episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret),
             sessions=sessions,
             written=None if kept is None else lambda record: kept.append(encode_line(record)),
             known=() if kept is None else [line.record for line in kept.lines],
-            secret=None if journal is None or not takes_secret(benchmark) else _kept_secret(journal),
         )
         asyncio.run(serve_stdio(desk))
         return desk.earned

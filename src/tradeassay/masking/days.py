@@ -257,24 +257,25 @@ class DateHit(NamedTuple):
     day: int | None
 
 
+class DatesWanted(NamedTuple):
+    """Which dates are looked for. ``bare`` also finds lone months and quarters, and lone years of that range;
+    ``all_spellings`` also festivals, ``24Q3`` and Chinese days and quarters without a year.
+    """
+
+    bare: range | None
+    weekdays: bool = False
+    all_spellings: bool = True
+
+
 def find_dates(
-    text: str,
-    low: str,
-    words: Set[str],
-    spans: Callable[[], JsonSpans],
-    today: int,
-    *,
-    bare: range | None,
-    weekdays: bool = False,
-    all_spellings: bool = True,
+    text: str, low: str, words: Set[str], spans: Callable[[], JsonSpans], today: int, wanted: DatesWanted
 ) -> list[DateHit]:
     """Return the dates in a text, left to right, none inside another.
 
     ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
-    A date without a year is taken to be the one nearest to ``today``. ``bare`` also finds lone
-    months and quarters, and lone years of that range. ``all_spellings`` also finds festivals, ``24Q3`` and
-    Chinese days and quarters without a year.
+    A date without a year is taken to be the one nearest to ``today``.
     """
+    bare, weekdays, all_spellings = wanted
     taken: list[DateHit] = []
     at = 0
     # The leftmost spelling wins; of two that begin together, the more telling one, which was yielded first.

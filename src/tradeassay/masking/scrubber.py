@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal, NamedTuple
 
-from tradeassay.masking.days import DateHit, find_dates
+from tradeassay.masking.days import DateHit, DatesWanted, find_dates
 from tradeassay.masking.folding import FOLD
 from tradeassay.masking.lexicon import WORD, JsonSpans, Lexicon
 
@@ -73,10 +73,8 @@ class Scrubber:
         if self._dates:
             thorough = depth == "thorough"
             bare = self._years if thorough else self._bare
-            found = find_dates(
-                probe, low, tokens, spans, self._today,
-                bare=bare, weekdays=thorough, all_spellings=self._all_spellings,
-            )  # fmt: skip
+            wanted = DatesWanted(bare, thorough, self._all_spellings)
+            found = find_dates(probe, low, tokens, spans, self._today, wanted)
             cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
         lexicon = self._lexicon
         if lexicon is not None and (lexicon.may_hold(tokens) or not low.isascii()):

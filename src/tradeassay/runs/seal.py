@@ -206,10 +206,15 @@ def _put(archive: zipfile.ZipFile, path: str, body: bytes) -> None:
     archive.writestr(entry, body)
 
 
+class Signers(msgspec.Struct, frozen=True):
+    """Who may have signed a seal: a ``file`` of allowed signers, as ssh-keygen reads it, and which of them."""
+
+    file: Path
+    name: str | None = None
+
+
 @contextmanager
-def open_seal(
-    file: Path, *, signers: Path | None = None, signer: str | None = None
-) -> Iterator[tuple[Path, Sealed]]:
+def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path, Sealed]]:
     """Check a seal and unpack it for the length of the block; raises :class:`RunError` when it does not hold.
 
     Every file is hashed, and the root computed from the hashes, before anything inside is read as anything else.
@@ -233,7 +238,7 @@ def open_seal(
             wrong = sorted(path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path))
             what = f"{wrong[0]} is not the file that was sealed" if wrong else "its root is not that of its files"
             raise RunError(f"{file}: the seal is broken: {what}", mend="get the archive again from who sealed it")
-        words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers, signer)
+        words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers)
         if signature is None and signers is not None:
             raise RunError(f"{file} is not signed", mend="leave out --allowed-signers, or get a signed one")
         if head.kind == "run":
@@ -290,8 +295,7 @@ def verify_anything(
     workers: int | None = None,
     programs: bool = True,
     plan: Path | None = None,
-    signers: Path | None = None,
-    signer: str | None = None,
+    signers: Signers | None = None,
     home: Path | str | None = None,
     told: Told | None = None,
 ) -> tuple[Sealed | None, VerifyReport | None]:
@@ -301,14 +305,12 @@ def verify_anything(
     and what became of the claims: None for the seal of a plan, which makes none. Raises :class:`RunError` for a
     seal that is broken.
     """
-    if signer is not None and signers is None:
-        raise UserError("a signer without a file of signers", mend="give --allowed-signers FILE as well")
     if not path.is_file():
         if signers is not None:
             raise UserError(f"{path} is a folder; only a seal is signed", mend="verify the file made by seal")
         found = verify(path, home=home, workers=workers, programs=programs, told=told)
         return None, _as_planned(found, path, plan)
-    with open_seal(path, signers=signers, signer=signer) as (folder, sealed):
+    with open_seal(path, signers) as (folder, sealed):
         if sealed.kind == "plan":
             if plan is not None:
                 raise UserError(f"{path} is a plan, not a run", mend="give the run that was made by it")
@@ -385,15 +387,15 @@ def _sign(root: str, key: Path, place: Path) -> bytes:
     return (place / "root.sig").read_bytes()
 
 
-def _signer(root: str, signature: Path, signers: Path | None, signer: str | None) -> str:
+def _signer(root: str, signature: Path, signers: Signers | None) -> str:
     text = _signed_text(root)
     if signers is None:
         said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
         key = re.search(r"SHA256:\S+", said)
         return f"signed with the key {key[0] if key else '?'}; whose it is, is not known here"
-    who = signer or _principal(signers, signature)
-    _ssh_keygen("verify", "-f", str(signers), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
-    return f"signed by {who}, according to {signers}"
+    who = signers.name or _principal(signers.file, signature)
+    _ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
+    return f"signed by {who}, according to {signers.file}"
 
 
 def _principal(signers: Path, signature: Path) -> str:

@@ -38,14 +38,13 @@ def check_season(
     db: Path | str,
     *,
     home: Path | None = None,
-    sample: int = 40,
-    first: int = 0,
+    part: range = range(40),
     seed: int = 0,
     least: float = 0.99,
 ) -> VerifyCheck:
-    """Change a copy of a season in ``sample`` places, one at a time, and verify each time.
+    """Change a copy of a season in one place after the other, those of the numbers ``part``, and verify each time.
 
-    The same ``seed`` gives the same places in the same order; those before number ``first`` are left out.
+    The same ``seed`` gives the same places in the same order.
 
     Raises :class:`CheckFailed` when the season itself is contradicted, or when fewer than ``least`` of the changes
     that should be noticed are.
@@ -59,7 +58,7 @@ def check_season(
             raise CheckFailed(f"{db} is contradicted before anything is changed: {before.violations[0]}")
         tried: list[Tried] = []
         for kind, what, statement, values in islice(
-            _changes(honest, random.Random(seed), first + sample), first, None
+            _changes(honest, random.Random(seed), part.stop), part.start, None
         ):
             shutil.copyfile(honest, work)
             try:

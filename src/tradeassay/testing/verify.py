@@ -106,16 +106,15 @@ def check_verify(
     *,
     home: Path | str | None = None,
     most: int = 20,
-    sample: int | None = None,
-    first: int = 0,
+    part: range | None = None,
     seed: int = 0,
     programs: bool = True,
     least: float = 0.99,
 ) -> VerifyCheck:
     """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and verify each time.
 
-    With ``sample`` only so many of these changes are tried, drawn from all of them, from number ``first`` on: the
-    same ``most`` and ``seed`` give the same changes in the same order, so that they can be tried in parts.
+    With ``part`` only the changes of these numbers are tried, in an order that is drawn: the same ``most`` and
+    ``seed`` give the same order, so that all changes can be tried in parts.
 
     Raises :class:`CheckFailed` when the run itself is contradicted, or when fewer than ``least`` of the changes
     that should be noticed are.
@@ -132,9 +131,9 @@ def check_verify(
         if honest.contradicted:
             raise CheckFailed(f"{folder} is contradicted before anything is changed: {honest.violations[0]}")
         planned = _planned(work, random.Random(seed), most)
-        if sample is not None:
+        if part is not None:
             random.Random(seed).shuffle(planned)
-            planned = planned[first : first + sample]
+            planned = planned[part.start : part.stop]
         tried = list(_attempts(work, home, look, honest, planned))
     return summed_up(str(folder), tried, least)
 

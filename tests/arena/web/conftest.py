@@ -20,6 +20,7 @@ from tradeassay.arena.season import Entry
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.house import House
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +62,8 @@ def experts(web_store: Store) -> KeyedExperts:
 
 @pytest.fixture(scope="session")
 def client(web_store: Store, experts: KeyedExperts) -> Iterator[TestClient]:
-    app = create_app(ArenaReader(web_store, config=FAST), current="small", experts=experts, poll_s=0.01)
+    app = create_app(
+        House(reader=ArenaReader(web_store, config=FAST), current="small"), experts=experts, poll_s=0.01
+    )
     with TestClient(app) as made:
         yield made

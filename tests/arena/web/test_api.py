@@ -17,6 +17,7 @@ from tradeassay.arena.state.records import SeasonEvent
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.house import House
 
 BASE = "/api/seasons/small"
 
@@ -171,7 +172,7 @@ async def _listen(app: object, query: str, headers: dict[str, str], events: int)
 
 
 def test_the_stream_resumes_where_a_reader_was(web_store: Store) -> None:
-    app = create_app(ArenaReader(web_store), poll_s=0.01, heartbeat_s=0.02)
+    app = create_app(House(reader=ArenaReader(web_store)), poll_s=0.01, heartbeat_s=0.02)
     parts = asyncio.run(_listen(app, "season=small&after=0", {}, 5))
     events = [part for part in parts if part.startswith("id:")]
     ids = [int(part.split("\n")[0][4:]) for part in events]

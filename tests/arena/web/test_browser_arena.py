@@ -52,6 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     from tradeassay.arena.reading.reader import ArenaReader
     from tradeassay.arena.rounds.feed import SnapshotFeed
     from tradeassay.arena.web.app import create_app
+    from tradeassay.arena.web.house import House
     from tradeassay.arena.web.serving import ArenaServer
 
     store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")
@@ -61,7 +62,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = create_app(ArenaReader(store, config=FAST), current="small", poll_s=0.05)
+    app = create_app(House(reader=ArenaReader(store, config=FAST), current="small"), poll_s=0.05)
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=3)
     server = ArenaServer(config, app)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

@@ -18,6 +18,7 @@ from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.standings import BoardConfig
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.house import House
 from tradeassay.metrics import BootstrapConfig
 
 CHECKS = (
@@ -32,7 +33,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too
 def _check(store: Store, examples: int) -> int:
     reader = ArenaReader(store, config=BoardConfig(bootstrap=BootstrapConfig(draws=20)))
     extra = (door.router(Doors(store), operator=True),)
-    app = create_app(reader, extra=extra, types=door.TYPES)
+    app = create_app(House(reader=reader), extra=extra, types=door.TYPES)
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0
     for found in schema.get_all_operations():

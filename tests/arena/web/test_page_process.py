@@ -11,6 +11,7 @@ from tradeassay.arena.reading.reader import ArenaReader
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web import page_process
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.house import House
 from tradeassay.arena.web.page_process import PageProcess, PagesShown
 
 pytestmark = pytest.mark.skipif(not PageProcess.possible(), reason="needs a system that can fork")
@@ -25,7 +26,7 @@ class Served:
         self.pages = PageProcess(PagesShown(db=str(store.engine.url.database)), self.said.append)
         self.pages.start()
         self.pages.begin()
-        app = create_app(ArenaReader(store))
+        app = create_app(House(reader=ArenaReader(store)))
         app.state.house.answers.elsewhere = self.pages.make
         self.client = TestClient(app)
 
@@ -46,7 +47,7 @@ def served(web_store: Store) -> Iterator[Served]:
 def test_another_process_makes_the_same_pages_and_its_end_is_survived(
     served: Served, web_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with TestClient(create_app(ArenaReader(web_store))) as here:
+    with TestClient(create_app(House(reader=ArenaReader(web_store)))) as here:
         for path in PATHS:
             there = served.client.get(path)
             assert there.status_code == 200 and there.content == here.get(path).content, path

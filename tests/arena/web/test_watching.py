@@ -19,6 +19,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views, workers
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.contents import names_of
+from tradeassay.arena.web.house import House
 from tradeassay.arena.web.words import words
 
 
@@ -57,7 +58,7 @@ def test_the_page_names_whoever_is_still_deciding(
     now = season_now(web_store, reader.season, None)
     some = msgspec.structs.replace(now, deciding={"AAJX": ("one-a", "two-b")})
     monkeypatch.setattr("tradeassay.arena.reading.reader.season_now", lambda *_: some)
-    with TestClient(create_app(ArenaReader(web_store, config=FAST), current="small")) as client:
+    with TestClient(create_app(House(reader=ArenaReader(web_store, config=FAST), current="small"))) as client:
         found = client.get(f"/season/small?lang={lang}")
     names = names_of(words(lang), reader.season)
     assert found.status_code == 200 and f"AAJX: {names['one-a']}, {names['two-b']}" in found.text
@@ -72,7 +73,7 @@ def test_a_stalled_season_is_never_shown_as_live(web_store: Store, monkeypatch: 
     with web_store.engine.begin() as db:
         db.execute(insert(workers).values(**row, rounds=3, next_at="2030-01-01T00:00:00Z", troubles="[]"))
     try:
-        with TestClient(create_app(ArenaReader(web_store, config=FAST), current="small")) as client:
+        with TestClient(create_app(House(reader=ArenaReader(web_store, config=FAST), current="small"))) as client:
             page = client.get("/season/small").text
             assert 'class="state live"' in page and "2030-01-01 00:00 UTC" in page
             assert client.get("/healthz").status_code == 200
@@ -138,7 +139,7 @@ def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up
     monkeypatch.setattr("tradeassay.arena.reading.reader.LARGE", 0)
     forget()
     seasons = ArenaReader(web_store, config=FAST, hurried=True)
-    with TestClient(create_app(seasons, current="small")) as client:
+    with TestClient(create_app(House(reader=seasons, current="small"))) as client:
         first = client.get("/season/small")
         assert first.status_code == 200 and "rounds were settled since these standings" in first.text
         assert client.get("/season/small/entries/one-a").status_code == 200
@@ -147,7 +148,7 @@ def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up
         whole = client.get("/season/small").text
         assert "rounds were settled since" not in whole
     forget()
-    with TestClient(create_app(ArenaReader(web_store, config=FAST), current="small")) as client:
+    with TestClient(create_app(House(reader=ArenaReader(web_store, config=FAST), current="small"))) as client:
         body = re.compile(r"<tbody>.*?</tbody>", re.S)
         assert body.findall(whole) == body.findall(client.get("/season/small").text)
     forget()

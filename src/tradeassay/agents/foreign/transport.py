@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from tradeassay.agents.foreign.address import (
     Network,
@@ -88,27 +88,16 @@ class HttpTransport:
     The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
     """
 
-    def __init__(
-        self,
-        url: str,
-        path: str = "",
-        *,
-        timeout_s: float = TIMEOUT_S,
-        allow: Sequence[Network] = (),
-        max_answer: int = MAX_ANSWER,
-        resolve: Resolve = resolve_by_system,
-        through: httpx.AsyncBaseTransport | None = None,
-        token: str | None = None,
-    ) -> None:
+    def __init__(self, url: str, path: str = "", **options: Unpack[HttpOptions]) -> None:
         require("httpx", "arena")
-        remember(token)
-        self._token = token
+        self._token = options.get("token")
+        remember(self._token)
         self._target = parse_target(url, path)
-        self._timeout_s = timeout_s
-        self._allow = tuple(allow)
-        self.max_answer = max_answer
-        self._resolve = resolve
-        self._through = through
+        self._timeout_s = options.get("timeout_s", TIMEOUT_S)
+        self._allow = tuple(options.get("allow", ()))
+        self.max_answer = options.get("max_answer", MAX_ANSWER)
+        self._resolve = options.get("resolve", resolve_by_system)
+        self._through = options.get("through")
 
     async def exchange(self, body: bytes) -> bytes:
         """Post a request and return the body of the answer."""

@@ -307,12 +307,12 @@ def timeline(
     asset: str,
     entry: str,
     *,
-    first: str | None = None,
-    last: str | None = None,
+    period: tuple[str | None, str | None] = (None, None),
     limit: int = 120,
     sealed: bool,
 ) -> Timeline:
     """Return the newest ``limit`` sessions of an asset within a period, with one entry's actions."""
+    first, last = period
     limit = max(1, min(limit, MOST_SESSIONS))
     columns = (rounds.c.session, rounds.c.price, rounds.c.stage, rounds.c.phase, rounds.c.packet)
     query = select(rounds.c.id, *columns).where(rounds.c.season == season.id, rounds.c.asset == asset)

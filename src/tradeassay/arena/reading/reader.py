@@ -314,12 +314,10 @@ class SeasonReader:
         return entry_memory(self.store, self.season, entry, sealed=self.sealed and not ended)
 
     def timeline(
-        self, asset: str, entry: str, first: str | None = None, last: str | None = None, limit: int = 120
+        self, asset: str, entry: str, period: tuple[str | None, str | None] = (None, None), limit: int = 120
     ) -> Timeline:
         """Return events over actions and price."""
-        return timeline(
-            self.store, self.season, asset, entry, first=first, last=last, limit=limit, sealed=self.sealed
-        )
+        return timeline(self.store, self.season, asset, entry, period=period, limit=limit, sealed=self.sealed)
 
     def information(self) -> PacketsTold:
         """Return what the packets of the newest rounds held."""

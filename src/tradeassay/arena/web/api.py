@@ -317,14 +317,12 @@ def _entries(router: APIRouter, house: House) -> None:
         limit: Annotated[int, Query(ge=1, le=MOST_SESSIONS)] = 120,
     ) -> Response:
         """Give an asset's prices and news with what one entry did."""
-        days = tuple(None if day is None else day.isoformat() for day in (first, last))
+        days = (first and first.isoformat(), last and last.isoformat())
         return await house.json(
             request,
             season,
             ("timeline", asset, entry, days, limit),
-            lambda reader: reader.timeline(
-                asset_of(reader, asset), entry_of(reader, entry).id, days[0], days[1], limit
-            ),
+            lambda reader: reader.timeline(asset_of(reader, asset), entry_of(reader, entry).id, days, limit),
         )
 
 

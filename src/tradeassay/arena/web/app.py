@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,12 +16,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradeassay import __version__
-from tradeassay.arena.reading.reader import ArenaReader
-from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
 from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
-from tradeassay.arena.web.house import Answers, House, NotHere, Problem, describe
+from tradeassay.arena.web.house import House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
 from tradeassay.arena.web.status import health_routes
@@ -96,29 +95,21 @@ def _here(address: bytes) -> bytes:
 
 
 def create_app(
-    reader: ArenaReader,
+    house: House,
     *,
-    current: str | None = None,
-    speed: str | None = None,
     extra: Iterable[APIRouter] = (),
     types: Iterable[Any] = (),
     experts: Experts | None = None,
-    answers: Answers | None = None,
-    own: Callable[[], Health | None] = lambda: None,
     poll_s: float = 0.25,
     heartbeat_s: float = 15.0,
 ) -> FastAPI:
     """Return the arena's application over a database.
 
-    ``current`` is the season shown first, ``speed`` the speed of a replay played beside it. ``extra`` are further
-    routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts`` may judge the stream.
-    ``answers`` keeps what was made. ``own`` tells how the worker of this process is, which may be newer than what
-    is on record.
+    ``extra`` are further routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts``
+    may judge the stream.
     """
     experts = experts or Experts()
-    house = House(
-        reader=reader, answers=answers or Answers(), current=current, speed=speed, judged=experts.open, own=own
-    )
+    house = replace(house, judged=experts.open)
     app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.add_middleware(Guarded)
@@ -128,7 +119,7 @@ def create_app(
     app.include_router(stream_api(house))
     app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
     app.include_router(judging(house, experts))
-    app.include_router(health_routes(reader.store, own))
+    app.include_router(health_routes(house.reader.store, house.own))
     app.include_router(_files())
     app.include_router(pages(house))
     _failures(app, house)

@@ -112,7 +112,7 @@ def timeline(reader: SeasonReader, words: PageWords, request: Request) -> dict[s
     asset = asset_of(reader, query.get("asset") or reader.season.assets[0].symbol)
     entry = entry_of(reader, query.get("entry") or _first(reader)).id
     period = select_from(reader.season, first=query.get("first"), last=query.get("last"))
-    found = reader.timeline(asset, entry, period.first, period.last)
+    found = reader.timeline(asset, entry, (period.first, period.last))
     return {"timeline": found, "asset": asset, "entry": entry, "period": period, "names": _names(reader, words)}
 
 

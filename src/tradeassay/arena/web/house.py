@@ -242,9 +242,10 @@ class NotHere(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """One reader, one store of answers; ``speed`` is what a replay in this process was started with.
+    """One reader, one store of answers. ``current`` is the season shown first, ``speed`` that of a replay here.
 
-    ``judged``: experts may judge items of the stream here. ``own`` tells how this process's own worker is.
+    ``judged``: experts may judge items of the stream here. ``own`` tells how this process's own worker is, which
+    may be newer than what is on record.
     """
 
     reader: ArenaReader

@@ -28,7 +28,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.house import LAGGING, Answers, Away, Body, Relayed
+from tradeassay.arena.web.house import LAGGING, Answers, Away, Body, House, Relayed
 from tradeassay.arena.web.pages import prepare, warm
 
 READY_S = 60.0
@@ -201,11 +201,13 @@ def _make_pages(
     begins.recv()
     store = Store(open_engine(shown.db))
     app = create_app(
-        ArenaReader(store, hurried=True),
-        current=shown.current,
-        speed=shown.speed,
+        House(
+            reader=ArenaReader(store, hurried=True),
+            current=shown.current,
+            speed=shown.speed,
+            answers=Answers(most_bytes=0),  # the server keeps them
+        ),
         experts=Experts(Doors(store)),
-        answers=Answers(most_bytes=0),  # the server keeps them
     )
     prepare()  # where it is no copy of a process that has
     later = threading.Timer(WARM_AFTER_S, warm)  # not while the first reader waits

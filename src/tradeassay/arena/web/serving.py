@@ -36,6 +36,7 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.house import House
 from tradeassay.arena.web.page_process import SWITCH_S, PageProcess, PagesShown
 from tradeassay.arena.web.pages import prepare
 from tradeassay.core.errors import SourceError
@@ -382,11 +383,13 @@ def _serve(
         player = Player(season, store, pace, say, allow=parse_networks(how.allow), ended=ended)
     _show_keys(doors, how, say, now)
     app = create_app(
-        ArenaReader(store, hurried=True),
-        current=shown.current,
-        speed=shown.speed,
+        House(
+            reader=ArenaReader(store, hurried=True),
+            current=shown.current,
+            speed=shown.speed,
+            own=lambda: _own_health(player),
+        ),
         extra=(door.router(doors, operator=how.register),),
-        own=lambda: _own_health(player),
         types=door.TYPES,
         experts=Experts(doors),
     )

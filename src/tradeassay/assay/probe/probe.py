@@ -16,12 +16,21 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import ModelError
 from tradeassay.data import Snapshot, load_dataset
-from tradeassay.llm import Budget, CassetteStore, Model, ModelParams, QuestionPlace, check_model, open_model
+from tradeassay.llm import (
+    Access,
+    Budget,
+    CassetteStore,
+    Model,
+    ModelParams,
+    QuestionPlace,
+    check_model,
+    load_prices,
+    open_model,
+)
 from tradeassay.masking import Level
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY, addressed
-
-_AT_ONCE = 8
+from tradeassay.runs.models import Asking
 
 
 def probe_mask(
@@ -30,9 +39,7 @@ def probe_mask(
     *,
     dataset: str | Snapshot | None = None,
     config: ProbeConfig | None = None,
-    max_usd: float | None = None,
-    cassettes: Path | None = None,
-    replay: bool = False,
+    asking: Asking | None = None,
     home: Path | None = None,
     listen: Callable[[str, int, int], None] | None = None,
 ) -> ProbeReport:
@@ -40,20 +47,21 @@ def probe_mask(
 
     ``attackers`` are models (``scripted/...``, ``openai/...``) and programs (:data:`PROGRAMS`); ``match``, which
     needs no model but only the price archive, is always among them. Models' answers are recorded in the folder
-    ``cassettes``, and with ``replay`` taken from there alone; ``max_usd`` caps what all of them spend. ``listen``
-    is told after every answer of a model who answered, how many answers there are and how many there will be.
+    ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``listen`` is told after every answer
+    of a model who answered, how many answers there are and how many there will be.
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without
     masks, or a cap on a model whose price is unknown, and :class:`ModelError` when a model is not reached.
     """
-    config = config or ProbeConfig()
+    config, asking = config or ProbeConfig(), asking or Asking()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, ALWAYS)))
-    if not replay:
+    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
+    if not asking.replay:
         for name in names:
             if "/" in name:
-                check_model(name)
+                check_model(name, access)
     archive = PriceArchive.of(snapshot)
     programs = {name: make_program(name, archive) for name in names if "/" not in name}
     probes = draw_probes(played, snapshot, config)
@@ -62,9 +70,9 @@ def probe_mask(
     chance = random_baseline(probes, snapshot.sessions, len(sectors), len(boards))
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
     models = [name for name in names if "/" in name]
-    budget = Budget(max_usd)
+    budget = Budget(asking.max_usd)
     progress = _Progress(len(models) * len(shown) * len(probes), listen)
-    said = asyncio.run(_ask_all(models, shown, config, budget, cassettes, replay, progress)) if models else {}
+    said = asyncio.run(_ask_all(models, shown, config, (asking, access, budget), progress)) if models else {}
     rows: list[ProbeRow] = []
     answers: list[ProbeAnswer] = []
     for variant, payloads in shown.items():
@@ -89,7 +97,7 @@ def probe_mask(
         boards=boards,
         random=chance,
         rows=tuple(rows),
-        usd=_spent(budget, models, replay),
+        usd=_spent(budget, models, asking.replay),
         notes=_notes(snapshot, models),
         answers=tuple(answers),
     )
@@ -135,17 +143,17 @@ async def _ask_all(
     models: Sequence[str],
     shown: dict[tuple[Level, str], tuple[ProbePayload, ...]],
     config: ProbeConfig,
-    budget: Budget,
-    cassettes: Path | None,
-    replay: bool,
+    how: tuple[Asking, Access, Budget],
     progress: _Progress,
 ) -> Said:
-    store = None if cassettes is None else CassetteStore(cassettes)
+    asking, access, budget = how
+    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
     found: Said = {}
     for name in models:
         async with open_model(
-            name, ModelParams(max_tokens=1024), cassette=store, replay=replay, budget=budget, connections=_AT_ONCE
-        ) as model:
+            name, ModelParams(max_tokens=1024), cassette=store, replay=asking.replay, budget=budget,
+            connections=asking.concurrency, access=access,
+        ) as model:  # fmt: skip
             for variant, payloads in shown.items():
                 asked = (_ask(model, payload, variant, config, progress) for payload in payloads)
                 found[name, variant] = list(await asyncio.gather(*asked))
