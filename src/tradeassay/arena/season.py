@@ -204,7 +204,7 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for first, last, who in ((self.first, self.last, "it"), *((*self.days(a), a.symbol) for a in self.assets)):
             if last is not None and parse_day(last) < parse_day(first):
                 raise UserError(
-                    f"season '{self.id}' ends before it begins ({who})", mend="exchange 'first' and 'last'"
+                    f"season '{self.id}' ends before it begins ({who})", mend="swap 'first' and 'last'"
                 )
         for day in (self.live_from, *(asset.live_from for asset in self.assets)):
             if day is not None:
@@ -217,7 +217,7 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
             )
         if self.warmup < 0 or self.window_s <= 0 or self.timeout_s <= 0 or not self.cash > 0:
             raise UserError(
-                f"season '{self.id}' has a negative warm-up, no time to decide, or no money",
+                f"season '{self.id}' has a negative warm-up, no time to decide or no money",
                 mend="warmup >= 0, window_s > 0, timeout_s > 0, cash > 0",
             )
 

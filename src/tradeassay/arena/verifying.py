@@ -221,7 +221,7 @@ class _Season:
         self.slots = len(slots)
         for made in slots.values():
             if made.action not in get_args(Action) and (made.action is not None or made.status == "decided"):
-                yield f"decision {made.id}, {made.entry}", f"{made.action!r} is no action"
+                yield f"decision {made.id}, {made.entry}", f"{made.action!r} is not an action"
         state: dict[tuple[str, ...], tuple[int, float]] = {}
         value: dict[tuple[str, str], float] = {}
         held: dict[tuple[str, str], dict[str, float]] = {}

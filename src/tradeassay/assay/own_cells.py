@@ -314,6 +314,6 @@ def _frame(source: object) -> dict[str, list[Any]]:
     if hasattr(made, "to_dict") and hasattr(made, "columns"):
         return {str(title): list(values) for title, values in made.to_dict(as_series=False).items()}
     raise UserError(
-        f"a {type(source).__name__} is no table",
+        f"a {type(source).__name__} is not a table",
         mend="give a file, a pandas Series or DataFrame, or a polars DataFrame",
     )

@@ -179,7 +179,7 @@ def _no_flows(name: str, columns: dict[str, str], table: dict[str, list[Any]]) -
         paid = [str(value).strip() for value in table[title]]
         if any(read_number(text, comma=decimal_comma(paid)) for text in paid if text and text.lower() != "nan"):
             raise UserError(
-                f"{name}: money was paid in or out ('{title}'), so the value's moves are no returns",
+                f"{name}: money was paid in or out ('{title}'), so the value's moves are not returns",
                 mend="give time-weighted returns, or the value of one share",
             )
 

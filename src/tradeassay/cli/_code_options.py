@@ -28,7 +28,7 @@ SYSTRADE_OPTIONS = (
     ),
     click.option(
         "--minutes", type=click.IntRange(0), metavar="N",
-        help="systrade: minute bars for strategies that have a minute version, so many.",
+        help="systrade: this many minute bars, for strategies that have a minute version.",
     ),
     click.option("--data-seed", type=int, metavar="N", help="systrade: which synthetic year. Default: 1."),
 )  # fmt: skip
@@ -72,7 +72,9 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
     try:
         params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
     except msgspec.ValidationError as error:
-        raise UserError(f"the model cannot be asked so: {error}", mend="temperature is 0 to 2") from error
+        raise UserError(
+            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
+        ) from error
     return SystradeSpec(
         benchmark=benchmark,
         models=given["models"],
@@ -97,7 +99,7 @@ _FILTERS = (
     click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
     click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
     click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
-    click.option("--sample", type=click.IntRange(1), metavar="N", help="So many of them, evenly spread."),
+    click.option("--sample", type=click.IntRange(1), metavar="N", help="Only this many of them, evenly spread."),
     click.option(
         "--task-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.json",
         help="Your copy of the public 400-task file, instead of our tasks.",
@@ -176,7 +178,9 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     try:
         params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
     except msgspec.ValidationError as error:
-        raise UserError(f"the model cannot be asked so: {error}", mend="temperature is 0 to 2") from error
+        raise UserError(
+            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
+        ) from error
     if given["strict"] and kind is not QuantCodeV2Spec:
         raise UserError("--strict means nothing to the first version", mend="run quantcode-v2")
     more: dict[str, Any] = {"strict": True} if given["strict"] else {}

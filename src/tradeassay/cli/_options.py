@@ -123,7 +123,7 @@ def spec_options(command: F) -> F:
             click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE[,VALUE]",
                 help="Any other setting of the conversation; several values make a grid."),
             click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
-            click.option("--dataset", help="Trade another data set than the benchmark's own."),
+            click.option("--dataset", help="Trade a data set other than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
             click.option("--index", metavar="NAME", help="The index to compare with. Default: by its role."),

@@ -138,7 +138,7 @@ def program_teller() -> Callable[[ProgramLine], None]:
 
     def tell(line: ProgramLine) -> None:
         if not line.ok:
-            say(f"{line.name}: expected {line.expected}, came {line.outcome} {line.reason}".rstrip())
+            say(f"{line.name}: expected {line.expected}, got {line.outcome} {line.reason}".rstrip())
         pace("programs examined", next(numbers))
 
     return tell

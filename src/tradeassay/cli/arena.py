@@ -40,7 +40,7 @@ _allow = click.option(
     "--allow",
     multiple=True,
     metavar="NETWORK",
-    help="Agents may live here though it is private, e.g. 127.0.0.0/8.",
+    help="A private network in which agents may live, e.g. 127.0.0.0/8.",
 )
 
 
@@ -210,7 +210,7 @@ def standings(
 @click.argument("entry")
 @_db
 @click.option("--address", help="Where the agent is asked (http or https); without one it comes by itself.")
-@click.option("--renew", is_flag=True, help="Give a new token; the old one is worth nothing then.")
+@click.option("--renew", is_flag=True, help="Give a new token; the old one stops working.")
 @json_option
 def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
     """Register an entry that decides outside. Its token goes to standard output, this once."""
@@ -228,7 +228,7 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool,
 @click.argument("kind", type=click.Choice(["operator", "expert"]))
 @click.argument("name", default="operator")
 @_db
-@click.option("--revoke", is_flag=True, help="Make the key worthless instead.")
+@click.option("--revoke", is_flag=True, help="Revoke the key instead.")
 @json_option
 def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
     """Give the operator or an expert a key, shown this once; an older one stops working."""
@@ -239,7 +239,7 @@ def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
     if as_json:
         print_json({"kind": kind, "name": name, "key": made})
         return
-    click.echo(made) if made is not None else say(f"the key of {kind} '{name}' is worth nothing now")
+    click.echo(made) if made is not None else say(f"the key of {kind} '{name}' is revoked")
 
 
 @arena.command()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
 @click.option("--rationales", is_flag=True, help="Count reasons that name what the model had not been shown.")
 @click.option("--planted", type=click.IntRange(1), metavar="WORLDS",
-              help="Without a run: judge agents of known kind in so many synthetic worlds.")  # fmt: skip
+              help="Without a run: judge agents of a known kind in this many synthetic worlds.")  # fmt: skip
 @click.option("--weights", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="For a table of returns: the weights that were held.")  # fmt: skip
 @click.option("--against", metavar="FILE|COLUMN",
@@ -261,7 +261,7 @@ def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json:
 @click.option("--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True,
               help="What is ranked.")  # fmt: skip
 @click.option("--benchmark", help="For a table of returns: the benchmark whose market and rules are used.")
-@click.option("--dataset", help="For a table of returns: another data set than the benchmark's own.")
+@click.option("--dataset", help="For a table of returns: a data set other than the benchmark's own.")
 @click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
 @click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
 @workers_option
@@ -413,7 +413,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 @click.command()
 @click.option("--benchmark", default="ktdfin-v2", show_default=True, help="A benchmark with masks.")
-@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--dataset", help="A data set other than the benchmark's own.")
 @click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
               help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
 @click.option("--hardening", "hardenings", default="plain", show_default=True, metavar="NAME[,NAME]",
@@ -523,7 +523,7 @@ def _share(measure: Measure) -> str:
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
 @click.option("--benchmark", default="daily-us-v2", show_default=True, help="What is played.")
-@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--dataset", help="A data set other than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
 @click.option("--sessions", type=click.IntRange(2),
               help="Decisions that are tested. Default: all, 40 of a model.")  # fmt: skip

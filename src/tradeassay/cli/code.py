@@ -152,7 +152,7 @@ def evaluate(
     """
     if spec is not None:
         if task is not None:
-            raise UserError("--task and --spec are given", mend="a program has a task, a folder a strategy")
+            raise UserError("both --task and --spec are given", mend="a program has a task, a folder a strategy")
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if task is None:

@@ -74,7 +74,7 @@ def get(name: str, replace: bool, allow_faults: bool, as_json: bool) -> None:
         if as_json:
             print_json({"tables": str(place), "licence": entry.licence})
             return
-        say(f"tables without prices, to lie beside an import: {place}")
+        say(f"tables without prices, to put beside an import: {place}")
         say(f"licence: {entry.licence}")
         return
     _stored(get_dataset(name, allow_faults=allow_faults, replace_existing=replace), as_json)
@@ -126,7 +126,7 @@ def fetch(
 @click.option("--name", help="Name in the store. Default: the folder's or file's.")
 @click.option("--columns", help="role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
 @click.option("--layout", metavar="NAME",
-              help="A layout of others: stockbench, qlib, akshare-daily, per-day, wide.")  # fmt: skip
+              help="Another project's layout: stockbench, qlib, akshare-daily, per-day, wide.")  # fmt: skip
 @click.option(
     "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
 )

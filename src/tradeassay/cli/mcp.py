@@ -20,9 +20,9 @@ def mcp() -> None:
 @click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
 @click.option("--mode", "modes", multiple=True, help="What KTD-Fin gives, e.g. memory-only.")
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
-@click.option("--dataset", help="Another data set than the benchmark's own.")
+@click.option("--dataset", help="A data set other than the benchmark's own.")
 @click.option("--window", help="Named sessions, e.g. W4.")
-@click.option("--sessions", type=click.IntRange(1), help="Stop after so many sessions.")
+@click.option("--sessions", type=click.IntRange(1), help="Stop after this many sessions.")
 @click.option(
     "--journal", type=click.Path(path_type=Path), help="Keep every session's record here, and continue from it."
 )

@@ -27,7 +27,7 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,39}", name):
         raise UserError(
-            f"'{name}' cannot be a name", mend="2 to 40 small letters, digits and underscores, a letter first"
+            f"'{name}' is not a valid name", mend="2 to 40 small letters, digits and underscores, a letter first"
         )
     folder = parent / name
     if folder.exists():

@@ -162,7 +162,7 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
     else:
         for line in found[:50]:
             click.echo(line)
-        say("holds" if not found else f"{len(found)} things do not hold")
+        say("holds" if not found else f"{len(found)} claims do not hold")
     return 1 if found else 0
 
 

@@ -119,7 +119,7 @@ def resume(
               help="The run must be the one that this sealed plan commits to.")  # fmt: skip
 @click.option("--allowed-signers", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="A sealed run must be signed by somebody in this file (see ssh-keygen).")  # fmt: skip
-@click.option("--signer", metavar="NAME", help="... and by this one of them.")
+@click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
 @click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Also write the run's page, with what became of every claim.")  # fmt: skip
 @json_option

@@ -43,9 +43,9 @@ def ktdfin(
         mode: What the model is given: memory-only, fixed-candidate or open-research.
         benchmark: Which of the family, e.g. ktdfin-us-v2.
         window: Named sessions, e.g. W4; all of the benchmark's without it.
-        dataset: Another data set than the benchmark's own.
+        dataset: A data set other than the benchmark's own.
         seeds: Episodes with other aliases each.
-        days: Stop after so many sessions.
+        days: Stop after this many sessions.
         settings: Anything else of the conversation.
     """
     changed: dict[str, ParamValue] = {"mask": mask, "mode": mode, **(settings or {})}
@@ -64,9 +64,9 @@ def stockbench(
 
     Args:
         benchmark: Which of the family, e.g. stockbench-paper-v2.
-        dataset: Another data set than the benchmark's own.
+        dataset: A data set other than the benchmark's own.
         seeds: Repetitions.
-        days: Stop after so many sessions.
+        days: Stop after this many sessions.
         settings: Inputs, prompt and whatever else the conversation can be told.
     """
     return _task(benchmark, settings or {}, window=None, dataset=dataset, seeds=seeds, days=days)

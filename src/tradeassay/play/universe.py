@@ -44,7 +44,7 @@ def parse_universe(text: str) -> UniverseName:
         return UniverseName(text, None)
     if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
         raise UserError(
-            f"'{text}' is no universe", mend="write an index, or e.g. IDX:20 for its 20 most traded names"
+            f"'{text}' is not a universe", mend="write an index, or e.g. IDX:20 for its 20 most traded names"
         )
     return UniverseName(index, int(count))
 

@@ -501,7 +501,7 @@ def recording_faults(opened: OpenRecording) -> list[str]:
     if written != _label_text(label):
         found.append(f"{_LABEL} is not written as tradeassay writes it")
     found += [f"{name} is in it and not in its label" for name in sorted(content.keys() - label.files.keys())]
-    found += [f"{name} is no part of a recording" for name in sorted(label.files.keys() - _parts(opened))]
+    found += [f"{name} is not part of a recording" for name in sorted(label.files.keys() - _parts(opened))]
     found += [
         f"{name} holds what looks like a key"
         for name, text in sorted({**content, _LABEL: written}.items())

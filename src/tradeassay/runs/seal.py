@@ -237,7 +237,7 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
         if hashes != head.files or merkle_root(hashes) != head.root:
             wrong = sorted(path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path))
             what = f"{wrong[0]} is not the file that was sealed" if wrong else "its root is not that of its files"
-            raise RunError(f"{file}: the seal is broken: {what}", mend="get the archive again from who sealed it")
+            raise RunError(f"{file}: the seal is broken: {what}", mend="get it again from whoever sealed it")
         words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers)
         if signature is None and signers is not None:
             raise RunError(f"{file} is not signed", mend="leave out --allowed-signers, or get a signed one")

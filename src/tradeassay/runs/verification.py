@@ -156,7 +156,7 @@ def _refuse_odd_files(path: Path) -> None:
         for name in (*folders, *files):
             odd = Path(place) / name
             if not name.isprintable():
-                raise RunError(f"{place} holds {name[:80]!a}, which is no name", mend="remove it")
+                raise RunError(f"{place} holds {name[:80]!a}, which is not a valid name", mend="remove it")
             facts = odd.lstat()
             if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
                 raise RunError(

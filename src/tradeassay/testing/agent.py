@@ -146,7 +146,7 @@ class _Trial:
             raise self.raised(error, when) from error
         wrong = complaint(reply, request.observation, _MAX_ORDERS)
         if wrong is not None:
-            self.fail(f"gave an answer that is none ({wrong.detail}) {when}")
+            self.fail(f"gave an invalid answer ({wrong.detail}) {when}")
         decision: Decision = reply
         return decision
 

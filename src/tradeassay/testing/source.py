@@ -95,7 +95,7 @@ def _check_types(name: str, panel: Panel) -> None:
 def _check_facts(name: str, panel: Panel) -> None:
     facts = panel.facts
     if facts.calendar not in CALENDARS:
-        raise CheckFailed(f"source '{name}': calendar '{facts.calendar}' is none of {', '.join(CALENDARS)}")
+        raise CheckFailed(f"source '{name}': calendar '{facts.calendar}' is not one of {', '.join(CALENDARS)}")
     for label in ("source", "currency"):
         if not getattr(facts, label).strip():
             raise CheckFailed(f"source '{name}' leaves facts.{label} empty")

@@ -63,7 +63,7 @@ def parse_target(url: str, path: str = "") -> Target:
         port = parts.port
     except ValueError as error:
         raise UserError(
-            f"'{url}' is no address: {error}", mend="write https://host or https://host:port"
+            f"'{url}' is not a valid address: {error}", mend="write https://host or https://host:port"
         ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"'{url}' is not a web address", mend="write https://host or https://host:port")

@@ -323,7 +323,7 @@ def select_from(
     check_choice("model", made.models, tuple(sorted({entry.model for entry in everyone if entry.model})))
     check_choice("asset", made.assets, tuple(asset.symbol for asset in season.assets))
     if made.first and made.last and made.last < made.first:
-        raise UserError("the period ends before it begins", mend="exchange its two days")
+        raise UserError("the period ends before it begins", mend="swap its two days")
     return made
 
 

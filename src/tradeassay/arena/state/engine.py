@@ -154,8 +154,8 @@ def _keep_copy(engine: Engine) -> None:
             source.backup(copy)
         os.replace(part, kept)
     warnings.warn(
-        f"{Path(file).name} has format {version} and becomes one of format {tables.SCHEMA}; "
-        f"as it was it is kept in {kept.name}",
+        f"{Path(file).name} is converted from format {version} to {tables.SCHEMA}; "
+        f"the file as it was is kept as {kept.name}",
         TradeassayWarning,
         stacklevel=3,
     )

@@ -47,7 +47,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
     wrong = Limiter(10.0, 10)
     described: dict[int | str, dict[str, Any]] = {
         **answers(ItemReview, "The verdict, as it is on record."),
-        403: problem("The key is nobody's, or nobody may judge here."),
+        403: problem("The key is not known, or nobody may judge here."),
         413: problem("The body is too large."),
         415: problem("The body is not sent as JSON."),
         429: problem("Too many wrong keys."),
@@ -78,7 +78,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
         if expert is None:
             if wrong.take(who) > 0:
                 return _refuse(429, "too many wrong keys from this address")
-            return _refuse(403, "this key is nobody's")
+            return _refuse(403, "this key is not known here")
 
         def write() -> ItemReview:
             reader = house.find(season)

@@ -120,8 +120,8 @@ def _check_actions(panel: Panel) -> Iterator[DataFault]:
         if not 0 <= row < panel.sessions.size:
             continue
         if str(panel.sessions[row]) != action.ex_date:
-            yield _bad_row(panel, "actions", number, "ex-date is no session",
-                         f"{action.symbol}: ex-date {action.ex_date} is no session, {panel.sessions[row]} is used",
+            yield _bad_row(panel, "actions", number, "ex-date is not a session",
+                         f"{action.symbol}: {action.ex_date} is not a session, {panel.sessions[row]} is used",
                          "warning")  # fmt: skip
         earlier = close[:row, column[action.symbol]]
         quoted = earlier[np.isfinite(earlier)]
@@ -228,7 +228,7 @@ def _check_calendar(panel: Panel) -> Iterator[DataFault]:
             check="bar on a holiday",
             file=f"{panel.name}/bars",
             row=row + 1,
-            reason=f"{day} is no session of {panel.facts.calendar}",
+            reason=f"{day} is not a session of {panel.facts.calendar}",
             session=str(day),
         )
     for day in np.setdiff1d(expected, inside):

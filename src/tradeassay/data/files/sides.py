@@ -215,7 +215,7 @@ def _actions(path: Path, axis: Axis, told: _Told) -> tuple[CorporateAction, ...]
             if value == (0.0 if kind == "dividend" else 1.0):
                 nothing += 1
             elif value is None or not LEAST_PRICE <= value <= LARGEST_PRICE:
-                reason = f"{kind} '{cell}' of {symbol} on {days[index]} is no positive number; it is left out"
+                reason = f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; it is left out"
                 told.faults.append(reader.fault(line, "bad action", reason))
             else:
                 result.append(
@@ -326,7 +326,7 @@ def _fundamentals(path: Path, axis: Axis, told: _Told) -> tuple[Fundamental, ...
             empty += 1
         elif (value := _cell(row["value"])) is None or not isfinite(value):
             told.faults.append(
-                reader.fault(line, "bad figure", f"{what}: '{row['value']}' is no number; left out")
+                reader.fault(line, "bad figure", f"{what}: '{row['value']}' is not a number; left out")
             )
         else:
             result.append(Fundamental(symbol=symbol, field=row["field"], period_end=periods[index],
@@ -379,7 +379,7 @@ def read_instruments(
         facts |= {name: _number(reader, line, name, row[name]) for name in _FIGURES if row.get(name)}
         if row.get("board"):
             if row["board"] not in tuple(Board):
-                raise reader.wrong(line, f"board '{row['board']}' is none of {', '.join(Board)}")
+                raise reader.wrong(line, f"board '{row['board']}' is not one of {', '.join(Board)}")
             facts["board"] = Board(row["board"])
         base = default(symbol)
         merged = {name: facts.get(name, getattr(base, name)) for name in base.__struct_fields__}

@@ -52,7 +52,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise SourceError(f"the feed {self.source} is not XML: {error}") from error
         if root.tag.rpartition("}")[2] not in ("rss", "feed", "RDF"):
-            raise SourceError(f"the feed {self.source} is no feed: it is a <{root.tag[:40]}>")
+            raise SourceError(f"what {self.source} sends is not a feed but a <{root.tag[:40]}>")
         return tuple(self._items(root, now))
 
     def _items(self, root: ElementTree.Element, now: Instant) -> Iterator[RawItem]:
