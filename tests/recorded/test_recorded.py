@@ -92,7 +92,7 @@ def test_a_recorded_season_is_played_again(name: str, tmp_path: Path) -> None:
 
 def test_a_recorded_season_says_what_it_said(tmp_path: Path) -> None:
     shutil.copy(V1 / "arena" / "arena.db", tmp_path / "arena.db")
-    with pytest.warns(TradeassayWarning, match="has format 1 and becomes one of format"):
+    with pytest.warns(TradeassayWarning, match="is converted from format 1 to"):
         same(doors.season_said(tmp_path / "arena.db"), expected("arena"))
 
 
