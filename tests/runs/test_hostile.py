@@ -53,7 +53,7 @@ def test_a_number_without_end_in_a_name_that_no_record_knows(copy: Path, home: P
 
 def test_a_name_that_is_no_text(copy: Path, home: Path) -> None:
     Path(os.fsdecode(os.fsencode(copy) + b"/\xff\xfe")).touch()
-    with pytest.raises(RunError, match="is no name"):
+    with pytest.raises(RunError, match="is not a valid name"):
         verify(copy, home=home, workers=1)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    UNDECODABLE: Final[tuple[type[Exception], ...]]
+    import msgspec
+
+    UNDECODABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
     """What a decoder raises on what it cannot read: another format or shape, no UTF-8, nested too deep."""
 else:
 

@@ -317,7 +317,7 @@ def _entries(router: APIRouter, house: House) -> None:
         limit: Annotated[int, Query(ge=1, le=MOST_SESSIONS)] = 120,
     ) -> Response:
         """Give an asset's prices and news with what one entry did."""
-        days = (first and first.isoformat(), last and last.isoformat())
+        days = None if first is None else first.isoformat(), None if last is None else last.isoformat()
         return await house.json(
             request,
             season,
