@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,16 @@ def test_the_composed_arena_calls_options_that_exist() -> None:
     command = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["arena"]["command"]
     known = {option for parameter in arena.commands["serve"].params for option in parameter.opts}
     assert {part.partition("=")[0] for part in command if part.startswith("--")} <= known
+
+
+def test_every_page_of_the_manual_is_in_its_contents() -> None:
+    def pages(entry: object) -> list[str]:
+        if isinstance(entry, str):
+            return [entry]
+        parts = entry.values() if isinstance(entry, dict) else entry
+        assert isinstance(parts, Iterable)
+        return [page for part in parts for page in pages(part)]
+
+    listed = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    there = [str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted(there), "add the page to nav in mkdocs.yml"

@@ -1,7 +1,8 @@
 """The eighteen models of KTD-Fin: where Qlib keeps each, and how it is set up here.
 
-The classes and their training loops are Qlib's. The settings are ours, because the paper gives none: the sizes of
-Qlib's own examples, cut down to nine factors. ``small`` ones train in seconds and are meant for trying things out.
+The classes and their training loops are Qlib's. The settings are ours: the sizes of Qlib's own examples, cut down
+to nine factors. (The paper took those of Qlib's model zoo unchanged; pyqlib does not ship them.) ``small`` ones
+train in seconds and are meant for trying things out.
 ``qlib`` ones have the defaults of Qlib's classes, but for what the data, the seed and the machine force.
 """
 
