@@ -54,10 +54,11 @@ def fresh() -> None:
         with tempfile.TemporaryDirectory() as place:
             subprocess.run([sys.executable, "-m", "venv", place], check=True)
             site = Path(place) / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-            before, began = weight(site), time.perf_counter()
+            before, cpu, began = weight(site), sum(os.times()[2:4]), time.perf_counter()
             subprocess.run([word.replace("PYTHON", f"{place}/bin/python") for word in words], check=True)
             took, size = time.perf_counter() - began, weight(site) - before
-            print(f"{name}: {took:.0f} s, {size:.0f} MB (bars 45 s, 750 MB)")
+            cpu = sum(os.times()[2:4]) - cpu
+            print(f"{name}: {took:.0f} s, {cpu:.0f} s of CPU, {size:.0f} MB (bars 45 s, 750 MB)")
 
 
 def weight(folder: Path) -> float:

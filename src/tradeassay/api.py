@@ -110,8 +110,8 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
             raise UserError("several accounts were judged", mend=f"choose one with .agent(NAME): {names}")
         return self.agents[0].verdict
 
-    def frame(self, kind: FrameKind = "polars") -> Any:
-        """Return one row per account: kind of verdict, sentence, return and its parts. ``kind`` may be pandas."""
+    def frame(self, kind: FrameKind = "pandas") -> Any:
+        """Return one row per account: kind of verdict, sentence, return and its parts. ``kind`` may be polars."""
         rows = [
             (
                 *(one.cell, one.agent, one.verdict.kind, one.verdict.firm, one.verdict.sentence, one.total.value),

@@ -21,10 +21,9 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.benchmarks.quantcode.check import require_code_extra
 from tradeassay.code.extraction import extract_v2
 from tradeassay.code.reward import Reward, RewardConfig, reward
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.draws import draw_secret, refuse_bad_secret
 from tradeassay.core.errors import UserError

@@ -1,5 +1,6 @@
 """``code run systrade-v1``, ``code eval FOLDER --spec``, ``code strategies``: what they print and refuse."""
 
+import csv
 import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -100,10 +101,13 @@ def test_a_folder_of_ones_own_passes(
     assert main(["code", "strategies", "double-ma", "--reference", "mine"]) == 0
     argv = ["code", "eval", "mine", "--spec", "double-ma"]
     capsys.readouterr()
-    assert main([*argv, "--html", "out/card.html", "--junit", "out/gates.xml", "--json"]) == 0
+    assert main([*argv, "--html", "out/card.html", "--bar-log", "out/bars.csv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
     assert "All 7 gates held" in (place / "out/card.html").read_text()
+    bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
+    assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG"} and bars[0]["constraint_check"] == "pass"
+    assert all(float(bar["equity"]) > 0 for bar in bars)
 
 
 def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(

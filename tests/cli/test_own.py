@@ -102,8 +102,9 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "runs" / "daily.seal").write_bytes(b"sealed")
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
-    assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site")]) == 1
-    assert "left out torn" in capsys.readouterr().err
+    assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"]) == 1
+    told = capsys.readouterr()
+    assert "left out torn" in told.err and json.loads(told.out)["runs"] == ["daily", "ktdfin", "quantcode"]
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert "runs/ktdfin/conversations.html" in index

@@ -48,7 +48,7 @@ def said(folder: Path) -> dict[str, Any]:
 
 
 def _trading(run: Any) -> dict[str, Any]:
-    frames = run.frames()
+    frames = run.frames("polars")
     words = {"decisions": ["reason"], "rejections": ["detail"]}
     tables: dict[str, dict[str, list[Any]]] = {episode.key: {} for episode in run.episodes}
     for name, frame in frames:

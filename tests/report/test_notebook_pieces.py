@@ -47,7 +47,7 @@ def test_importing_the_package_of_that_name_does_not_take_the_function_away(tabl
 
 
 def test_a_verdict_is_a_frame_of_either_kind(judged: tradeassay.ShownAssay) -> None:
-    frame, other = judged.frame(), judged.frame("pandas")
+    frame, other = judged.frame("polars"), judged.frame()
     assert isinstance(frame, pl.DataFrame) and isinstance(other, pd.DataFrame)
     assert frame["agent"][0] == other["agent"][0] == EVIL
     parts = [frame[name][0] or 0.0 for name in ("common", "style", "selection", "trading")]

@@ -120,6 +120,9 @@ class ToyProtocol:
             messages += [Message(role="assistant", text=reply.text), Message(role="user", text=f"again {turn}")]
         return ToyRecord(replies=tuple(replies), lines=tuple(lines))
 
+    def check_installed(self) -> None:
+        return None
+
     def open_executor(self, workers: int) -> Any:
         type(self).opened += 1
         return _Nothing()

@@ -125,7 +125,7 @@ def test_an_agent_of_the_calling_script_is_played_in_its_process(home: Path, tmp
         "        return Decision(orders=(order,) if seen.step == 0 else ())\n"
         "runs_world.register()\n"
         "run = tradeassay.run('tiny-us-v1', agents=['mine'], folder=sys.argv[1], home=sys.argv[2], workers=2)\n"
-        "print(run.failed, run.frames().trades.height)\n"
+        "print(run.failed, len(run.frames().trades))\n"
     )
     env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(

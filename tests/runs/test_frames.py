@@ -21,7 +21,7 @@ def busy(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def frames(busy: Run) -> Frames:
-    return busy.frames()
+    return busy.frames("polars")
 
 
 def test_nav_is_the_series(busy: Run, frames: Frames) -> None:

@@ -5,18 +5,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
 from tradeassay.assay import VerdictConfig, assay
+from tradeassay.assay.baselines import BaselineSpec, Span, list_trained, train_baselines
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.luck import LuckConfig, luck_of_run
 from tradeassay.assay.verdict.evidence import leak_tests
+from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
-from tradeassay.core.executors.spread import Spread
+from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.data import synthetic, write_snapshot
 from tradeassay.runs import AgentSpec, Asking, Run, run, trading
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
@@ -87,6 +92,43 @@ def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
     assert assay(finished, config, spread=ray_) == assay(finished, config)
     short = LeakTestConfig(sessions=4)
     assert leak_tests(finished, config=short, spread=ray_) == leak_tests(finished, config=short)
+
+
+@pytest.mark.slow
+def test_references_and_decoys_are_validated_on_the_cluster() -> None:
+    tasks = [load_task("d-sma-cross-long"), load_task("d-tuesday-to-friday")]
+    told: list[str] = []
+    there = validate_tasks(
+        tasks, secret="5e" * 16, executor="ray", workers=2, tell=lambda line: told.append(line.name)
+    )
+    here = validate_tasks(tasks, secret="5e" * 16, workers=1)
+    timeless = [[msgspec.structs.replace(line, cpu_s=0.0) for line in one.lines] for one in (there, here)]
+    assert timeless[0] == timeless[1] and (there.judges, there.twins) == (here.judges, here.twins)
+    assert there.ok and sorted(told) == sorted(line.name for line in here.lines)
+
+
+@pytest.mark.slow
+def test_factor_models_are_trained_on_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node has an environment of its own, in which nobody has set where the data is."""
+    pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")
+    panel = synthetic.generate(
+        synthetic.preset("ashare", seed=11, names=40, sessions=420, fundamentals=False)
+    ).panel
+    days = [str(day) for day in panel.sessions]
+    write_snapshot(panel, tmp_path / "world")
+    spec = BaselineSpec(
+        dataset=str(tmp_path / "world"), models=("linear", "lightgbm"), train=Span(days[255], days[340]),
+        valid=Span(days[341], days[380]), size="small", threads=1, device="cpu",
+    )  # fmt: skip
+    trained = []
+    for place, spread in (("there", Spread(executor="ray", workers=2)), ("here", HERE)):
+        monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / place))
+        found = train_baselines(spec, spread=spread)
+        assert {one.key for one in list_trained()} == {one.key for one in found}, (
+            "they are where this process looks"
+        )
+        trained.append([msgspec.structs.replace(one, cpu_seconds=0.0) for one in found])
+    assert trained[0] == trained[1]
 
 
 @pytest.mark.slow

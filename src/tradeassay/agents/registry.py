@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 import msgspec
 
 from tradeassay.core.agent import Agent
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
 
@@ -121,8 +121,13 @@ def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Con
 
 
 def check_agent(name: str, params: Mapping[str, Value] | None = None) -> None:
-    """Raise :class:`UserError` for an agent or parameters that no episode could be played with."""
-    _make(name, params)
+    """Raise :class:`UserError` for an agent or parameters that no episode could be played with.
+
+    A class says in ``needs`` which packages of which extras it is asked with; one that is missing raises too.
+    """
+    made = _make(name, params)
+    for module, extra in getattr(made, "needs", ()):
+        require(module, extra, f"agent '{name}'")
 
 
 def _make(name: str, params: Mapping[str, Value] | None) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tradeassay.cli._group import root
-from tradeassay.core.errors import TradeassayError, TradeassayWarning
+from tradeassay.core.errors import TradeassayError, TradeassayWarning, absent
 
 __all__ = ["main", "root"]
 
@@ -66,6 +66,15 @@ def _main(argv: list[str] | None) -> int:
         return error.exit_code
     except TradeassayError as error:
         click.echo(f"error: {error}", err=True)
+        return 2
+    except ModuleNotFoundError as error:
+        from tradeassay.cli.doctor import OPTIONAL
+
+        package = (error.name or "").partition(".")[0]
+        extra = next((extra for extra, (module, _) in OPTIONAL.items() if module == package), None)
+        if extra is None:
+            raise
+        click.echo(f"error: {absent(package, extra)}", err=True)
         return 2
     except BrokenPipeError:
         sys.stderr.close()

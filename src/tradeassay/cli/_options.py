@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, absent
 from tradeassay.core.near import did_you_mean
 
 if TYPE_CHECKING:
@@ -29,9 +30,16 @@ def executor_option(
     """Return the option that says where many independent pieces are worked on."""
     words = {"local": "processes here", "inline": "this process", "ray": "a Ray cluster"}
     return click.option(
-        "--executor", type=click.Choice(choices), default=default, show_default=True,
+        "--executor", type=click.Choice(choices), default=default, show_default=True, callback=_with_ray,
         help=f"Where: {', '.join(words[one] for one in choices)}. The result is the same.",
     )  # fmt: skip
+
+
+def _with_ray(context: click.Context, option: click.Parameter, chosen: str) -> str:
+    """Say that Ray is missing before anything is done."""
+    if chosen == "ray" and not context.resilient_parsing and find_spec("ray") is None:
+        raise absent("ray", "ray", "--executor ray")
+    return chosen
 
 
 def find_run(name: str, out: Path) -> Path:

@@ -28,7 +28,7 @@ from tradeassay.cli._output import (
     show_validation,
     task_words,
 )
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
 
 if TYPE_CHECKING:
@@ -326,8 +326,6 @@ def evaluate_submission(
     from tradeassay.benchmarks.systrade.examine import check_submission
     from tradeassay.core.draws import draw_secret, refuse_bad_secret
 
-    if options.bar_log is not None:
-        require("polars", "polars")  # before the work, not after it
     bars = options.bars(strategy)
     if secret is not None:
         refuse_bad_secret(secret)

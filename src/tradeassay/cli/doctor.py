@@ -36,7 +36,7 @@ _NEEDED = (
     "pyarrow",
     "rich",
 )
-_OPTIONAL = {
+OPTIONAL = {
     "us": ("yfinance", "live US prices"),
     "crypto": ("ccxt", "live crypto prices"),
     "ashare": ("baostock", "live A-share prices"),
@@ -54,6 +54,7 @@ _OPTIONAL = {
     "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),
 }
+"""By extra: the package that it cannot do without, and what it is for."""
 _PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
 """What the packages of modules are called where that is not the module's name."""
 
@@ -102,7 +103,7 @@ def _packages() -> Iterator[MachineFinding]:
         except metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield MachineFinding("packages", "broken", f"missing: {', '.join(missing)} (pip install tradeassay)")
+        yield MachineFinding("packages", "broken", f"missing: {', '.join(missing)} (pip install . in its folder)")
     else:
         yield MachineFinding("packages", "ok", ", ".join(present))
 
@@ -127,7 +128,7 @@ def _store() -> Iterator[MachineFinding]:
 
 
 def _extras() -> Iterator[MachineFinding]:
-    for extra, (module, purpose) in _OPTIONAL.items():
+    for extra, (module, purpose) in OPTIONAL.items():
         if find_spec(module) is None:
             yield MachineFinding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
         else:

@@ -9,6 +9,7 @@ import click
 
 from tradeassay.cli._options import find_run, out_option
 from tradeassay.cli._output import json_option, print_json, say
+from tradeassay.core.errors import require
 
 
 @click.command()
@@ -24,6 +25,8 @@ def export(run: str, out: Path, tracker: Any, project: str, as_json: bool) -> No
     tradeassay export first                  what would be logged
     tradeassay export first --to mlflow      needs pip install 'tradeassay[tracking]'
     """
+    if tracker is not None:
+        require(tracker, "tracking")
     from tradeassay.report.tracking import track, tracked
     from tradeassay.runs import load_run
 

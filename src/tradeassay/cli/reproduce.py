@@ -11,7 +11,7 @@ import click
 
 from tradeassay.cli._options import asking_options, out_option, take_asking, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
     from tradeassay.arena.reading.cited import CitedFigures
@@ -281,6 +281,7 @@ def _season(wanted: _Wanted) -> int:
         raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
     if wanted.seeds != 1:
         raise UserError("a season is played once", mend="leave --seeds out; other entries are other seasons")
+    require("sqlalchemy", "arena")
     season = (
         ["--replay", "synthetic", "--convention", "paper"] if wanted.data is None else ["--season", wanted.data]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
@@ -12,7 +13,7 @@ from tradeassay.code.frames import FrameSubject, many_frames, read_with_targets
 from tradeassay.code.frames import sandbox_job as frame_job
 from tradeassay.code.rules import V1, Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
-from tradeassay.core.errors import MissingExtra
+from tradeassay.core.errors import MissingExtra, absent
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
 
@@ -30,6 +31,7 @@ def open_code_executor(workers: int = 1) -> JobExecutor:
     Raises SandboxRefused where code cannot be contained, and MissingExtra, before any program is run and charged
     for it, when a library that programs are promised cannot be imported inside.
     """
+    require_code_extra()
     pool = SandboxPool(sandbox_config(), workers=workers)
     missing = [name for name in PROMISED if name not in pool.modules]
     if missing:
@@ -39,6 +41,13 @@ def open_code_executor(workers: int = 1) -> JobExecutor:
             mend="pip install 'tradeassay[code]' into the environment that runs tradeassay",
         )
     return pool
+
+
+def require_code_extra() -> None:
+    """Raise :class:`MissingExtra` when what programs are run with is not installed. Nothing is imported."""
+    for module in ("backtrader", "talib"):
+        if find_spec(module) is None:
+            raise absent(module, "code", "running programs")
 
 
 def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:

@@ -100,14 +100,27 @@ class RunError(TradeassayError):
     """A recorded run cannot be started, resumed, verified or read."""
 
 
-def require(module: str, extra: str) -> object:
-    """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it is absent."""
+def require(module: str, extra: str, what: str = "this", *, instead: str = "") -> object:
+    """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it cannot be had.
+
+    ``what`` is the part that needs it, ``instead`` another way out.
+    """
     import importlib
 
+    package = module.partition(".")[0]
+    mend = f"{f'{instead}, or ' if instead else ''}pip install 'tradeassay[{extra}]'"
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(
-            f"this needs the package '{module.split('.')[0]}', which is not installed",
-            mend=f"pip install 'tradeassay[{extra}]'",
-        ) from error
+        if not (isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package):
+            message = f"{what} needs the package '{package}', which cannot be imported: {error}"
+            raise MissingExtra(message, mend=mend) from error
+        raise absent(package, extra, what, mend) from error
+
+
+def absent(package: str, extra: str, what: str = "this", mend: str = "") -> MissingExtra:
+    """Return the error that says an optional ``package`` is not installed."""
+    return MissingExtra(
+        f"{what} needs the package '{package}', which is not installed",
+        mend=mend or f"pip install 'tradeassay[{extra}]'",
+    )

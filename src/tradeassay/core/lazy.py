@@ -9,6 +9,9 @@ Such a package lists its names once, as ordinary imports that only type checkers
 
 ``as`` the same name means "exported" to type checkers, and the ``else`` hides ``__getattr__`` from them, so that a
 wrong name is still an error. Packages that are cheap to import use plain imports instead.
+
+A module that needs an optional package writes ``import polars as pl`` under ``if TYPE_CHECKING:``, and otherwise
+``pl = OptionalPackage("polars", "polars", "what needs it")``.
 """
 
 from __future__ import annotations
@@ -40,6 +43,20 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
         return value
 
     return get, lambda: sorted({*vars(module), *homes}), sorted(homes)
+
+
+class OptionalPackage:
+    """Stands for a package of an extra, and imports it on first use; raises MissingExtra without it."""
+
+    def __init__(self, module: str, extra: str, what: str, *, instead: str = "") -> None:
+        self._wanted = (module, extra, what, instead)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the package has by that name."""
+        from tradeassay.core.errors import require  # loads msgspec, which ``import tradeassay`` does without
+
+        module, extra, what, instead = self._wanted
+        return getattr(require(module, extra, what, instead=instead), name)
 
 
 def make_callable(package: str, function: str) -> None:

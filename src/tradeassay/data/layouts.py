@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.core.errors import UserError
+from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.near import did_you_mean
 from tradeassay.core.view import Adjustment
 from tradeassay.data.files.codes import ashare_code
@@ -26,13 +27,10 @@ from tradeassay.data.files.config import FilesConfig
 from tradeassay.data.names import company_name
 from tradeassay.data.panel import CalendarName
 
-try:
+if TYPE_CHECKING:
     import polars as pl
-except ImportError as error:
-    raise MissingExtra(
-        "other projects' layouts are read with the package 'polars', which is not installed",
-        mend="pip install 'tradeassay[polars]'",
-    ) from error
+else:
+    pl = OptionalPackage("polars", "polars", "reading another project's layout")
 
 Table = dict[str, list[Any]]
 _DAY = re.compile(r"(\d{4}-?\d{2}-?\d{2})\.(?:parquet|csv)$")

@@ -9,22 +9,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never
 from weakref import WeakKeyDictionary
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from tradeassay.account import venues
 from tradeassay.core.agent import Observation
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Floats, MarketView
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
 from tradeassay.play import Episode, MarketConfig
+
+if TYPE_CHECKING:
+    import gymnasium
+    from gymnasium import spaces
+else:
+    gymnasium = require("gymnasium", "rl", "the market as a Gymnasium environment")
+    spaces = gymnasium.spaces
 
 ID = "tradeassay/Daily-v1"
 RETURNS = 5

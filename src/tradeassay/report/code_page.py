@@ -78,6 +78,8 @@ def render_code_html(run: CodeRun, verified: VerifyReport | None = None) -> str:
             shown_turns.add(key)
             room -= len(record.turns)
     outcomes = [(f"item-{place}", item, outcome) for place, (item, outcome) in enumerate(run.outcomes())]
+    last = [(id, item, records[item.key].turns[-1].evaluation) for id, item, _ in outcomes
+            if item.key in records and records[item.key].solved]  # fmt: skip
     headline, support = in_words(cells)
     context = {
         "run": run,
@@ -101,6 +103,7 @@ def render_code_html(run: CodeRun, verified: VerifyReport | None = None) -> str:
         "records": records,
         "shown_turns": shown_turns,
         "outcomes": outcomes,
+        "earnings": [(id, item, found.earned) for id, item, found in last if found is not None and found.earned],
         "ids": {item.key: id for id, item, _ in outcomes},
         "chips": OUTCOMES,
         "way": way,

@@ -137,6 +137,10 @@ class CodeProtocolOf(Protocol[_Spec, _Request, _Record, _Scores]):
         """Return a fresh dialogue for an episode. The same replies make the same record."""
         ...
 
+    def check_installed(self) -> None:
+        """Raise MissingExtra without a package that :meth:`examine` needs."""
+        ...
+
     def open_executor(self, workers: int) -> JobExecutor:
         """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
         ...

@@ -7,13 +7,16 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tradeassay.account import Ledger
-from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
+from tradeassay.core.lazy import OptionalPackage
 from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.scores import Scores
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = OptionalPackage("polars", "polars", "a polars frame", instead="ask for 'pandas'")
 
 Kind = Literal["polars", "pandas"]
 
@@ -89,10 +92,12 @@ class Frames:
 Row = Sequence[object]
 
 
-def build_frames(run: Readable, kind: Kind = "polars") -> Frames:
+def build_frames(run: Readable, kind: Kind = "pandas") -> Frames:
     """Return a run's frames; raises :class:`UserError` for an unknown kind."""
     if kind not in ("polars", "pandas"):
         raise UserError(f"no data frames of kind '{kind}'", mend="choose polars or pandas")
+    if kind == "polars":
+        _ = pl.DataFrame  # where it is missing, this is said before the work
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for episode in run.episodes:
         who = (episode.key, episode.benchmark, episode.dataset, episode.label, episode.seed)
@@ -144,13 +149,6 @@ def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> An
 
 
 def _polars(schema: Mapping[str, str], rows: Sequence[Row]) -> pl.DataFrame:
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise MissingExtra(
-            "this needs the package 'polars', which is not installed",
-            mend="ask for pandas: frames('pandas'), frame('pandas'); or pip install 'tradeassay[polars]'",
-        ) from error
     types: dict[str, Any] = {
         "str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean, "date": pl.String,
     }  # fmt: skip

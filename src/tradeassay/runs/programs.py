@@ -107,6 +107,10 @@ class Programs:
         """Return the manifest of the run as it would be started now."""
         return self._manifest
 
+    def check_installed(self) -> None:
+        """Raise MissingExtra without a package that programs are examined with, before a model is paid."""
+        self._protocol.check_installed()
+
     def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
         """Return 0: nobody knows how many programs a model will need."""
         return 0
@@ -118,6 +122,7 @@ class Programs:
 
         Raises what stops a run; the other episodes then stop too, and everything written stays.
         """
+        self.check_installed()
         take_over([episode.key for episode in waiting], place, self._options.asking)
         workers = self._options.workers
         with one_thread(), ExitStack() as stack:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, get_args
 import msgspec
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
-from tradeassay.benchmarks.quantcode.check import require_code_extra
 from tradeassay.benchmarks.quantcode.dialogue import (
     Answer,
     QuantCodeSettings,
@@ -36,7 +35,7 @@ from tradeassay.code.evaluation import (
 )
 from tradeassay.code.judges.language import judge_dialogue
 from tradeassay.code.rules import V1, Rules, rules_of
-from tradeassay.code.running import open_code_executor, reference_of
+from tradeassay.code.running import open_code_executor, reference_of, require_code_extra
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay
@@ -197,9 +196,12 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
 
         return (yield from relay(play(task, settings), answer))
 
+    def check_installed(self) -> None:
+        """Raise MissingExtra without Backtrader or TA-Lib."""
+        require_code_extra()
+
     def open_executor(self, workers: int) -> JobExecutor:
         """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without isolation."""
-        require_code_extra()
         return open_code_executor(workers)
 
     def examine(self, episode: EpisodeSpec, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:

@@ -180,7 +180,7 @@ class Run(RecordedRun[RunManifest]):
         episode = self.episode(key)
         return snapshot_for(episode.dataset, self._home, self._manifest.datasets[episode.dataset].sha256)
 
-    def frames(self, kind: Literal["polars", "pandas"] = "polars") -> Frames:
+    def frames(self, kind: Literal["polars", "pandas"] = "pandas") -> Frames:
         """Return nav, trades, rejections, decisions, positions and scores as data frames."""
         from tradeassay.runs.frames import build_frames
 

@@ -127,7 +127,10 @@ def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options
     if isinstance(spec, RunSpec):
         _start(Trading(spec, options), RunFolder(path), progress, options)
     else:
-        _start(Programs(spec, options), RunFolder(path), progress, options)
+        programs, place = Programs(spec, options), RunFolder(path)
+        if not place.manifest.exists():  # one that has ended can be summed up without what would play it
+            programs.check_installed()
+        _start(programs, place, progress, options)
     return load_run(path, home=options.home)
 
 

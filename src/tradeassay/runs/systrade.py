@@ -196,6 +196,9 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         )
         return (yield from relay(build(self.strategies[episode.task], episode.model, settings), _asked))
 
+    def check_installed(self) -> None:
+        """Nothing is needed: submissions are promised the runtime's packages alone."""
+
     def open_executor(self, workers: int) -> JobExecutor:
         """Open the sandbox with the harness of submissions."""
         config = submission_config()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tradeassay.agents.factor_models.catalogue import FactorModel
-from tradeassay.core.errors import MissingExtra
+from tradeassay.core.errors import absent
 
 EXTRA = "qlib"
 _MODULES = {"scikit-learn": "sklearn"}
@@ -29,10 +29,7 @@ def check_installed(model: FactorModel) -> None:
     """Raise :class:`MissingExtra` when Qlib, or what a model is computed with, is not installed."""
     for package in ("qlib", *model.packages):
         if find_spec(_MODULES.get(package, package)) is None:
-            raise MissingExtra(
-                f"the factor model '{model.name}' needs the package '{package}', which is not installed",
-                mend=f"pip install 'tradeassay[{EXTRA}]'",
-            )
+            raise absent(package, EXTRA, f"the factor model '{model.name}'")
 
 
 def model_module(model: FactorModel) -> Any:

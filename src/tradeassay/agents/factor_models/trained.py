@@ -19,6 +19,7 @@ from tradeassay.agents.factor_models.fitting import FittedModel
 from tradeassay.agents.factor_models.qlib_world import check_installed
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.core.home import data_home
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
 KEY_LENGTH = 16
@@ -89,10 +90,8 @@ class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def baselines_folder(home: Path | None = None) -> Path:
-    """Return the folder of baselines: under ``home``, else ``TRADEASSAY_HOME``, else the user's data folder."""
-    configured = os.environ.get("TRADEASSAY_HOME")
-    root = home or (Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay")
-    return root / "baselines"
+    """Return the folder of baselines."""
+    return data_home(home) / "baselines"
 
 
 def store_trained(facts: TrainedBaseline, fitted: bytes, home: Path | None = None) -> Path:

@@ -263,6 +263,7 @@ class OverHttp(ForeignAgent):
     summary: ClassVar[str] = "your own agent behind a web server, asked by the benchmark's own conversation"
     Config: ClassVar[type[AgentConfig]] = HttpConfig
     kind: ClassVar[str] = "http"
+    needs: ClassVar[tuple[tuple[str, str], ...]] = (("httpx", "arena"),)
 
     def __init__(self, config: HttpConfig) -> None:
         """Raise :class:`UserError` for something that is not a web address."""

@@ -8,7 +8,6 @@ import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -18,12 +17,12 @@ from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, judge_case
 from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import MissingExtra, SandboxError, UserError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.executors import ExecutorName, cores
 from tradeassay.core.executors.spread import Spread
 from tradeassay.core.near import did_you_mean
@@ -159,16 +158,6 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-def require_code_extra() -> None:
-    """Raise :class:`MissingExtra` when what programs are run with is not installed."""
-    for module in ("backtrader", "talib", "pandas"):
-        if find_spec(module) is None:
-            raise MissingExtra(
-                f"running programs needs the package '{module}', which is not installed",
-                mend="pip install 'tradeassay[code]'",
-            )
 
 
 class _NotNeeded:

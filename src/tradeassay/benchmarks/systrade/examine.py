@@ -5,6 +5,7 @@ The trail is what a scorecard shows of one run: its decisions next to the frozen
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from tradeassay.code.submission import (
     submission_config,
 )
 from tradeassay.core.draws import draw_secret
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line
@@ -282,8 +283,8 @@ def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
     Columns: ``datetime``; of each leg ``close`` and ``position``; the strategy's indicators by its frozen
     semantics; ``signal``, ``position_state``, ``equity``, and ``constraint_check`` (``pass``, or what is broken).
     """
-    require("polars", "polars")
-    import polars as pl
+    import pyarrow as pa
+    from pyarrow import csv
 
     assert run.account is not None and run.trades is not None
     legs = spec.semantics.inputs.legs
@@ -304,7 +305,9 @@ def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
     for name, at in broken_bars(run, bars, legs, spec.semantics.constraints).items():
         checks[at] += f"{name} "
     table["constraint_check"] = [text.strip() or "pass" for text in checks]
-    return pl.DataFrame(table).write_csv()
+    written = io.BytesIO()
+    csv.write_csv(pa.table(table), written, csv.WriteOptions(quoting_style="needed"))
+    return written.getvalue().decode("utf-8")
 
 
 def _number(value: Any) -> float | None:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.executors.one_thread import ENVIRONMENT
 from tradeassay.core.executors.task import Lost, Task, TaskResult, cores
+from tradeassay.core.home import data_home
 
 TRIES = 4
 """How often a task is given out before it counts as lost: a node that dies is no fault of the task."""
@@ -57,7 +58,8 @@ class RayExecutor:
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion. Sessions are counted when an episode ends."""
         ray = self._ray
-        remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ENVIRONMENT})(_perform)
+        there = {**ENVIRONMENT, "TRADEASSAY_HOME": str(data_home().absolute())}  # a node has its own environment
+        remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": there})(_perform)
         waiting = deque(tasks)
         flying: dict[Any, Task] = {}
         lost: Counter[str] = Counter()

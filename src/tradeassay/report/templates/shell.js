@@ -105,11 +105,9 @@
     select.addEventListener("change", () => sortBy(document.getElementById(select.dataset.sortFor), Number(select.value), true));
   }
 
-  // Filtering a list of items by words ----------------------------------------------------------------------------
-  const find = document.getElementById("find");
-  if (find) {
-    const items = all(".item"), texts = items.map((item) => (item.dataset.words || item.textContent).toLowerCase()), most = 100;
-    const noun = find.dataset.noun;
+  // Long lists: a hundred rows at a time ----------------------------------------------------------------------------
+  const most = 100;
+  function pager(items, noun, told) {
     let found = items, page = 0;
     const bar = document.createElement("nav");
     bar.className = "pages";
@@ -122,7 +120,7 @@
     };
     const back = turn("Previous " + most, -1), on = turn("Next " + most, 1), where = document.createElement("span");
     bar.append(back, where, on);
-    if (items.length > most) items[items.length - 1].after(bar);
+    if (items.length > most) (items[0].closest(".scroll, ul") || items[items.length - 1]).after(bar);
     function show() {
       const pages = Math.max(1, Math.ceil(found.length / most));
       page = Math.min(Math.max(page, 0), pages - 1);
@@ -130,23 +128,39 @@
       for (const item of items) item.hidden = !seen.has(item);
       back.disabled = page === 0; on.disabled = page === pages - 1; bar.hidden = pages === 1;
       where.textContent = "page " + (page + 1) + " of " + pages;
-      document.getElementById("shown").textContent = found.length.toLocaleString("en") + " of " +
-        items.length.toLocaleString("en") + " " + noun + (pages > 1 ? ", " + where.textContent : "");
+      told(found.length, pages > 1 ? ", " + where.textContent : "");
     }
+    return {
+      list: (some) => { found = some; page = 0; show(); },
+      has: (item) => found.includes(item),
+      turnTo: (item) => { page = Math.floor(found.indexOf(item) / most); show(); },
+    };
+  }
+  for (const list of all("[data-paged]")) {
+    const rows = Array.from(list.children);
+    if (rows.length > most) pager(rows, list.dataset.paged, () => {}).list(rows);
+  }
+
+  // Filtering a list of items by words ----------------------------------------------------------------------------
+  const find = document.getElementById("find");
+  if (find) {
+    const items = all(".item"), texts = items.map((item) => (item.dataset.words || item.textContent).toLowerCase());
+    const noun = find.dataset.noun;
+    const book = pager(items, noun, (count, place) => {
+      document.getElementById("shown").textContent = count.toLocaleString("en") + " of " +
+        items.length.toLocaleString("en") + " " + noun + place;
+    });
     const filter = () => {
       const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-      found = items.filter((item, place) => words.every((word) => texts[place].includes(word)));
-      page = 0;
-      show();
+      book.list(items.filter((item, place) => words.every((word) => texts[place].includes(word))));
     };
     find.addEventListener("input", filter);
     // A link to an item on another page turns to that page first.
     window.shell.turnTo = (target) => {
       const item = target.closest(".item");
       if (!item || !item.hidden) return;
-      if (!found.includes(item)) { find.value = ""; filter(); }
-      page = Math.floor(found.indexOf(item) / most);
-      show();
+      if (!book.has(item)) { find.value = ""; filter(); }
+      book.turnTo(item);
     };
     filter();
   }
