@@ -106,7 +106,9 @@ def test_a_folder_of_ones_own_passes(
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
     assert "All 7 gates held" in (place / "out/card.html").read_text()
     bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
-    assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG"} and bars[0]["constraint_check"] == "pass"
+    assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG", "SHORT"} and bars[0][
+        "constraint_check"
+    ] == "pass"
     assert all(float(bar["equity"]) > 0 for bar in bars)
 
 
