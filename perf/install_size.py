@@ -9,6 +9,7 @@ the runtime is installed into empty environments first (needs the package index)
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
