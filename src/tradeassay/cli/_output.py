@@ -27,7 +27,7 @@ def print_json(value: Any) -> None:
 def _plain(value: object) -> str:
     if isinstance(value, Path):
         return str(value)
-    raise NotImplementedError(f"{type(value).__name__} has no JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -23,6 +23,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from tradeassay.core.errors import require
+
 _EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
@@ -53,8 +55,6 @@ class OptionalPackage:
 
     def __getattr__(self, name: str) -> Any:
         """Return what the package has by that name."""
-        from tradeassay.core.errors import require  # loads msgspec, which ``import tradeassay`` does without
-
         module, extra, what, instead = self._wanted
         return getattr(require(module, extra, what, instead=instead), name)
 
