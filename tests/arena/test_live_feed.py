@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import msgspec
 import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.arena.rounds.feed import LiveFeed, is_live
-from tradeassay.arena.season import Asset
+from tradeassay.arena.rounds.feed import LiveFeed, check_data, is_live
+from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.tables import events, rounds, slots
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, MINUTE, FixedClock, midnight, parse_day
+from tradeassay.core.time import DAY, MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay.data import load_dataset
+from tradeassay.data.connectors.asked import sessions_asked
+from tradeassay.data.connectors.patience import Resting
 from tradeassay.data.home import snapshot_folder
 
 
@@ -69,6 +72,13 @@ def test_a_vendor_that_is_late_is_asked_again_in_time(live) -> None:
     runner.store.engine.dispose()
 
 
+def test_a_vendor_that_is_late_at_the_very_end_settles_the_last_decision_all_the_same(live) -> None:
+    runner, _, _ = live({"2022-06-06": 4})
+    found = rows(runner, select(rounds.c.phase, rounds.c.next_session).where(rounds.c.session == "2022-06-05"))
+    assert [tuple(row) for row in found] == [("settled", "2022-06-06")]
+    runner.store.engine.dispose()
+
+
 def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> None:
     runner, _, _ = live({"2022-06-03": 10_000})
     found = [row.session for row in rows(runner, select(rounds.c.session).order_by(rounds.c.session))]
@@ -83,8 +93,6 @@ def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> Non
 
 def test_stocks_follow_their_exchange() -> None:
     asset = Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")
-    from tradeassay.arena.season import Entry, Season
-
     season = Season(
         id="s",
         assets=(asset,),
@@ -93,12 +101,66 @@ def test_stocks_follow_their_exchange() -> None:
         last="2025-12-01",
     )
     found = LiveFeed(clock=FixedClock(1_764_000_000 * 10**9)).due(season)
-    assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02"]
+    assert [due.session for due in found] == [
+        "2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02", "2025-12-03"
+    ]  # fmt: skip
     assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one
-    assert [due.closing for due in found] == [False, False, False, True]
+    assert [due.closing for due in found] == [False, False, False, True, True]
+    assert [due.review for due in found] == [False, False, False, False, True]
     assert is_live(season)
     mixed = msgspec.structs.replace(
         season, assets=(asset, Asset(symbol="A", kind="crypto", dataset="synthetic/crypto:7"))
     )
     with pytest.raises(UserError, match="mixes"):
         is_live(mixed)
+
+
+def test_daylight_saving_is_the_exchanges_and_not_the_machines(monkeypatch) -> None:
+    """New York changes on 8 March 2026, Europe on the 29th, China never."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        found = {}
+        for symbol in ("TSLA", "600519.SS"):
+            asset = Asset(symbol=symbol, kind="stock", dataset="live/yfinance")
+            season = Season(id="s", assets=(asset,), entries=(), first="2026-03-05", last="2026-04-02")
+            feed = LiveFeed(clock=FixedClock(midnight(parse_day("2026-03-05"))))
+            found[symbol] = {due.session: iso(due.at)[11:16] for due in feed.due(season)}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    new_york = found["TSLA"]
+    assert {at for day, at in new_york.items() if day < "2026-03-08"} == {"21:15"}
+    assert {at for day, at in new_york.items() if day > "2026-03-08"} == {"20:15"}
+    assert set(found["600519.SS"].values()) == {"07:15"}
+
+
+def test_a_clock_that_is_set_back_and_a_resting_vendor_are_only_troubles() -> None:
+    asked_: list[dict] = []
+
+    def fetch(source: str, name: str, options: dict) -> None:
+        asked_.append(options)
+        if len(asked_) == 1:
+            sessions_asked("XNYS", options["first"], options["last"], clock)
+        error = Resting("busy")
+        error.seconds = 3600.0
+        raise error
+
+    asset = Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")
+    clock = VirtualTime(midnight(parse_day("2026-03-10")))  # the session is not over yet
+    feed = LiveFeed(clock=clock, fetch=fetch, first="2025-03-10")
+    ask = (asset, "2026-03-10", clock.now(), 3)
+    assert feed.facts(*ask) is None and "is not over" in feed.last_trouble
+    assert feed.facts(*ask) is None and feed.last_trouble == "busy"
+    assert feed.facts(*ask) is None and "left alone until 2026-03-10T01:00:00Z" in feed.last_trouble
+    assert len(asked_) == 2
+    assert asked_[0]["first"] == "2025-03-10"  # every close of the season is looked at again
+    clock.jump(3601)
+    assert feed.facts(*ask) is None and len(asked_) == 3
+
+
+def test_a_season_is_refused_at_the_start_for_a_source_that_is_not_there() -> None:
+    for source, why in (("yfinanse", "yfinance"), ("csv", "cannot be asked")):
+        asset = Asset(symbol="TSLA", kind="stock", dataset=f"live/{source}")
+        with pytest.raises(UserError, match=why):
+            check_data(Season(id="s", assets=(asset,), entries=(), first="2026-03-05"))

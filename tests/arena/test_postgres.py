@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from tests.arena.test_rounds import Killed, kill_after
 
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.reading.reader import ArenaReader
-from tradeassay.arena.rounds.health import own_name
+from tradeassay.arena.rounds.health import give_back, own_name
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
@@ -104,12 +105,13 @@ def test_processes_beside_each_other_have_names_of_their_own(tmp_path) -> None:
     elsewhere, other = own_name("here", str(tmp_path / "another"))
     assert (first, second, elsewhere) == ("here", "here-2", "here")
     assert held is not None and beside is not None and other is not None
-    held.close()
+    held.close()  # as it is when a process is killed
     again, held = own_name("here", str(tmp_path))
     assert again == "here"  # a process that is started again keeps its name
     for one in (held, beside, other):
         assert one is not None
-        one.close()
+        give_back(one)
+        assert not Path(one.name).exists()
 
 
 @pytest.mark.slow

@@ -89,6 +89,10 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not (self.stock_jump > 0 and self.crypto_jump > 0 and self.apart > 0 and self.look_again_s >= 0):
             raise UserError("price rules need positive limits", mend="see [prices] in docs/reference/arena.md")
 
+    def jump(self, kind: Kind) -> float:
+        """Return the largest move that is believed of an asset of a kind."""
+        return self.stock_jump if kind == "stock" else self.crypto_jump
+
 
 class NewsRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Live news: addresses of RSS or Atom feeds, asked every ``every_s`` seconds. ``zone`` is for stamps without

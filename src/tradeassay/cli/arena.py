@@ -43,6 +43,13 @@ _allow = click.option(
     help="A private network in which agents may live, e.g. 127.0.0.0/8.",
 )
 
+_renamed = click.option(
+    "--renamed",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="A live symbol that its vendor has renamed, e.g. FB=META.",
+)
+
 
 @arena.command()
 @_replay
@@ -58,6 +65,7 @@ _allow = click.option(
     "--register", is_flag=True, help="Let agents be registered over HTTP; the operator's token is shown."
 )
 @_allow
+@_renamed
 @click.option(
     "--open", "wait", is_flag=True, help="Let agents register (as --register) and begin when the first has come."
 )
@@ -73,6 +81,7 @@ def serve(
     experts: tuple[str, ...],
     register: bool,
     allow: tuple[str, ...],
+    renamed: tuple[str, ...],
     wait: bool,
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
@@ -90,6 +99,7 @@ def serve(
         experts=experts,
         register=register or wait,
         allow=allow,
+        renamed=renamed,
         wait=wait,
     )
     season = _chosen(replay, file, convention, seed)
@@ -110,6 +120,7 @@ def serve(
 @click.option("--cassettes", metavar="FILE|recorded/MODEL",
               help="Play a recorded season again from its answers: no network, no key.")  # fmt: skip
 @_allow
+@_renamed
 @json_option
 def run(
     replay: str | None,
@@ -122,6 +133,7 @@ def run(
     worker: str | None,
     cassettes: str | None,
     allow: tuple[str, ...],
+    renamed: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Play a season without pages; stopped, the same command goes on where it was.
@@ -163,7 +175,9 @@ def run(
         def hear(health: Health) -> None:
             health.say = say
 
-        plan = play(season, store, pace, end, allow=networks, worker=worker, told=hear, opener=opener)
+        plan = play(
+            season, store, pace, end, allow=networks, worker=worker, told=hear, opener=opener, renamed=renamed
+        )
         done = _or_stalled(lambda: asyncio.run(plan))
     finally:
         store.engine.dispose()

@@ -288,3 +288,34 @@ def test_days_that_begin_elsewhere_than_midnight_are_refused(load):
     market = Market("BTC", "USDT", {"1d": days(FIRST + 8 * 3600, 31)})
     with pytest.raises(SourceError, match="do not begin at full UTC steps"):
         load(Binance([market]), last="2024-01-30")
+
+
+PAGES = {
+    "a page": b"<html><body>we are down for maintenance</body></html>",
+    "an error": b'{"error": "maintenance", "status": 503}',
+    "an error of its own": b'{"code": -1121, "msg": "Invalid symbol."}',
+    "nothing": b"",
+    "null": b"null",
+    "a list of nothing": b"[[]]",
+    "words for numbers": b'[[1704067200000, "", "n/a", "--", "", ""]]',
+}
+
+
+@pytest.mark.parametrize("body", PAGES.values(), ids=list(PAGES))
+@pytest.mark.parametrize("where", ["/api/v3/klines", "/api/v3/exchangeInfo"])
+def test_whatever_comes_with_status_200_is_bars_or_an_error_of_ours(load, where, body):
+    odd = Reply(body, 200, {"Content-Type": "text/html"})
+    with pytest.raises(SourceError):
+        load(Binance([btc()], before=lambda ask: odd if ask.path == where else None), forgive=True)
+
+
+def test_a_few_bars_that_are_none_can_be_forgiven(load):
+    def edit(rows):
+        return [*rows[:4], [*rows[4][:4], None, *rows[4][5:]], *rows[5:], rows[-1]]
+
+    with pytest.raises(SourceError, match="a candle reads"):
+        load(Binance([btc()], edit=edit))
+    panel = load(Binance([btc()], edit=edit), forgive=True)
+    assert np.flatnonzero(np.isnan(panel.bars["close"][:, 0])).tolist() == [4]
+    assert "binance sent bars twice: BTC/USDT 1" in panel.facts.biases
+    assert "incomplete bars, left out: BTC/USDT 2024-01-05" in panel.facts.biases

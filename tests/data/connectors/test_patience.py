@@ -8,6 +8,7 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.connectors.patience import (
     Patience,
+    Resting,
     Runtime,
     Throttled,
     Unanswered,
@@ -69,9 +70,12 @@ def test_another_error_is_final():
 
 def test_too_long_a_wish_is_final():
     vendor = Vendor(Throttled(retry_after=121.0))
-    with pytest.raises(SourceError, match="121 s of rest"):
+    with pytest.raises(Resting, match="121 s of rest") as refused:
         ask(vendor)
-    assert vendor.calls == 1
+    assert vendor.calls == 1 and refused.value.seconds == 121.0
+    with pytest.raises(Resting) as refused:
+        ask(Vendor(Throttled(retry_after=1e9)))
+    assert refused.value.seconds == 86_400.0  # no vendor is left alone for good
 
 
 @given(

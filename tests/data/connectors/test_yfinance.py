@@ -226,6 +226,9 @@ def test_a_bar_on_a_holiday_is_refused(load):
     stock.days["2024-01-01"] = (99.0, 99.5, 98.5, 99.0, 10.0)
     with pytest.raises(SourceError, match="HOLI for 2024-01-01, when XNYS has no session"):
         load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True)
+    panel = load(Yahoo({"HOLI": stock}), symbols=("HOLI",), first="2023-12-29", allow_partial=True, forgive=True)
+    assert "Yahoo sent bars on days without a session, left out: HOLI 2024-01-01" in panel.facts.biases
+    assert str(panel.sessions[1]) == WEEK[0]
 
 
 def test_two_currencies_are_two_panels(load):
@@ -367,3 +370,21 @@ def test_nothing_is_printed(load, capfd):
     load(Yahoo({"NVDA": split_stock()}), symbols=("NVDA",), last="2024-01-09")
     captured = capfd.readouterr()
     assert captured.out == "" and captured.err == ""
+
+
+PAGES = {
+    "a page": b"<html><body>we are down for maintenance</body></html>",
+    "an error": b'{"error": "maintenance"}',
+    "an error of its own": b'{"chart": {"result": null, "error": {"code": "Bad", "description": "no"}}}',
+    "nothing": b"",
+    "null": b"null",
+    "no bars": b'{"chart": {"result": [], "error": null}}',
+    "a list": b"[1, 2]",
+}
+
+
+@pytest.mark.parametrize("body", PAGES.values(), ids=list(PAGES))
+def test_whatever_comes_with_status_200_is_bars_or_an_error_of_ours(load, body):
+    odd = Reply(body, 200, {"Content-Type": "text/html"})
+    with pytest.raises(SourceError):
+        load(Yahoo({"AAPL": plain()}, before=chart_only(odd)), symbols=("AAPL",), forgive=True)

@@ -35,11 +35,12 @@ def season_now(store: Store, season: Season, next_at: str | None) -> SeasonNow:
     with store.read() as db:
         for asset in season.assets:
             mine = (rounds.c.season == season.id, rounds.c.asset == asset.symbol)
-            query = (
-                select(rounds.c.session, rounds.c.price).where(*mine).order_by(rounds.c.session.desc()).limit(2)
-            )
-            found = db.execute(query).all()
-            moved = found[0].price / found[1].price - 1.0 if len(found) > 1 and found[1].price else None
+            named = ("session", "price", "base_price", "next_price", "next_session")
+            query = select(*(rounds.c[name] for name in named)).where(*mine)
+            found = db.execute(query.order_by(rounds.c.session.desc()).limit(2)).all()
+            moved = None
+            if len(found) > 1 and found[1].next_session == found[0].session:
+                moved = found[1].next_price / found[1].base_price - 1.0  # a split is no move
             prices.append(
                 PriceNow(
                     asset=asset.symbol,

@@ -22,7 +22,7 @@ from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import parse_day
 
 Origin = Literal["synthetic", "real", "unknown"]
-Status = Literal["waiting", "live", "replay", "stalled", "stopped", "finished"]
+Status = Literal["waiting", "live", "replay", "settling", "stalled", "stopped", "finished"]
 
 
 class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,11 +119,13 @@ def progress_of(store: Store, season: Season) -> Progress:
             if phase != "opened":
                 closed[asset] = max(closed.get(asset, ""), session)
     ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
-    finished = not waiting and all(last is not None and there >= last for there, last in ends)
+    decided = not waiting and all(last is not None and there >= last for there, last in ends)
     heard = read_workers(store, season.id)
-    if not finished and any(one.state == "finished" for one in heard):
-        finished = not waiting and not any(one.state in ("live", "replay", "stalled") for one in heard)
-    status, since, next_at = _status(heard, finished)
+    ended = any(one.state == "finished" for one in heard)
+    at_work = any(one.state in ("live", "replay", "stalled") for one in heard)
+    # The last decisions may be waiting for their price, and the vendor for a last look at it.
+    finished = (decided and (ended or not at_work)) or (ended and not waiting and not at_work)
+    status, since, next_at = _status(heard, finished, decided)
     return Progress(
         session=newest,
         rounds=total,
@@ -136,13 +138,16 @@ def progress_of(store: Store, season: Season) -> Progress:
     )
 
 
-def _status(heard: tuple[WorkerHealth, ...], finished: bool) -> tuple[Status, str | None, str | None]:
+def _status(
+    heard: tuple[WorkerHealth, ...], finished: bool, decided: bool
+) -> tuple[Status, str | None, str | None]:
     """Return what can truly be said: over, at work, stalled, or that nobody is at it."""
     if finished:
         return "finished", None, None
     working = [one for one in heard if one.state in ("live", "replay")]
     if working:
-        return ("live" if working[0].state == "live" else "replay"), working[0].since, working[0].next_at
+        doing: Status = "live" if working[0].state == "live" else "replay"
+        return "settling" if decided else doing, working[0].since, working[0].next_at
     stalled = [one for one in heard if one.state == "stalled"]
     if stalled:
         return "stalled", min(one.since for one in stalled), None

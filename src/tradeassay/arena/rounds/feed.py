@@ -11,8 +11,9 @@ found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -23,11 +24,20 @@ import numpy as np
 from tradeassay.arena.rounds.prices import Close, Closes
 from tradeassay.arena.season import LIVE_DELAY_S, Asset, PriceRules, Season
 from tradeassay.core.arena import NewsShown, PricePoint
-from tradeassay.core.errors import DataError, FutureDataError, SourceError, UserError
+from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, UserError
 from tradeassay.core.time import DAY, SECOND, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
 from tradeassay.core.view import Field
-from tradeassay.data import AsOfView, Snapshot, fetch_dataset, load_dataset, open_snapshot, sessions_between
+from tradeassay.data import (
+    AsOfView,
+    Snapshot,
+    fetch_dataset,
+    load_dataset,
+    open_snapshot,
+    sessions_between,
+    sources,
+)
 from tradeassay.data.calendars import known_range
+from tradeassay.data.connectors.patience import Resting
 from tradeassay.data.doctor.panel import check_bars
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.panel import CalendarName
@@ -39,7 +49,8 @@ HISTORY = 10
 class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A decision to be made: when, about which asset (its place in the season breaks ties), which session.
 
-    ``closing``: nothing is decided any more; its price settles the asset's last decision.
+    ``closing``: nothing is decided any more; its price settles the asset's last decision. ``review``: nothing is
+    settled any more either; the vendor is asked once again, since it may have changed its last prices.
     """
 
     at: Instant
@@ -47,6 +58,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True, order=True):
     asset: str
     session: str
     closing: bool = False
+    review: bool = False
 
 
 class AssetFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,12 +174,12 @@ class SnapshotFeed:
             return None
         days = view.sessions(HISTORY + 1)
         prices = view.bars("close", HISTORY + 1)[:, view.column(asset.symbol)]
-        if not np.isfinite(prices[-1]):
+        if not _is_price(prices[-1]):
             return None
         points = tuple(
             PricePoint(date=str(day), price=float(price))
             for day, price in zip(days[:-1], prices[:-1], strict=True)
-            if np.isfinite(price)
+            if _is_price(price)
         )
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
         news, urls = _news(told, asset.symbol, at, news_days)
@@ -226,9 +238,13 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
             raise FutureDataError(f"{what} was published {stamp}, after {iso(at)}")
 
 
+def _is_price(value: float) -> bool:
+    return bool(np.isfinite(value) and value > 0)
+
+
 def _momentum(view: AsOfView, symbol: str) -> float | None:
     closes = view.bars("close", 21)[:, view.column(symbol)]
-    if closes.shape[0] < 21 or not (np.isfinite(closes[0]) and closes[0] > 0):
+    if closes.shape[0] < 21 or not _is_price(closes[0]):
         return None
     return float(closes[-1] / closes[0] - 1.0)
 
@@ -261,6 +277,10 @@ def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, s
 
 PREFIX = "live/"
 DAYS_BACK = 60
+MOST_DAYS_BACK = 730
+"""How far back the vendor is asked at every look: to the first day of the asset, between two months and two years.
+What is older than that is final.
+"""
 DAYS_AHEAD = 30
 """How far live sessions are planned at a time; a season is planned on as it goes."""
 
@@ -279,10 +299,40 @@ def is_live(season: Season) -> bool:
 
 
 def check_data(season: Season, home: Path | None = None) -> None:
-    """Raise an error for stored data that a season names and that is not here; worlds are not made for it."""
+    """Raise an error for stored data and live sources that a season names and that are not here.
+
+    Worlds are not made for it, and vendors are not asked.
+    """
     for name in sorted({asset.dataset for asset in season.assets}):
         if not name.startswith((PREFIX, "synthetic/")):
             load_dataset(name, home)
+    for asset in season.assets:
+        for name in (asset.dataset if asset.dataset.startswith(PREFIX) else "", asset.second):
+            if name:
+                _check_live(name.removeprefix(PREFIX))
+
+
+def _check_live(source: str) -> None:
+    kind = sources.get(source)
+    if not {"symbols", "first", "last"} <= set(kind.Config.__struct_fields__):
+        raise UserError(
+            f"source '{source}' cannot be asked for a symbol's days", mend="live/yfinance or live/ccxt can"
+        )
+    if kind.extra is not None and find_spec(source) is None:
+        raise MissingExtra(
+            f"live/{source} needs the package '{source}'", mend=f"pip install 'tradeassay[{kind.extra}]'"
+        )
+
+
+def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
+    """Read ``OLD=NEW`` symbols; raises :class:`UserError` for another form and for an asset nobody plays."""
+    found = {}
+    for text in given:
+        old, _, new = text.partition("=")
+        if not new.strip():
+            raise UserError(f"'{text}' renames nothing", mend="write OLD=NEW, e.g. FB=META")
+        found[season.asset(old.strip()).symbol] = new.strip()
+    return found
 
 
 _CHINESE = (".SS", ".SH", ".SZ")
@@ -303,6 +353,8 @@ class LiveFeed:
     """Sessions from the exchanges' calendars, facts from a vendor, through the same as-of views as a replay.
 
     ``owner`` goes into the names of what is stored, so that two seasons or workers never write the same files.
+    ``first`` is the season's first day. ``renamed`` says what a vendor calls a symbol by now, where that has
+    changed. A vendor that asks to be left alone is, for all assets.
     Methods may be called from any thread.
     """
 
@@ -313,6 +365,8 @@ class LiveFeed:
         clock: Clock | None = None,
         fetch: Fetch | None = None,
         owner: str = "arena",
+        first: str | None = None,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
         self._home = home
         self._clock = clock or WallClock()
@@ -320,13 +374,16 @@ class LiveFeed:
         self.blocking = fetch is None
         self._owner = "".join(c if c.isalnum() else "-" for c in owner.lower())
         self._snapshots: dict[str, tuple[str, Snapshot]] = {}
+        self._rests: dict[str, Instant] = {}
+        self._first = first
+        self._renamed = renamed or {}
         self._lock = Lock()
         self.last_trouble = ""
 
     def due(self, season: Season) -> tuple[Due, ...]:
         """Return every session of every asset from the season's first day to its last, or a month ahead.
 
-        After its last session an asset has one more, which only settles.
+        After its last session an asset has one more, which only settles, and one that only looks for revisions.
         """
         ahead = (moment(self._clock.now()) + timedelta(days=DAYS_AHEAD)).date()
         delay = (LIVE_DELAY_S if season.delay_s is None else season.delay_s) * SECOND
@@ -341,28 +398,31 @@ class LiveFeed:
             if until < parse_day(first):
                 continue
             sessions = sessions_between(calendar, first, until)
-            for day, at in zip(sessions.days, sessions.close_time, strict=True):
-                closing = last is not None and str(day) > last
-                found.append(
-                    Due(at=int(at) + delay, place=place, asset=asset.symbol, session=str(day), closing=closing)
-                )
-                if closing:
+            over = 0
+            for day, at in zip(sessions.days.tolist(), sessions.close_time.tolist(), strict=True):
+                over += last is not None and str(day) > last
+                kind = {"closing": over > 0, "review": over > 1}
+                found.append(Due(at=at + delay, place=place, asset=asset.symbol, session=str(day), **kind))
+                if over == 2:
                     break
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         """Return what is known at a decision time; None while the vendor has no bar of the session."""
+        asset = self._named(asset)
         snapshot = self._at(asset, session)
         if snapshot is None:
             return None
         found = self._reader(asset, snapshot).facts(asset, session, at, news_days)
         if found is None:
             self.last_trouble = f"{asset.dataset} has no price of {asset.symbol} for {session} yet"
+            self.forget(asset, session)
             return None
         return msgspec.structs.replace(found, bar=self._bar(asset, snapshot, session))
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
         """Return an earlier session's price in terms of a share of ``at``, from the newest data fetched."""
+        asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
         if known is None:
             return None
@@ -370,6 +430,7 @@ class LiveFeed:
 
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
         """Return the closes up to a session as the vendor told them when it was last asked about it."""
+        asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
         if known is None or known[0] != session:
             return {}
@@ -382,13 +443,17 @@ class LiveFeed:
         return {
             str(day): Close(close=float(close), adjusted=float(other))
             for day, close, other in zip(view.sessions(), plain, adjusted, strict=True)
-            if np.isfinite(close) and np.isfinite(other) and close > 0 and other > 0
+            if _is_price(close) and _is_price(other)
         }
 
     def forget(self, asset: Asset, session: str) -> None:
         """Ask the vendor anew the next time."""
         with self._lock:
-            self._snapshots.pop(asset.symbol, None)
+            self._snapshots.pop(self._named(asset).symbol, None)
+
+    def _named(self, asset: Asset) -> Asset:
+        """Return an asset under the symbol that the vendor knows it by now."""
+        return msgspec.structs.replace(asset, symbol=self._renamed.get(asset.symbol, asset.symbol))
 
     def _at(self, asset: Asset, session: str) -> Snapshot | None:
         known = self._snapshots.get(asset.symbol)
@@ -401,15 +466,28 @@ class LiveFeed:
         return snapshot
 
     def _look(self, asset: Asset, source: str, session: str, mark: str) -> Snapshot | None:
+        if self._clock.now() < self._rests.get(source, 0):
+            self.last_trouble = f"{source} is left alone until {iso(self._rests[source])}, as it asked"
+            return None
         plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
         name = f"arena-live/{self._owner}-{plain}{mark}-{session}"
-        first = str(parse_day(session) - timedelta(days=DAYS_BACK))
-        options = {"symbols": (asset.symbol,), "first": first, "last": session, "allow_partial": True}
+        back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
+        first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
+        options = {
+            "symbols": (asset.symbol,),
+            "first": first,
+            "last": session,
+            "allow_partial": True,
+            "forgive": True,
+        }
         try:
             self._fetch(source, name, options)
             snapshot = open_snapshot(snapshot_folder(name, self._home))
-        except (SourceError, DataError) as error:  # not there yet, or a vendor in trouble: asked again
+        # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
+        except (DataError, UserError) as error:
             self.last_trouble = str(error)
+            if isinstance(error, Resting):
+                self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
             return None
         if np.datetime64(session, "D") not in snapshot.sessions:
             self.last_trouble = f"{source} has no bar of {asset.symbol} for {session} yet"
@@ -422,20 +500,24 @@ class LiveFeed:
         view = snapshot.at(row, "close")
         column = view.column(asset.symbol)
         fields: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
-        values = {name: view.bars(name, 2)[:, column] for name in fields}
+        values = {name: view.bars(name)[:, column] for name in fields}
+        # The last one that there is: a vendor may have lost yesterday's.
+        told = [place for place, close in enumerate(values["close"][:-1]) if _is_price(close)][-1:]
         made = [
             VendorBar(**{name: float(values[name][place]) for name in fields})  # type: ignore[arg-type]  # all are floats
-            for place in range(values["close"].shape[0])
+            for place in (-1, *told)
         ]
         second = None
         if asset.second:
             other = self._look(asset, asset.second.removeprefix(PREFIX), session, "-second")
             facts = None if other is None else self._reader(asset, other).facts(asset, session, view.clock, 0)
             second = None if facts is None else facts.price
-        return msgspec.structs.replace(made[-1], previous=made[-2] if len(made) > 1 else None, second=second)
+        return msgspec.structs.replace(made[0], previous=made[1] if len(made) > 1 else None, second=second)
 
     def _fetch_and_store(self, source: str, name: str, options: dict[str, Any]) -> object:
-        return fetch_dataset(source, name, options, home=self._home, allow_faults=True, replace_existing=True)
+        known = sources.get(source).Config.__struct_fields__
+        asked = {option: value for option, value in options.items() if option in known}
+        return fetch_dataset(source, name, asked, home=self._home, allow_faults=True, replace_existing=True)
 
     def _reader(self, asset: Asset, snapshot: Snapshot) -> SnapshotFeed:
         return SnapshotFeed({asset.dataset: snapshot})
@@ -458,7 +540,7 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules) -> str | None:
     before = bar.previous
     known = before is not None and bool(np.isfinite(before.close))
     # Asked first: on a quiet day the second source lies as near to a copy of yesterday as to today.
-    if known and bar.volume > 0 and all(getattr(bar, name) == getattr(before, name) for name in fields):
+    if known and bar.volume > 0 and _repeated(bar, before):
         return "the bar repeats the one before it, figure by figure"
     if bar.second is not None:
         apart = abs(bar.close / bar.second - 1.0)
@@ -467,8 +549,14 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules) -> str | None:
         return None
     if before is None or not known:
         return None
-    limit = rules.stock_jump if asset.kind == "stock" else rules.crypto_jump
+    limit = rules.jump(asset.kind)
     jump = bar.close / before.close - 1.0
     if abs(jump) > limit:
         return f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; {limit:.0%} is the limit"
     return None
+
+
+def _repeated(bar: VendorBar, before: VendorBar | None) -> bool:
+    """Return whether a bar is another one again; one that moved at all is, though its volume be told otherwise."""
+    names = ("open", "high", "low", "close") if bar.high > bar.low else ("open", "high", "low", "close", "volume")
+    return all(getattr(bar, name) == getattr(before, name) for name in names)

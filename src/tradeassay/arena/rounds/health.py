@@ -169,13 +169,22 @@ def own_name(base: str, where: str) -> tuple[str, IO[str] | None]:
     for number in range(1, 1000):
         name = base if number == 1 else f"{base}-{number}"
         mark = hashlib.sha256(f"{where}/{name}".encode()).hexdigest()[:20]
+        path = Path(tempfile.gettempdir()) / f"tradeassay-{mark}.worker"
         try:
-            held = (Path(tempfile.gettempdir()) / f"tradeassay-{mark}.worker").open("a")
+            held = path.open("a")
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            if not os.path.samestat(os.fstat(held.fileno()), path.stat()):  # another one's, made just now
+                continue
+        except OSError:  # taken, or given back at this very moment
             continue
         return name, held
     return f"{base}-{os.getpid()}", None
+
+
+def give_back(held: IO[str]) -> None:
+    """Let others have the name that ``held`` stands for, and leave nothing behind."""
+    Path(held.name).unlink(missing_ok=True)
+    held.close()
 
 
 _TROUBLES = msgspec.json.Decoder(tuple[Trouble, ...])

@@ -9,13 +9,16 @@ prices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from math import log
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, func, insert, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
+from tradeassay.arena.rounds.waiting import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import Round, Stage, read_round
 from tradeassay.arena.state.store import Store, tell
@@ -28,6 +31,7 @@ from tradeassay.arena.state.tables import (
     rounds,
     seasons,
 )
+from tradeassay.core.time import SECOND, parse_iso
 
 SAME = 1e-14
 """Relative difference up to which two prices are the same: adjusting for a split and back costs a few roundings.
@@ -123,51 +127,81 @@ def _record(
     return changed
 
 
-def correct(store: Store, season: Season, asset: str, closes: Closes, now: str) -> tuple[Revision, ...]:
+def correct(
+    store: Store, season: Season, asset: str, closes: Closes, now: str, *, without: Collection[str] = ()
+) -> tuple[Revision, ...]:
     """Compare a vendor's closes with those that settled rounds stand on, and book every difference.
 
     All in one transaction; called again with the same closes it does nothing. Only settled rounds are touched: one
-    that is still open keeps its price until it is settled, and is corrected afterwards.
+    that is still open keeps its price until it is settled, and is corrected afterwards. What is said about the
+    sessions in ``without`` is not believed yet (:func:`doubted_revisions`).
     """
     if not closes:
         return ()
-    query = select(*(rounds.c[name] for name in Round.__struct_fields__)).where(
-        rounds.c.season == season.id,
-        rounds.c.asset == asset,
-        rounds.c.phase == "settled",
-        rounds.c.session >= min(closes),
-    )
     mine = corrections.c.season == season.id
     with store.read() as db:  # nearly always there is nothing to do, and nobody has to wait for that
         # Where one account spans all assets, what was under way during a correction is sized by what it was then.
         again = season.rules.cross_asset and db.execute(select(corrections.c.id).where(mine).limit(1)).first()
-        if not again and not any(_changed(read_round(row), closes) for row in db.execute(query)):
+        if not again and not _moved(_settled(db, season, asset, closes), without):
             return ()
     with store.write("corrected") as db:
         if db.dialect.name == "postgresql":
             db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
-        found = [read_round(row) for row in db.execute(query.order_by(rounds.c.session))]
-        moved = {round.id: prices for round in found if (prices := _changed(round, closes)) is not None}
+        found = _settled(db, season, asset, closes)
+        moved = _moved(found, without)
         if not moved and not again:
             return ()
-        told = _record(db, season.id, asset, closes, now, frozenset(round.session for round in found))
-        for round in found:
-            if round.id in moved:
-                base, price = moved[round.id]
-                values = {"base_price": base, "next_price": price}
-                db.execute(update(rounds).where(rounds.c.id == round.id).values(**values))
-                if round.session not in told and round.next_session not in told:  # a dividend told late, say
-                    told[round.session] = (round.base_price or round.price, base)
-        stages = {round.stage for round in found if round.id in moved or again}
+        _record(db, season.id, asset, closes, now, frozenset(one.round.session for one in found))
+        for one in moved:
+            values = dict(zip(("base_price", "next_price"), one.new, strict=True))
+            db.execute(update(rounds).where(rounds.c.id == one.round.id).values(**values))
+        stages = {one.round.stage for one in (found if again else moved)}
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
         made = []
-        for session, (old, new) in sorted(told.items()):
+        for session, (old, new) in sorted(_revised(found, moved).items()):
             row = {"season": season.id, "asset": asset, "session": session, "old": old, "new": new}
             db.execute(insert(corrections).values(**row, known_at=now, restated=restated))
             made.append(Revision(asset=asset, session=session, old=old, new=new, known_at=now, restated=restated))
             body = {"asset": asset, "session": session, "old": old, "new": new, "restated": restated}
             tell(db, season.id, "corrected", now, body)
         return tuple(made)
+
+
+def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, now: str) -> frozenset[str]:
+    """Return the settled sessions whose close a vendor has changed by more than a bar may jump.
+
+    Such a revision is held like a bar: it is booked once an operator accepts it or a later look, after the same
+    delay, finds it again. One that is gone by then was a mistake, and nobody's account has seen it.
+    """
+    with store.read() as db:
+        found = _settled(db, season, asset, closes)
+    moved = _moved(found)
+    told = _revised(found, moved)
+    limit = season.prices.jump(season.asset(asset).kind)
+    far = set()
+    for one in moved:
+        if abs((one.new[1] / one.new[0]) / (one.old[1] / one.old[0]) - 1.0) > limit:
+            ends = [end for end, _, _ in one.ends if end in told]
+            far.add(max(ends, key=lambda end: abs(log(told[end][1] / told[end][0]))))
+    for bar in held_bars_of(store, season.id):
+        if bar.asset == asset and bar.word is None and bar.session in closes and bar.session not in far:
+            end_hold(store, season.id, asset, bar.session, "replaced", now)
+    return frozenset(end for end in far if not _agreed(store, season, asset, end, told[end], now))
+
+
+def _agreed(store: Store, season: Season, asset: str, session: str, told: tuple[float, float], now: str) -> bool:
+    """Return whether a large revision may be booked; one that is new is held."""
+    (old, new), place = told, (season.id, asset, session)
+    known = held_bar(store, *place)
+    if known is None or not _same(known.price, new):
+        reason = f"the vendor says {new:g} now for a close of {old:g}"
+        hold_bar(store, *place, price=new, reason=reason, now=now)
+        return False
+    waited = parse_iso(now) - parse_iso(known.since)
+    if known.word is None and waited >= season.prices.look_again_s * SECOND:
+        end_hold(store, *place, "believed", now)
+        return True
+    return known.word in ("accept", "believed")
 
 
 def revisions(store: Store, season: str, most: int = 200) -> tuple[Revision, ...]:
@@ -182,20 +216,69 @@ def _same(one: float, other: float) -> bool:
     return abs(one - other) <= SAME * max(abs(one), abs(other))
 
 
-def _changed(round: Round, closes: Closes) -> tuple[float, float] | None:
-    """Return a settled round's prices as the vendor tells them now, or None when they are those it was settled
-    on.
+class _Repriced(NamedTuple):
+    """A settled round: the prices it was settled on, and the same two as the vendor tells them now."""
+
+    round: Round
+    old: tuple[float, float]
+    new: tuple[float, float]
+
+    @property
+    def same(self) -> bool:
+        # A restated unit (all of the past halved after a split) is no revision: only what was earned counts.
+        return _same(self.new[1] / self.new[0], self.old[1] / self.old[0])
+
+    @property
+    def ends(self) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
+        """Both sessions, with the old price and the new one."""
+        here, there = self.round.session, self.round.next_session or ""
+        return (here, self.old[0], self.new[0]), (there, self.old[1], self.new[1])
+
+
+def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
+    """Return the settled rounds that a vendor's closes reach, oldest first, in terms of their later session."""
+    query = select(*(rounds.c[name] for name in Round.__struct_fields__)).where(
+        rounds.c.season == season.id,
+        rounds.c.asset == asset,
+        rounds.c.phase == "settled",
+        rounds.c.session >= min(closes, default="~"),
+    )
+    found = []
+    for row in db.execute(query.order_by(rounds.c.session)):
+        round = read_round(row)
+        here, there = closes.get(round.session), closes.get(round.next_session or "")
+        if here is None or there is None or round.base_price is None or round.next_price is None:
+            continue
+        now = (here.adjusted * (there.close / there.adjusted), there.close)
+        found.append(_Repriced(round, (round.base_price, round.next_price), now))
+    return found
+
+
+def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_Repriced]:
+    """Return the rounds that have earned something else than they were settled on."""
+    return [
+        one for one in found if not one.same and not {one.round.session, one.round.next_session} & set(without)
+    ]
+
+
+def _revised(found: Iterable[_Repriced], moved: Iterable[_Repriced]) -> dict[str, tuple[float, float]]:
+    """Return which sessions' prices have changed, (old, new), where rounds have moved.
+
+    In the vendor's present unit: where all of the past was restated by one factor, most of its prices say which.
     """
-    here = closes.get(round.session)
-    there = None if round.next_session is None else closes.get(round.next_session)
-    if here is None or there is None or round.base_price is None or round.next_price is None:
-        return None
-    # In the terms of the later session, as it was settled.
-    base = here.adjusted * (there.close / there.adjusted)
-    # A restated unit (all of the past halved after a split) is no revision: only what was earned counts.
-    if _same(there.close / base, round.next_price / round.base_price):
-        return None
-    return base, there.close
+    units = Counter(_ratio(one.new[0], one.old[0]) for one in found)
+    often = max(units.values(), default=0)
+    unit = 1.0 if units[1.0] == often else units.most_common(1)[0][0]
+    told: dict[str, tuple[float, float]] = {}
+    for one in moved:
+        changed = [(end, old * unit, new) for end, old, new in one.ends if _ratio(new, old * unit) != 1.0]
+        told |= {end: (old, new) for end, old, new in changed or one.ends[:1]}
+    return told
+
+
+def _ratio(one: float, other: float) -> float:
+    """Return a ratio of two prices without what rounding leaves in it."""
+    return float(f"{one / other:.9g}")
 
 
 def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:

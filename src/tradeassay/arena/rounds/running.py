@@ -25,8 +25,8 @@ from tradeassay.arena.rounds.deciding import Closing, Slots, packets
 from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, refuse_future
 from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
-from tradeassay.arena.rounds.prices import carried, correct, record_closes
-from tradeassay.arena.rounds.waiting import Held, held_bar, hold_bar
+from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
+from tradeassay.arena.rounds.waiting import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.records import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import RoundOpening, Store
@@ -253,10 +253,8 @@ class Runner:
                 wait = min(wait * 2, self.patience.longest_s)
                 continue
             self._all_fine()
-            if round is not None or due.closing:
+            if round is not None or not self.clock.live:
                 return round
-            if not self.clock.live:
-                return None
             trouble = getattr(self.feed, "last_trouble", "") or "no price"
             if late:
                 return await self._skipped(due, stage, trouble)
@@ -327,22 +325,28 @@ class Runner:
     def _believe(self, due: Due, facts: AssetFacts) -> None:
         """Hold a round whose bar looks wrong; raises :class:`Held` until somebody or a second look says more."""
         asset = self.season.asset(due.asset)
-        why = doubt(asset, facts, self.season.prices)
-        if why is None or not self.clock.live:
+        if not self.clock.live:
             return
-        place = (self.season.id, due.asset, due.session)
+        why = doubt(asset, facts, self.season.prices)
+        place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
         known = held_bar(self.store, *place)
+        if why is None:
+            if known is not None:
+                end_hold(self.store, *place, "replaced", now)
+            return
         if known is not None and known.price == facts.price:
-            if known.word == "accept":
+            if known.word in ("accept", "believed"):
                 return
             waited = self.clock.now() - parse_iso(known.since)
             # Two sources that disagree are not settled by asking one of them again.
             alone = facts.bar is None or facts.bar.second is None
             if known.word is None and alone and waited >= self.season.prices.look_again_s * SECOND:
+                end_hold(self.store, *place, "believed", now)
                 return
-        hold_bar(self.store, *place, price=facts.price, reason=why, now=iso(self.clock.now()))
+        hold_bar(self.store, *place, price=facts.price, reason=why, now=now)
         self.feed.forget(asset, due.session)
         if self._too_late(due.at):
+            end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
         raise Held(f"{due.asset} {due.session}: {why}", mend="tradeassay arena bar accepts or refuses it")
 
@@ -369,8 +373,13 @@ class Runner:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
         if closes:
-            self._extend(last, due)
-            correct(self.store, self.season, due.asset, closes, now)
+            if not due.review:
+                self._extend(last, due)
+            doubted = doubted_revisions(self.store, self.season, due.asset, closes, now)
+            correct(self.store, self.season, due.asset, closes, now, without=doubted)
+            if doubted and due.review:  # nobody will look again tomorrow
+                self.feed.forget(asset, due.session)
+                raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")
 
     def _extend(self, last: Round, due: Due) -> None:
         """Let a round that was settled by a session which then had no round earn until this one."""

@@ -15,6 +15,9 @@ from tradeassay.arena.state.tables import held_bars
 from tradeassay.core.errors import SourceError, UserError
 
 Word = Literal["accept", "refuse"]
+End = Literal["believed", "replaced", "missed"]
+"""What became of a bar without an operator: a second look agreed, the vendor told another one that fits, or the
+session's time was over first."""
 
 
 class Held(SourceError):
@@ -22,14 +25,14 @@ class Held(SourceError):
 
 
 class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
-    """A bar that is or was held: its price, why, since when, and what an operator said about it."""
+    """A bar that is or was held: its price, why, since when, and what an operator said or what became of it."""
 
     asset: str
     session: str
     price: float
     reason: str
     since: str
-    word: Word | None
+    word: Word | End | None
     word_by: str | None
     word_at: str | None
 
@@ -83,6 +86,13 @@ def say_word(store: Store, season: str, asset: str, session: str, word: Word, by
             mend="tradeassay arena bars lists those that are",
         )
     return found
+
+
+def end_hold(store: Store, season: str, asset: str, session: str, end: End, now: str) -> None:
+    """Put on record what became of a held bar about which nobody has said a word."""
+    waiting = (*_place(season, asset, session), held_bars.c.word.is_(None))
+    with store.write("hold") as db:
+        db.execute(update(held_bars).where(*waiting).values(word=end, word_at=now))
 
 
 def _place(season: str, asset: str, session: str) -> tuple[ColumnElement[bool], ...]:

@@ -26,8 +26,15 @@ from tradeassay.arena.doors import router as door
 from tradeassay.arena.doors.doors import Doors, KeyKind
 from tradeassay.arena.doors.outside import outside_agents
 from tradeassay.arena.reading.reader import ArenaReader, keep_standings
-from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live
-from tradeassay.arena.rounds.health import Health, own_name
+from tradeassay.arena.rounds.feed import (
+    LiveFeed,
+    PriceFeed,
+    SnapshotFeed,
+    check_data,
+    is_live,
+    parse_renamed,
+)
+from tradeassay.arena.rounds.health import Health, give_back, own_name
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
@@ -55,25 +62,32 @@ async def play(
     worker: str | None = None,
     told: Callable[[Health], None] | None = None,
     opener: ModelOpener | None = None,
+    renamed: Sequence[str] = (),
 ) -> int:
     """Play a season from where its database ends; returns how many rounds this worker finished.
 
     A season of live assets is played by the machine's clock, any other is replayed at ``speed``. ``allow`` are
     private networks in which agents may be reached nevertheless. ``told`` is given the worker's health once.
     ``worker`` is this process's name (None: the machine's, and a number where several play here). ``opener`` opens
-    the entries' models where that is not done as usual.
+    the entries' models where that is not done as usual. ``renamed`` are live symbols that have changed (OLD=NEW).
 
     Everything agents read goes through the information stream; live sources are collected beside the rounds. May
     be cancelled at any moment and called again. Raises :class:`UserError` for entries that cannot take part and
     for missing data, and :class:`Stalled` when something stays away for too long.
     """
     live = is_live(season)
+    if live:
+        check_data(season)
     base = (platform.node() or "main")[:40]
     worker, held = (worker, None) if worker else own_name(base, f"{store.engine.url}/{season.id}")
-    feed: PriceFeed = LiveFeed(owner=f"{season.id}-{worker}") if live else SnapshotFeed.open(season)
     async with AsyncExitStack() as stack:
         if held is not None:
-            stack.enter_context(held)
+            stack.callback(give_back, held)
+        feed: PriceFeed = (
+            LiveFeed(owner=f"{season.id}-{worker}", first=season.first, renamed=parse_renamed(season, renamed))
+            if live
+            else SnapshotFeed.open(season)
+        )
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=opener))
         summariser = None
@@ -154,10 +168,11 @@ class Player:
         told: Callable[[str], None] | None = None,
         *,
         allow: Sequence[Network] = (),
+        renamed: Sequence[str] = (),
         ended: Callable[[Exception], None] | None = None,
     ) -> None:
         self._plan = (season, store, speed)
-        self._allow = allow
+        self._allow, self._renamed = allow, renamed
         self._ended = ended or (lambda error: None)
         self.health: Health | None = None
         self._told = told or (lambda text: None)
@@ -212,7 +227,7 @@ class Player:
         if self._stopping.is_set():
             return 0
         season, store, speed = self._plan
-        return await play(season, store, speed, allow=self._allow, told=self._hear)
+        return await play(season, store, speed, allow=self._allow, told=self._hear, renamed=self._renamed)
 
     def _hear(self, health: Health) -> None:
         self.health = health
@@ -222,8 +237,8 @@ class Player:
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream.
 
-    ``allow`` are private networks in which agents may be reached nevertheless. ``wait`` holds a replay until the
-    first agent from outside is registered.
+    ``allow`` are private networks in which agents may be reached nevertheless, ``renamed`` live symbols that have
+    changed (OLD=NEW). ``wait`` holds a replay until the first agent from outside is registered.
     """
 
     db: str = "arena.db"
@@ -233,6 +248,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     experts: tuple[str, ...] = ()
     register: bool = False
     allow: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
     wait: bool = False
 
 
@@ -380,7 +396,9 @@ def _serve(
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         check_data(season)
         store.found_season(season, now)
-        player = Player(season, store, pace, say, allow=parse_networks(how.allow), ended=ended)
+        parse_renamed(season, how.renamed)
+        networks = parse_networks(how.allow)
+        player = Player(season, store, pace, say, allow=networks, renamed=how.renamed, ended=ended)
     _show_keys(doors, how, say, now)
     app = create_app(
         House(

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
+from tradeassay.arena.rounds.prices import Revision, revisions
 from tradeassay.arena.rounds.waiting import HeldBar, held_bars_of
 from tradeassay.arena.state.records import Skipped
 from tradeassay.arena.state.store import Store
@@ -56,12 +57,13 @@ class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
     rounds: dict[str, int]
     slots: dict[str, int]
     corrections: int
+    revisions: tuple[Revision, ...]
     held: tuple[HeldBar, ...]
     skipped: tuple[Skipped, ...]
 
 
 def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
-    """Return what every season has on record; of bars held back and sessions skipped the newest."""
+    """Return what every season has on record; of corrections, bars held back and sessions skipped the newest."""
     counts: dict[tuple[str, str], dict[str, int]] = {}
     with store.read() as db:
         every = tuple(db.execute(select(seasons.c.id).order_by(seasons.c.created_at.desc())).scalars())
@@ -78,6 +80,7 @@ def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
             rounds=counts.get(("rounds", id), {}),
             slots=counts.get(("slots", id), {}),
             corrections=corrected.get(id, 0),
+            revisions=revisions(store, id, newest) if corrected.get(id) else (),
             held=held_bars_of(store, id)[:newest],
             skipped=store.skipped(id)[-newest:],
         )

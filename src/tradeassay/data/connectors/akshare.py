@@ -209,7 +209,9 @@ class AkshareSource:
         with conversation(self._runtime) as wire:
             stocks = [_stock(wire, share, sessions) for share in shares]
         columns = [stock.column for stock in stocks]
-        grid = lay_out(columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial)
+        grid = lay_out(
+            columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
+        )
         biases = (
             "symbols chosen at the time of retrieval: survivorship",
             "industries as of the time of retrieval",

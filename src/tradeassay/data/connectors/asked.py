@@ -19,13 +19,16 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
 
     A symbol whose bars do not reach from its listing (or ``first``) to ``last`` is refused unless
     ``allow_partial`` is set; then it counts as listed and delisted where its bars begin and end, and the panel
-    says so. ``name`` is the panel's name; empty means the source's.
+    says so. ``forgive`` leaves out what cannot be a bar (on a day without a session, the same one twice), one in
+    twenty at the most, and says so; otherwise it is refused. ``name`` is the panel's name; empty means the
+    source's.
     """
 
     first: str
     symbols: tuple[str, ...] = ()
     last: str | None = None
     allow_partial: bool = False
+    forgive: bool = False
     name: str = ""
 
     def __post_init__(self) -> None:

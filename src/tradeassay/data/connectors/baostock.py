@@ -99,7 +99,11 @@ class BaostockSource:
     ) -> Panel:
         config = self._config
         grid = lay_out(
-            [stock.column for stock in stocks], sessions, vendor=VENDOR, allow_partial=config.allow_partial
+            [stock.column for stock in stocks],
+            sessions,
+            vendor=VENDOR,
+            allow_partial=config.allow_partial,
+            forgive=config.forgive,
         )
         biases = (
             *(["symbols chosen at the time of retrieval: survivorship"] if config.symbols else []),

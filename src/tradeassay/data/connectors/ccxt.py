@@ -5,6 +5,7 @@ Markets are asked for first, then candles page by page.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
@@ -19,6 +20,7 @@ from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import asked, patience
 from tradeassay.data.connectors.grid import (
+    FORGIVEN,
     Column,
     MinuteColumn,
     Vendor,
@@ -51,7 +53,14 @@ class Candles:
 class CryptoWire:
     """A conversation with one exchange. Raises :class:`SourceError` for whatever goes wrong on it."""
 
-    def __init__(self, name: str, runtime: patience.Runtime, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        runtime: patience.Runtime,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        forgive: bool = False,
+    ) -> None:
         library: Any = require("ccxt", "crypto")
         self._ccxt = library
         requests: Any = require("requests", "crypto")
@@ -60,6 +69,7 @@ class CryptoWire:
             raise UserError(f"ccxt knows no exchange '{name}'", mend=hint)
         self.name = name
         self._runtime = runtime
+        self._forgive = forgive
         session = requests.Session()
         session.hooks["response"].append(_refuse_half_a_body)
         options = {
@@ -153,10 +163,13 @@ class CryptoWire:
         page = self._ask(
             what, lambda: self._exchange.fetch_ohlcv(symbol, timeframe, since=since // MILLISECOND, limit=limit)
         )
+        empty = 0
         for row in page:
-            if len(row) < 6 or any(not isinstance(value, (int, float)) for value in row[:6]):
+            known = [isinstance(value, int | float) for value in row[:6]]
+            empty += not all(known)
+            if len(row) < 6 or not known[0] or empty > (len(page) // FORGIVEN if self._forgive else 0):
                 raise asked.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
-        return [row[:6] for row in page]
+        return [[math.nan if value is None else value for value in row[:6]] for row in page]
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
         def once() -> T:
@@ -225,7 +238,7 @@ class CcxtSource:
         config = self._config
         asked.need_symbols(config, "BTC/USDT")
         sessions = asked.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
-        wire = CryptoWire(config.exchange, self._runtime, self._settings)
+        wire = CryptoWire(config.exchange, self._runtime, self._settings, forgive=config.forgive)
         try:
             instruments = wire.instruments(config.symbols)
             currency = one_currency({one.currency: one.symbol for one in instruments})
@@ -233,7 +246,9 @@ class CcxtSource:
             minutes = _minutes(wire, config.symbols, sessions) if config.minutes else []
         finally:
             wire.close()
-        grid = lay_out(columns, sessions, vendor=config.exchange, allow_partial=config.allow_partial)
+        grid = lay_out(
+            columns, sessions, vendor=config.exchange, allow_partial=config.allow_partial, forgive=config.forgive
+        )
         partial = check_minutes(minutes, columns, vendor=config.exchange, allow_partial=config.allow_partial)
         biases = (
             "symbols chosen at the time of retrieval: survivorship",

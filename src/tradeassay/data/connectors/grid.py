@@ -6,7 +6,7 @@ Minute series of several symbols are joined on the instants at which their bars 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,13 +51,19 @@ class VendorGrid:
     notes: tuple[str, ...]
 
 
-def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool) -> VendorGrid:
+def lay_out(
+    columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool, forgive: bool = False
+) -> VendorGrid:
     """Lay vendor series out on a calendar.
 
     A session without a bar between listing and delisting becomes a suspension; it is counted in the notes
-    unless the vendor itself marked it. Raises :class:`SourceError` for a bar on a day without a session, for
-    days out of order, and for a series that covers only part of the range (unless ``allow_partial``).
+    unless the vendor itself marked it. Raises :class:`SourceError` for a bar on a day without a session and for
+    days out of order (``forgive`` leaves out a few of them), and for a series that covers only part of the range
+    (unless ``allow_partial``).
     """
+    notes: list[str] = []
+    if forgive:
+        columns = [_forgiven(column, sessions, vendor, notes) for column in columns]
     placed = sorted(
         (_place(column, sessions, vendor, allow_partial) for column in columns),
         key=lambda one: (one.listing.listed, one.listing.instrument.symbol),
@@ -69,7 +75,32 @@ def lay_out(columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow
         for name, values in one.fields.items():
             bars[name][one.rows, index] = values
         suspended[:, index] = one.suspended
-    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, _notes(placed, vendor))
+    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, (*_notes(placed, vendor), *notes))
+
+
+FORGIVEN = 20
+"""Of so many bars one may be on a day without a session. More of them are days told in another zone, say."""
+
+
+def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str]) -> Column:
+    """Return a series in order, without its second copies and a few bars of days without a session."""
+    order = np.argsort(column.days, kind="stable")
+    days = column.days[order]
+    fields = {name: values[order] for name, values in column.fields.items()}
+    twice = np.zeros(days.size, dtype=np.bool_)
+    if days.size > 1:
+        alike = [(v[1:] == v[:-1]) | (np.isnan(v[1:]) & np.isnan(v[:-1])) for v in fields.values()]
+        twice[1:] = (days[1:] == days[:-1]) & np.logical_and.reduce(alike)
+    strange = ~np.isin(days, sessions.days) & ~twice
+    if strange.sum() > max(days.size // FORGIVEN, 1):
+        strange[:] = False
+    if strange.any():
+        named = shorten([f"{column.instrument.symbol} {day}" for day in days[strange]])
+        notes.append(f"{vendor} sent bars on days without a session, left out: {named}")
+    if twice.any():
+        notes.append(f"{vendor} sent bars twice: {column.instrument.symbol} {int(twice.sum())}")
+    keep = ~(twice | strange)
+    return replace(column, days=days[keep], fields={name: values[keep] for name, values in fields.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from tradeassay.core.secrets import clean_words
 from tradeassay.core.time import SECOND, Clock, WallClock, instant
 
 T = TypeVar("T")
+LONGEST_REST_S = 86_400.0
+"""A vendor that asks to be left alone for longer than a day is asked again after a day."""
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,12 @@ class Throttled(Exception):
         self.reason = clean_words(reason)
         super().__init__(self.reason)
         self.retry_after = retry_after
+
+
+class Resting(SourceError):
+    """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
+
+    seconds: float = 0.0
 
 
 class Unanswered(Exception):
@@ -107,10 +115,12 @@ def patiently(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime)
             error = silence
             wish = None
         if wish is not None and wish > patience.longest_wait:
-            raise SourceError(
+            refused = Resting(
                 f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
                 mend="fetch again after that time, or ask for fewer symbols at once",
-            ) from error
+            )
+            refused.seconds = min(wish, LONGEST_REST_S)
+            raise refused from error
         if attempt < patience.attempts:
             pause = patience.wait_after(attempt) if wish is None else wish
             runtime.sleep(pause)

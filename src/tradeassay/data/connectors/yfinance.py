@@ -115,7 +115,9 @@ class YFinanceSource:
     ) -> Panel:
         config = self._config
         columns = [_column(one, sessions) for one in series]
-        grid = lay_out(columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial)
+        grid = lay_out(
+            columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
+        )
         partial = check_minutes(minutes, columns, vendor=VENDOR, allow_partial=config.allow_partial)
         gains = [one.symbol for one in series if one.capital_gains]
         holes = [name for name, levels in indices.items() if bool(np.isnan(levels).any())]
