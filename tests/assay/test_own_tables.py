@@ -28,6 +28,7 @@ def german(value: float, digits: int = 6) -> str:
 
 
 WIDE = str.maketrans("0123456789.", "".join(chr(0xFEE0 + ord(one)) for one in "0123456789."))
+MONTHS = ("Januar", "Februar", "M\u00e4rz")
 FORMS = {
     "plain": ("date,return", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
     "semicolons and decimal commas": (
@@ -84,6 +85,17 @@ FORMS = {
         "Date,Return",
         [*(f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)), "Total,0.123", ",", "", " , "],
     ),
+    "totals and remarks below": (
+        "No,Date,Return",
+        [*(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))),
+         "61,Grand Total,0.1", "61,,0.2", "Source: my broker"],
+    ),
+    "German months": (
+        "Datum;Rendite",
+        [f"{d[8:]}. {MONTHS[int(d[5:7]) - 1]} {d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "no titles": (f"{DAYS[0]},{float(EARNED[0])!r}", [f"{d},{float(r)!r}"
+                  for d, r in zip(DAYS[1:], EARNED[1:], strict=True)]),
     "Chinese": (
         "\u65e5\u671f,\u6536\u76ca\u7387",
         [f"{pd.Timestamp(d):%Y\u5e74%m\u6708%d\u65e5},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
@@ -91,7 +103,7 @@ FORMS = {
     "days of a spreadsheet": (
         "Date,Return",
         [
-            f"{(pd.Timestamp(d) - pd.Timestamp('1899-12-30')).days},{float(r)!r}"
+            f"{(pd.Timestamp(d) - pd.Timestamp('1899-12-30')).days}.6875,{float(r)!r}"
             for d, r in zip(DAYS, EARNED, strict=True)
         ],
     ),
@@ -155,6 +167,8 @@ def test_a_value_path_is_turned_into_returns(tmp_path: Path) -> None:
     ("title", "spelled", "encoding"),
     [
         ("Balance", "USD {:,.4f}", "utf-8"),
+        ("Wert", "{:,.0f} \u20ac", "utf-8"),
+        ("", "{:.4f}", "utf-8"),
         ("Kurs", "{:,.4f}", "cp1252"),
         ("\u5355\u4f4d\u51c0\u503c", "{:.4f}", "gb18030"),
         ("\u57fa\u6e96\u4fa1\u984d", "{:.4f}", "cp932"),
@@ -162,12 +176,13 @@ def test_a_value_path_is_turned_into_returns(tmp_path: Path) -> None:
     ],
 )
 def test_values_of_other_countries(tmp_path: Path, title: str, spelled: str, encoding: str) -> None:
-    value = 1e5 * np.cumprod(1 + EARNED)
+    value = 1e7 * np.cumprod(1 + EARNED)
     lines = [f'{d};"{spelled.format(v)}"' for d, v in zip(DAYS, value, strict=True)]
     if title == "Kurs":
         lines = [line.replace(",", "\u2019") for line in lines]
     first = "\u65e5\u671f" if encoding == "gb18030" else "\u65e5\u4ed8" if encoding == "cp932" else "Date"
-    read = read_series(written(tmp_path / "nav.csv", f"{first};{title}", lines, encoding=encoding))
+    head = f"{first};{title}" if title else lines.pop(0)
+    read = read_series(written(tmp_path / "nav.csv", head, lines, encoding=encoding))
     np.testing.assert_allclose(list(read.returns.values()), EARNED[1:], atol=1e-6)
 
 
@@ -187,6 +202,8 @@ def test_a_first_row_without_a_return_and_months_without_days(tmp_path: Path) ->
     months = [f"{2010 + k // 12}{k % 12 + 1:02},{float(r)!r}" for k, r in enumerate(EARNED)]
     read = read_series(written(tmp_path / "m.csv", "Month,return", months))
     assert (list(read.returns)[1], read.year) == ("2010-02-28", 12)
+    months = [f"{pd.Timestamp(2010 + k // 12, k % 12 + 1, 1):%b-%y},{float(r)!r}" for k, r in enumerate(EARNED)]
+    assert read_series(written(tmp_path / "w.csv", "Month,return", months)).returns == read.returns
 
 
 def test_a_jump_of_the_value_is_said(tmp_path: Path) -> None:
@@ -230,6 +247,8 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
         ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,160,50"], "paid in or out"),
         ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
         ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
+        ("date,P&L", ["2024-01-02,310.5", "2024-01-03,-120", "2024-01-04,55"], "looks like money"),
+        ("date,return", ["2024-01-02,31050", "2024-01-03,-12000", "2024-01-04,5500"], "looks like money"),
         ("PK\x03\x04", ["xl/workbook.xml"], "Excel"),
         ("<html>", ["<table>"], "a web page"),
         ('[{"date": 1}]', ["[]"], "JSON"),

@@ -31,14 +31,19 @@ _DAY = re.compile(
 _OTHER_DAY = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4}|\d{2})")
 _CLOCK = re.compile(r"\d{10}|\d{13}")
 """Seconds or milliseconds since 1970."""
-_SERIAL = re.compile(r"[2-6]\d{4}(\.0)?")
-"""Days since 1899-12-30, as spreadsheets count them."""
+_SERIAL = re.compile(r"[2-6]\d{4}(\.\d+)?")
+"""Days since 1899-12-30, as spreadsheets count them; behind the point is the time of day."""
 _OF_MONTH = re.compile(r"((?:19|20)\d{2})[-/.]?(0[1-9]|1[0-2])")
 _WEEKDAY = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNORECASE)
-_MONTH = re.compile(r"[A-Za-z]{3}")
-_FORMS = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d %Y")
-_TOTALS = ("total", "sum", "average", "mean", "summe", "gesamt", "ytd", "\u5408\u8ba1", "\u603b\u8ba1")
-"""What the last rows of a table are called when they are not days."""
+_MONTH = re.compile(r"[^\W\d_]{3,}")
+_FORMS = ("%b %d %Y", "%d %b %Y", "%d %b %y")
+_MONTH_FORMS = ("%b %Y", "%b %y")
+_MONTHS = (
+    ("jan", "gen", "ene"), ("feb", "fev", "f\u00e9v"), ("mar", "m\u00e4r"), ("apr", "abr", "avr"),
+    ("may", "mai", "mag"), ("jun", "giu", "juin"), ("jul", "lug", "juil"), ("aug", "ago", "ao\u00fb", "aou"),
+    ("sep", "set"), ("oct", "okt", "ott", "out"), ("nov",), ("dec", "dez", "dic", "d\u00e9c"),
+)  # fmt: skip
+"""How the names of months begin in English, German, French, Italian, Spanish and Portuguese."""
 _PREAMBLE = 15
 """Lines above the titles that are looked through."""
 _NO_TEXT = (
@@ -94,13 +99,26 @@ def _of_month(text: str) -> str:
 
 
 def _spelled(texts: Sequence[str]) -> list[str] | None:
-    """Return days whose months are written as words; None where they are not all written in the same way."""
-    for form in _FORMS:
+    """Return days whose months are written as words; None where they are not all written in the same way.
+
+    A month without a day is its last day: its return is known then.
+    """
+    plain = [" ".join(re.sub(r"[-/.,]", " ", _MONTH.sub(_in_english, text)).split()) for text in texts]
+    for form in (*_FORMS, *_MONTH_FORMS):
         try:
-            return [datetime.strptime(text, form).replace(tzinfo=UTC).date().isoformat() for text in texts]
+            found = [datetime.strptime(text, form).replace(tzinfo=UTC).date() for text in plain]
         except ValueError:
             continue
+        if form in _MONTH_FORMS:
+            found = [one.replace(day=calendar.monthrange(one.year, one.month)[1]) for one in found]
+        return [one.isoformat() for one in found]
     return None
+
+
+def _in_english(word: re.Match[str]) -> str:
+    """Return a month's name as three English letters; what is none stays as it is."""
+    text = word[0].lower()
+    return next((months[0] for months in _MONTHS if text.startswith(months)), word[0])
 
 
 def _order(name: str, parts: Sequence[re.Match[str]]) -> DayOrder:
@@ -143,8 +161,8 @@ def read_numbers(name: str, title: str, values: Sequence[Any], days: Sequence[st
         numbers = np.array(values, dtype=np.float64)
         _finite(name, title, numbers, days)
         return numbers, False
-    texts = ["" if value is None else str(value).strip() for value in values]
-    percent = any(text.endswith("%") for text in texts)
+    texts = ["" if value is None else str(value) for value in values]
+    percent = any("%" in text for text in texts)
     comma = decimal_comma(texts)
     numbers = np.array([read_number(text, comma=comma) for text in texts])
     _finite(name, title, numbers, days)
@@ -160,29 +178,38 @@ def _finite(name: str, title: str, numbers: Floats, days: Sequence[str]) -> None
         )
 
 
-def decimal_comma(texts: Sequence[str]) -> bool:
+def decimal_comma(cells: Sequence[str]) -> bool:
     """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma."""
+    texts = [_bare_number(cell) for cell in cells]
     for text in texts:
         if "," in text and "." in text:
             return text.rindex(",") > text.rindex(".")
     commas = [text for text in texts if "," in text]
-    return bool(commas) and not all(re.fullmatch(r"[^,]*\d{1,3}(,\d{3})+%?\)?", text) for text in commas)
+    return bool(commas) and not all(re.fullmatch(r"[^,]*\d{1,3}(,\d{3})+", text) for text in commas)
 
 
 def read_number(text: str, *, comma: bool) -> float:
     """Return a cell as a number, NaN where it is none; brackets or a minus behind it make it negative."""
-    plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
-    plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
-    if plain.startswith("(") and plain.endswith(")"):
-        plain = "-" + plain[1:-1].rstrip("%")
-    plain = re.sub(r"^([-+]?)(?:[A-Z]{3}|[$\u20ac\u00a3\u00a5])([-+]?)(?=[\d.])", r"\1\2", plain)
-    if re.fullmatch(r"[\d.,]+-", plain):
-        plain = "-" + plain[:-1]
+    plain = _bare_number(text)
     plain = plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", "")
     try:
         return float(plain)
     except ValueError:
         return float("nan")
+
+
+_CURRENCY = r"(?:[A-Z]{3}|[$\u20ac\u00a3\u00a5])"
+
+
+def _bare_number(text: str) -> str:
+    """Return a cell without blanks, per cent sign and currency, and with its minus in front."""
+    plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+    plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
+    if plain.startswith("(") and plain.endswith(")"):
+        plain = "-" + plain[1:-1].rstrip("%")
+    plain = re.sub(rf"^([-+]?){_CURRENCY}([-+]?)(?=[\d.])", r"\1\2", plain)
+    plain = re.sub(rf"(?<=\d){_CURRENCY}$", "", plain)
+    return "-" + plain[:-1] if re.fullmatch(r"[\d.,]+-", plain) else plain
 
 
 # -- where tables come from --------------------------------------------------------------------------------------
@@ -203,6 +230,15 @@ def table_of(source: Path | object) -> tuple[str, dict[str, list[Any]]]:
     if not columns or not next(iter(columns.values())):
         raise UserError(f"{name} has no rows", mend="write one row per session")
     return name, columns
+
+
+def _footers(days: Sequence[str]) -> int:
+    """Return how many rows at the end of a table are no days but totals and remarks: no digit says when.
+
+    0 where the first row is no day either.
+    """
+    dated = [k for k, day in enumerate(days) if re.search(r"\d", day)]
+    return len(days) - 1 - dated[-1] if dated and dated[0] == 0 else 0
 
 
 def plain_title(title: str) -> str:
@@ -265,14 +301,15 @@ def _text(path: Path, raw: bytes) -> dict[str, list[Any]]:
         raise UserError(
             f"{path} is {'a web page' if '<' in lines[0] else 'JSON'}, not a table", mend="save it as CSV"
         )
-    # Titles and remarks above a table have other signs than its rows: what most lines have counts.
-    separator = max(
-        ";\t|,", key=lambda sign: sorted(line.count(sign) for line in lines[:50])[len(lines[:50]) // 2]
-    )
+    # Titles and remarks above a table have other signs than its rows: what most lines have counts. Commas may also
+    # stand inside numbers, the others hardly.
+    shown = [re.sub('"[^"]*"', "", line) for line in lines[:50]]
+    middle = {sign: sorted(line.count(sign) for line in shown)[len(shown) // 2] for sign in ";\t|"}
+    separator = max(middle, key=lambda sign: middle[sign]) if any(middle.values()) else ","
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
     head, rows = _titled([row for row in rows if any(row)])
-    while rows and len(rows) > 1 and rows[-1] and rows[-1][0].lower().rstrip(":") in _TOTALS:
-        rows = rows[:-1]
+    at = next((k for k, title in enumerate(head) if plain_title(title) in set(DATES) - {""}), 0)
+    rows = rows[: len(rows) - _footers([row[at] if at < len(row) else "" for row in rows])]
     if head and all(len(row) == len(head) + 1 and not row[-1] for row in rows):
         rows = [row[:-1] for row in rows]  # a separator behind every row
     wide = [row for row in rows if len(row) != len(head)]
@@ -288,7 +325,7 @@ def _titled(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """Return the titles, and the rows below them; a line of units below the titles is put behind them."""
     first = rows[0]
     if _DAY.match(first[0]) or _OTHER_DAY.match(first[0]):
-        return ["date", "return", *(f"column {n}" for n in range(3, len(first) + 1))][: len(first)], rows
+        return ["date", *(f"column {n}" for n in range(2, len(first) + 1))], rows
     known = set(DATES) - {"", "index"}
     at = next((k for k, row in enumerate(rows[:_PREAMBLE]) if known & {plain_title(cell) for cell in row}), 0)
     head, below = rows[at], rows[at + 1 :]

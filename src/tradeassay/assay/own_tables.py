@@ -62,6 +62,10 @@ _JUMP = 0.2
 _PERCENT_FROM = 0.2
 """A spread per session from which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
+_MONEY_FROM = 1000.0
+"""A spread per session from which numbers cannot be basis points either: ten per cent."""
+_MONEY = re.compile(r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)")
+"""Titles of what was earned in money, unless they state another unit."""
 _HOLE = 14.0
 """Days without a row that are said."""
 _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
@@ -240,13 +244,13 @@ def _returns(
         by_value = _looks_like_value(name, title, values, given) and bare_title(title) not in RETURNS
     unit = unit or _title_unit(name, title, numbers)
     if _CUMULATIVE.search(plain_title(title)):
-        scale, said = _scale(np.diff(numbers), percent, unit)
+        scale, said = _scale(name, title, np.diff(numbers), percent, unit)
         notes.append(f"{name}: '{title}' is read as what was earned since the beginning{said and ', in ' + said}")
         return _moves(name, title, days, 1.0 + numbers * scale, notes)
     _no_factors(name, title, numbers, unit, by_value=by_value)
     if by_value:
         return _moves(name, title, days, numbers, notes)
-    scale, said = _scale(numbers, percent, unit)
+    scale, said = _scale(name, title, numbers, percent, unit)
     if said:
         notes.append(f"{name}: '{title}' is read as {said}")
     earned = numbers * scale
@@ -318,19 +322,25 @@ def _spread(numbers: Floats) -> float:
     return float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 or float(numbers.std())
 
 
-def _scale(numbers: Floats, percent: bool, unit: Unit | None) -> tuple[float, str]:
+def _scale(name: str, title: str, numbers: Floats, percent: bool, unit: Unit | None) -> tuple[float, str]:
     if unit is not None:
         return {"fraction": 1.0, "percent": 0.01, "basis points": 1e-4}[unit], ""
     if percent:
         return 0.01, "per cent, as its signs say"
     deviation = _spread(numbers)
+    if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(title))):
+        raise UserError(
+            f"{name}: '{title}' looks like money (its spread is {deviation:,.4g}), which is no return",
+            mend="give the account's value, or what was earned divided by it; --unit if they are returns",
+        )
     if deviation > _POINTS_FROM:
         return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
     if deviation > _PERCENT_FROM:
         return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
     if (numbers < -1.0).any():
         raise UserError(
-            f"most numbers are like {deviation:.2g}, one is {float(numbers.min()):.4g}: fractions or per cent?",
+            f"{name}: most numbers are like {deviation:.2g}, one is {float(numbers.min()):.4g}: fractions or per "
+            "cent?",
             mend="say which (--unit fraction or --unit percent), or mend the row",
         )
     return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
