@@ -345,10 +345,25 @@ def test_a_benchmark_in_a_file_of_its_own(tmp_path: Path) -> None:
     whole.select("date", pl.col("benchmark").alias("return"))[5:].write_csv(other)
     made = assay(OwnAccount(returns=str(mine), against=str(other)))
     assert made.agents[0].verdict.kind == "market"
-    assert any("5 days" in note for note in made.notes)
+    assert any("no return there: 5 rows" in note for note in made.notes)
     other.write_text("date,return\n2030-01-01,0.1\n")
     with pytest.raises(UserError, match="share 0"):
         assay(OwnAccount(returns=str(mine), against=str(other)))
+
+
+def test_a_month_is_not_compared_with_its_last_day() -> None:
+    days = pd.bdate_range("2010-01-04", periods=1300)
+    market = pd.Series(np.random.default_rng(3).normal(0.0004, 0.01, 1300), index=days)
+    mine = 0.6 * market
+    monthly = (1.0 + mine).resample("ME").prod() - 1.0
+    weekly = (1.0 + mine).cumprod().resample("W").last().to_frame("nav")
+    daily = market.to_frame("return")
+    for account, bench in ((monthly.to_frame("return"), daily), (weekly, daily), (mine, monthly)):
+        found = assay(OwnAccount(returns=account, against=bench)).agents[0]
+        assert found.verdict.kind == "market", found.verdict.sentence
+        assert any("compounded" in note for note in found.notes)
+    holes = (1.0 + mine).cumprod().drop(days[5::7]).to_frame("nav")
+    assert assay(OwnAccount(returns=holes, against=daily)).agents[0].verdict.kind == "market"
 
 
 def test_the_command_says_how_it_read_and_ignores_nothing(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +66,8 @@ _MONEY_FROM = 1000.0
 """A spread per session from which numbers cannot be basis points either: ten per cent."""
 _MONEY = re.compile(r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)")
 """Titles of what was earned in money, unless they state another unit."""
+_WEEKEND = np.timedelta64(4, "D")
+"""By how much a benchmark may end before the account's last row."""
 _HOLE = 14.0
 """Days without a row that are said."""
 _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
@@ -77,13 +79,15 @@ class OwnSeries:
     """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
     guessed.
 
-    ``year`` is how many rows make one.
+    ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of values:
+    each is then what was earned since the row before.
     """
 
     returns: dict[str, float]
     against: dict[str, float] | None = None
     year: int = 252
     notes: tuple[str, ...] = ()
+    since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     title, by_value = _which(name, rest, reading.column, table, days)
     notes: list[str] = []
     if title not in ("return", "returns"):
-        notes.append(f"{name}: the column '{title}' is read as the account's {'value' if by_value else 'returns'}")
+        notes.append(f"{name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
     if by_value:
         _no_flows(name, rest, table)
     returns = _returns(name, title, days, table[title], by_value, reading.unit, notes)
@@ -121,7 +125,49 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     if against_title is not None:
         against = _returns(name, against_title, days, table[against_title], None, reading.unit, notes)
         notes.append(f"{name}: compared with its column '{against_title}'")
-    return OwnSeries(returns=returns, against=against, year=_year(list(returns), notes), notes=tuple(notes))
+    first = min(days)
+    return OwnSeries(
+        returns=returns,
+        against=against,
+        year=_year(list(returns), notes),
+        notes=tuple(notes),
+        since=None if first in returns else first,
+    )
+
+
+def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return an account with another table as its benchmark, both over the same spans.
+
+    Where one has fewer rows a year, or is made of values, what the other earned since its row before is
+    compounded: a month is not compared with its last day.
+    """
+    notes = [*series.notes, *other.notes]
+    if other.year < series.year:
+        returns, against = _spans(series.returns, other), other.returns
+        notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
+        return OwnSeries(returns=returns, against=against, year=other.year, notes=tuple(notes))
+    if other.year == series.year and series.since is None:
+        return replace(series, against=other.returns, notes=tuple(notes))
+    if other.year > series.year:
+        notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
+    if series.year <= 12 and all(day.endswith("-01") for day in series.returns):
+        notes.append("rows dated the first of a month are read as what was earned until that day")
+    return replace(series, against=_spans(other.returns, series), notes=tuple(notes))
+
+
+def _spans(fine: dict[str, float], coarse: OwnSeries) -> dict[str, float]:
+    """Return what ``fine`` earned between the rows of ``coarse``, by the later one; what it does not cover is left
+    out."""
+    days, found = np.array(list(fine), dtype="datetime64[D]"), {}
+    grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.values()))]))
+    before = coarse.since
+    for day in coarse.returns:
+        if before is not None and days[0] <= np.datetime64(before) and np.datetime64(day) <= days[-1] + _WEEKEND:
+            first, last = np.searchsorted(days, np.array([before, day], dtype="datetime64[D]"), side="right")
+            if last > first:
+                found[day] = float(grown[last] / grown[first]) - 1.0
+        before = day
+    return found
 
 
 def read_columns(path: Path, *, words: Sequence[str] = ()) -> dict[str, list[Any]]:

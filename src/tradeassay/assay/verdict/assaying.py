@@ -15,7 +15,7 @@ from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
 from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
-from tradeassay.assay.own_tables import OwnSeries, read_series
+from tradeassay.assay.own_tables import OwnSeries, read_series, with_benchmark
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import (
@@ -512,7 +512,7 @@ def _series(own: OwnAccount) -> OwnSeries:
     if against is None:
         return series
     other = read_series(Path(against) if isinstance(against, str) else against, replace(reading, column=None))
-    return replace(series, against=other.returns, notes=(*series.notes, *other.notes))
+    return with_benchmark(series, other)
 
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
@@ -535,7 +535,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
                 mend="give both for the same days, in the same form",
             )
         if len(shared) < len(days):
-            notes.append(f"{len(days) - len(shared)} days without a return of the benchmark are left out")
+            notes.append(f"left out because the benchmark has no return there: {len(days) - len(shared)} rows")
         days = shared
         market = np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])
