@@ -102,6 +102,8 @@ TWICE = msgspec.structs.replace(memory(span(-0.06, 0.07), span(0.1, 0.05)), both
 """Not certain unmasked, certain under the mask and over both plays."""
 LOST = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.04, 0.07)), both=span(0.09, 0.05), confirmed=False)
 """Certain over both plays, and not where memory cannot help."""
+SHRINKS = msgspec.structs.replace(memory(span(0.05, 0.055), span(0.03, 0.05)), shrinks=True)
+"""Uncertain under the mask; that it takes something is nearly certain."""
 LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_20": span(0.1, 0.2)}}
 
 
@@ -158,7 +160,8 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
             "part of its edge",
         ),
         ({"by_model": True, "memory": memory(span(0.0, 0.05), span(0.1, 0.05))}, "skill", True, "supported"),
-        ({"by_model": True, "memory": memory(span(0.05, 0.1), span(0.03, 0.05))}, "memory", False, "is suspected"),
+        ({"by_model": True, "memory": SHRINKS}, "memory", False, "is suspected"),
+        ({"by_model": True, "memory": memory(span(0.05, 0.1), span(0.03, 0.05))}, "luck", True, "nothing is left"),
         ({"by_model": True, "memory": memory(span(0.02, 0.1), span(0.04, 0.05))}, "luck", True, "nothing is left"),
         (
             {"by_model": True, "edge": edge(0.04, 0.05), "memory": TWICE},

@@ -208,10 +208,13 @@ def _stays(memory: MemoryEvidence) -> bool:
 
 
 def _doubtful(memory: MemoryEvidence) -> bool:
-    """Return whether a certain edge is not certain under the mask, where more of it is lost than stays."""
+    """Return whether a certain edge is not certain under the mask, and more of it is lost than stays.
+
+    That it is certain in one play and not in the other does not say that the two differ: what is lost is tested.
+    """
     if memory.gap.value is None or memory.masked.value is None or _stays(memory):
         return False
-    return memory.gap.value > memory.masked.value
+    return memory.shrinks and memory.gap.value > memory.masked.value
 
 
 def _memory(found: AgentFindings, config: VerdictConfig) -> Kind | None:

@@ -248,6 +248,7 @@ def memory_evidence(
         masked=tested(masked[EDGE], year, config, comparisons),
         parts=parts,
         confirmed=above(loosely(masked[EDGE], year, config, comparisons)),
+        shrinks=above(loosely(bright[EDGE] - masked[EDGE], year, config, 1)),
         both=tested((bright[EDGE] + masked[EDGE]) / 2.0, year, config, comparisons),
     )
 

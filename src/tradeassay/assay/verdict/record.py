@@ -171,8 +171,8 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``fade`` is the
     selection before the model's cutoff less that after it. ``confirmed`` is whether the masked edge is above zero
     by a one-sided test at twice the error of one side: an edge that is certain unmasked need not be found twice as
-    surely. ``both`` is the edge of an account that holds both plays in equal parts, at the tested level.
-    ``reason`` says why there is no contrast.
+    surely. ``shrinks`` is whether the gap is, by such a test. ``both`` is the edge of an account that holds both
+    plays in equal parts, at the tested level. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -183,6 +183,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     doubted: bool = False
     fade: Measure | None = None
     confirmed: bool | None = None
+    shrinks: bool = False
     both: Measure | None = None
     reason: str | None = None
 
