@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -14,9 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 import runs_world as world
 
-from tradeassay.assay import Attribution, OwnAccount, attribute_tables, check_identity
+from tradeassay.assay import Attribution, OwnAccount, assay, attribute_tables, check_identity
 from tradeassay.assay.own_tables import read_series
 from tradeassay.core.errors import UserError
+from tradeassay.data import write_snapshot
 from tradeassay.metrics import BootstrapConfig
 
 FEW = BootstrapConfig(draws=20)
@@ -76,6 +79,21 @@ def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
     assert found.total == pytest.approx(np.prod(1 + expected) - 1)
     assert any("no trading part" in note for note in found.notes)
     assert check_identity(found) <= 1e-12
+
+
+def test_weights_alone_say_nothing_of_costs_and_biases_are_limits(home: Path, tmp_path: Path) -> None:
+    panel = world.tiny_panel()
+    facts = msgspec.structs.replace(panel.facts, biases=("picked with hindsight",))
+    picked = replace(panel, name="tiny-picked", facts=facts)
+    write_snapshot(picked, home / "store" / picked.name, allow_faults=True)
+    table = halves(tmp_path / "w.parquet", days(20, 50))
+    made = assay(OwnAccount(weights=str(table), dataset=picked.name, home=str(home))).agents[0]
+    assert made.parts["trading"].value is None
+    assert any("before costs" in line for line in made.verdict.because), made.verdict.because
+    assert {limit.partition(":")[0] for limit in made.verdict.limits} >= {
+        "costs are unknown",
+        "the data set has known biases",
+    }
 
 
 def test_the_accounts_own_returns_give_a_trading_part(home: Path, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
             "tail risk",
         ),
         ({"leaks": LeakEvidence(tested=True, bound=0.07)}, "skill", False, "leaks on up to 7% of days"),
-        ({"biases": ("survivorship",)}, "skill", False, "the data favours what is in it"),
+        ({"biases": ("survivorship",)}, "skill", False, "the data set has known biases"),
         ({"styled": 0.1}, "skill", False, "style is not measured"),
         ({"covered": 0.3}, "skill", False, "factors cover only 30%"),
         ({"sessions": 100}, "skill", False, "the window is short"),

@@ -58,6 +58,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
+from tradeassay.data import load_dataset
 from tradeassay.metrics import BootstrapConfig, foresight, measured_design
 from tradeassay.runs.scores import NET_RETURN
 from tradeassay.runs.summary.figures import setting_words
@@ -495,7 +496,7 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
         return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     taken = attribute_tables(own, bootstrap=bootstrap)
-    judged = assay_attribution(taken, config, agent=title, year=taken.year, luck=_own_luck(own, config))
+    judged = _judged(own, taken, config, title)
     return Assay(title=title, source="own", config=config, agents=(judged,), notes=taken.notes)
 
 
@@ -593,17 +594,11 @@ def _excess(total: Floats, market: Floats | None) -> Measure:
     return Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size)
 
 
-def assay_attribution(
-    taken: Attribution,
-    config: VerdictConfig,
-    *,
-    agent: str,
-    year: int = 252,
-    comparisons: int = 1,
-    luck: LuckEvidence | None = None,
-    leaks: LeakEvidence | None = None,
-) -> AgentAssay:
-    """Return the verdict on one account that was taken apart, with what else is known about it."""
+def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:
+    """Return the verdict on an own account that was taken apart."""
+    biases: tuple[str, ...] = ()
+    if own.dataset is not None:
+        biases = load_dataset(own.dataset, None if own.home is None else Path(own.home)).facts.biases
     found = AgentFindings(
         cell="own",
         benchmark="",
@@ -621,15 +616,18 @@ def assay_attribution(
         total=not_scored(taken.reason or "nothing was played"),
         excess=not_scored("no index is given"),
         exposures=_exposures(taken),
-        luck=luck or LuckEvidence(percentile=not_scored("not asked for"), p=None),
-        leaks=leaks or LeakEvidence(tested=False),
+        luck=_own_luck(own, config),
+        leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
         ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        biases=biases,
         notes=taken.notes,
     )
     if taken.linked is not None and taken.daily.sessions:
-        setting = TrialSetting(here=comparisons, taken=(taken,))
-        found = with_daily(found, rows_of_seeds([taken]), year, config, setting)
+        found = with_daily(found, rows_of_seeds([taken]), taken.year, config, TrialSetting(taken=(taken,)))
+    if own.returns is None:
+        unseen = not_scored("weights alone do not say what trading cost")
+        found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
     return judge(found, config)
 
 

@@ -21,6 +21,7 @@ from tradeassay.assay.verdict.reasons import (
     spanned,
     speaks_against,
     speaks_for,
+    style_known,
     yearly_of,
 )
 from tradeassay.assay.verdict.record import (
@@ -78,6 +79,8 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
 def _label(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     if kind == "luck" and _small(found, config):
         return SMALL
+    if kind == "worse" and not firm and not style_known(found, config):
+        return "behind the market"
     return LABELS[kind] if firm else SOFT.get(kind, LABELS[kind])
 
 
@@ -312,6 +315,8 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if found.method == "returns":
         limits.append("holdings are unknown: exposures are estimated from returns alone")
+    elif found.parts and part_of(found, "trading") is None:
+        limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:
         limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     if found.by_model and not _memory_examined(found):
@@ -334,8 +339,8 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append(f"style is not measured: {there}")
     if found.covered is not None and found.covered < config.styled:
         limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
-    for bias in found.biases:
-        limits.append(f"the data favours what is in it: {bias}")
+    if found.biases:
+        limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
     if found.sessions < config.short:
         limits.append(f"the window is short: {found.sessions} sessions")
     return limits

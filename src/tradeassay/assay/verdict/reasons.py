@@ -29,16 +29,21 @@ def part_of(found: AgentFindings, name: str) -> float | None:
     return None if measure is None else measure.value
 
 
+def style_known(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether style was measured on days enough to be spoken of."""
+    return found.styled is None or found.styled >= config.styled
+
+
 def yearly_of(found: AgentFindings, config: VerdictConfig) -> str:
     """Return the yearly edge, and beyond what."""
     edge = found.edge
     assert edge is not None
-    known = found.styled is None or found.styled >= config.styled
-    beyond = "market and style" if known else "the market"
+    beyond = "market and style" if style_known(found, config) else "the market"
     # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
-    return f"{spanned(edge.tested)} a year beyond {beyond}" + (
-        "" if found.method == "returns" else ", after costs"
-    )
+    paid = "" if found.method == "returns" else ", after costs"
+    if paid and found.parts and part_of(found, "trading") is None:
+        paid = ", before costs"
+    return f"{spanned(edge.tested)} a year beyond {beyond}{paid}"
 
 
 def signed(value: float) -> str:
