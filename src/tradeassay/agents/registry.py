@@ -120,14 +120,18 @@ def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Con
     return agent
 
 
-def check_agent(name: str, params: Mapping[str, Value] | None = None) -> None:
+def check_agent(name: str, params: Mapping[str, Value] | None = None, *, replay: bool = False) -> None:
     """Raise :class:`UserError` for an agent or parameters that no episode could be played with.
 
-    A class says in ``needs`` which packages of which extras it is asked with; one that is missing raises too.
+    A class says in ``needs`` which packages of which extras it is asked with; one that is missing raises too. An
+    agent that loads something of its user's does so in ``prove``, unless its answers are only to be replayed: a
+    run may have been sent by anybody, and must not decide what is imported here.
     """
     made = _make(name, params)
     for module, extra in getattr(made, "needs", ()):
         require(module, extra, f"agent '{name}'")
+    if hasattr(made, "prove") and not replay:
+        made.prove()
 
 
 def _make(name: str, params: Mapping[str, Value] | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -42,10 +41,10 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     """
     from tradeassay.runs import load_run
     from tradeassay.runs import run as run_spec
-    from tradeassay.runs.recordings import pack_recording
+    from tradeassay.runs.recordings import command_of, pack_recording
 
     asking = take_asking(described, out)
-    command = f"tradeassay {shlex.join(sys.argv[1:])}"
+    command = command_of(sys.argv[1:])
     if (db := _database(described["what"])) is not None:
         from tradeassay.arena.recording import pack_season
 

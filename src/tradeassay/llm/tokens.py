@@ -18,6 +18,9 @@ PER_TOOL = 40
 TOOL_PREAMBLE = 800
 """Tokens a provider adds when any tool is offered (its own instructions), at most."""
 
+LEAST_SHARE = 0.25
+"""A provider that counts less than this share of what the house counts has not counted: the larger is taken."""
+
 _WORD_OR_SIGN = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
 _LETTERS_PER_TOKEN = 6.5
 _LONG_WORD = re.compile(r"[A-Za-z]{7,}")

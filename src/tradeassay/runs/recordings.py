@@ -36,6 +36,7 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
@@ -43,6 +44,7 @@ from tradeassay.core.near import did_you_mean
 from tradeassay.core.secrets import clean_bytes, looks_like_key
 from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.cassette.store import (
+    AnswerLine,
     RecordedQuestion,
     cassette_faults,
     message_id,
@@ -50,9 +52,11 @@ from tradeassay.llm.cassette.store import (
     read_cassette,
     without_texts,
 )
+from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.conversation import describe_protocol, with_protocol
+from tradeassay.runs.episode import expand
 from tradeassay.runs.manifest import Manifest, RunManifest, encode_manifest, folder_of, read_manifest
 from tradeassay.runs.models import Asking
 from tradeassay.runs.outcome import read_outcome
@@ -70,6 +74,8 @@ MOST_BYTES = 2**30
 """What a recording may unpack to."""
 MOST_AT_ONCE = 2**26
 """What one file in it may have, and one header of the archive."""
+MOST_FILES = 50_000
+"""How many files it may have."""
 SEASON = "season.json"
 """The file that a recorded season of the arena has instead of a manifest."""
 _LABEL = "recording.json"
@@ -114,7 +120,10 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def manifest(self) -> Manifest:
         """The run's manifest; raises :class:`RunError` where a season of the arena was recorded."""
-        return read_manifest(self.folder / "manifest.json")
+        manifest = read_manifest(self.folder / "manifest.json")
+        if not all(_is_plain(f"{one.key}.jsonl") and "/" not in one.key for one in manifest.episodes):
+            raise RunError("the recording has an episode that no folder can be called after", mend="do not use it")
+        return manifest
 
     @property
     def is_season(self) -> bool:
@@ -128,9 +137,26 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
-    """Return what was run, from the manifest in a folder; raises :class:`UserError` for an unknown benchmark."""
+    """Return what was run, from the manifest in a folder.
+
+    Raises :class:`UserError` for an unknown benchmark, :class:`RunError` for one with a program of somebody's own.
+    """
     manifest = read_manifest(folder / "manifest.json")
-    return manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+    if not isinstance(manifest, RunManifest):
+        return reopen(manifest)[1]
+    refuse_own_programs(manifest.spec)
+    return manifest.spec
+
+
+def refuse_own_programs(spec: RunSpec) -> None:
+    """Raise :class:`RunError` for a spec in which a program from a file plays: a recording holds answers, and must
+    never decide which file is executed where it arrives.
+    """
+    if any(agent.name == OWN_FILE for agent in spec.agents):
+        raise RunError(
+            "a program from somebody's own file plays in it, which is not run here",
+            mend="record the models by themselves",
+        )
 
 
 def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, command: str = "") -> RecordingLabel:
@@ -139,6 +165,8 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
     ``command`` records it again. Raises :class:`RunError` when the run is not there or no model played in it.
     """
     manifest = read_manifest(folder / "manifest.json")
+    if isinstance(manifest, RunManifest):
+        refuse_own_programs(manifest.spec)
     place = folder_of(folder, manifest)
     found = {"manifest.json": place.manifest.read_bytes()}
     if place.scores.is_file():
@@ -302,6 +330,7 @@ def _unpack(file: Path, folder: Path) -> None:
             target.write_bytes(content)
         if not (fresh / _LABEL).is_file():
             raise RunError(f"{file} is not a recording", mend="pack one with tradeassay record")
+        _label((fresh / _LABEL).read_bytes(), file)  # one that is refused leaves nothing behind
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
 
@@ -328,24 +357,39 @@ def read_label(file: Path) -> RecordingLabel:
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it, each once."""
     seen: set[str] = set()
+    folders: set[str] = set()
     left = MOST_BYTES
     try:
         with _Bounded(file) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
             for entry in archive:
-                parts = PurePosixPath(entry.name).parts
-                named = entry.name.isprintable() and entry.name == "/".join(parts)
-                if not entry.isfile() or not named or entry.name.startswith("/") or ".." in parts:
-                    raise RunError(f"{file} holds {entry.name!r}, which is not a plain file", mend="do not use it")
+                if not entry.isfile() or not _is_plain(entry.name):
+                    shown = entry.name[:_LONGEST_NAME]
+                    raise RunError(f"{file} holds {shown!r}, which is not a plain file", mend="do not use it")
                 left -= entry.size
-                if left < 0 or entry.name in seen:
+                above = {str(one) for one in PurePosixPath(entry.name).parents}
+                if left < 0 or entry.name in seen or entry.name in folders or above & seen:
                     what = "unpacks to more than a gigabyte" if left < 0 else f"holds '{entry.name}' twice"
                     raise RunError(f"{file} {what}", mend="do not use it")
+                if len(seen) == MOST_FILES:
+                    raise RunError(f"{file} holds more than {MOST_FILES:,} files", mend="do not use it")
                 seen.add(entry.name)
+                folders |= above
                 source = archive.extractfile(entry)
                 assert source is not None
                 yield entry.name, source.read()
     except (tarfile.TarError, lzma.LZMAError, EOFError, *UNDECODABLE) as error:
         raise RunError(f"{file} is not a recording: {error}", mend="get it again") from error
+
+
+_LONGEST_NAME = 240
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is that of a file below a folder, in the one way of writing it."""
+    parts = PurePosixPath(name).parts
+    if not parts or name != "/".join(parts) or name.startswith("/") or ".." in parts or not name.isprintable():
+        return False
+    return len(name) <= 4 * _LONGEST_NAME and all(len(part.encode()) <= _LONGEST_NAME for part in parts)
 
 
 class _Bounded(lzma.LZMAFile):
@@ -374,6 +418,8 @@ def _label(content: bytes, file: Path) -> RecordingLabel:
     said = (label.engine, label.precision, label.recorded, label.python, label.command)
     if not all(_is_a_line(one) for one in (*said, *label.models, *label.benchmarks)):
         raise RunError(f"the label of {file} says more than one line of plain text", mend="do not use it")
+    if not all(map(_is_plain, label.files)):
+        raise RunError(f"the label of {file} names a file that cannot be in it", mend="do not use it")
     return label
 
 
@@ -386,18 +432,35 @@ def _is_a_line(text: str) -> bool:
 
 def is_our_command(command: str) -> bool:
     """Return whether a command that claims to record again runs tradeassay alone: somebody may paste it."""
-    words = shlex.shlex(command, posix=True, punctuation_chars=True)
-    words.commenters = ""
+    return not command or all(map(_is_ours, command.split(" && ")))
+
+
+def command_of(words: list[str]) -> str:
+    """Return what a label says for a command that was given: without the folders of whoever gave it."""
+    return shlex.join(["tradeassay", *(Path(word).name if _reaches_out(word) else word for word in words)])
+
+
+def _is_ours(part: str) -> bool:
+    """Return whether a command records, as :func:`command_of` would write it, and reaches for nothing outside."""
     try:
-        parts = " ".join(map(_operator_or_word, words)).split("\0&&\0")
+        words = shlex.split(part)
     except ValueError:
         return False
-    ours = re.compile(r"\s*(tradeassay [^\0]*|tar xf \w[\w.-]* season\.json)\s*")
-    return not command or (not set("$`") & set(command) and all(map(ours.fullmatch, parts)))
+    if shlex.join(words) != part:  # something that a shell would not take as it stands
+        return False
+    if words[0] == "tar":
+        return bool(re.fullmatch(r"tar xf \w[\w.-]* season\.json", part))
+    records = any(words[: len(start)] == list(start) for start in _RECORDING)
+    return records and not any(map(_reaches_out, words))
 
 
-def _operator_or_word(word: str) -> str:
-    return f"\0{word}\0" if word and set(word) <= set("();<>|&") else word
+_RECORDING = (("tradeassay", "record"), ("tradeassay", "code", "run"), ("tradeassay", "arena", "run"))
+_OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)|\.py:|^(command|class|path)=|://(?!(localhost|127\.0\.0\.1)[:/])")
+"""Words of a command that name a file elsewhere, somebody's program, or a server that would be sent a key."""
+
+
+def _reaches_out(word: str) -> bool:
+    return _OUTSIDE.search(word) is not None
 
 
 def _roots() -> Iterator[Path]:
@@ -508,10 +571,7 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         if looks_like_key(text)
     ]
     for path in sorted((folder / "models").glob("*.jsonl")):
-        found += [f"{path.name}: {fault}" for fault in cassette_faults(path)]
-        contents = read_cassette(path)
-        if contents.texts or contents.messages or contents.tools:
-            found.append(f"{path.name} holds texts that the model was asked")
+        found += [f"{path.name}: {fault}" for fault in (*cassette_faults(path), *_unlikely(path))]
     if not _is_past_day(label.recorded):
         found.append(f"its label says {label.recorded!r} for the day it was recorded")
     if not is_our_command(label.command):
@@ -527,18 +587,84 @@ def recording_faults(opened: OpenRecording) -> list[str]:
         versions = manifest.versions
         said_of = (*versions.packages, *versions.packages.values(), versions.platform, versions.machine)
         found += [f"its manifest names a version {one!r}" for one in said_of if not _VERSION.fullmatch(one)]
-        if isinstance(manifest, RunManifest) and label.complete:
-            outcomes = [read_outcome(folder_of(folder, manifest).outcome(one.key)) for one in manifest.episodes]
-            asked = sum(one.spending.calls for one in outcomes if one is not None and one.spending is not None)
-            if asked != counted["answers"]:
-                found.append(f"it holds {counted['answers']} answers, and its run asked {asked} questions")
+        if label.complete:
+            found += _unasked(opened, content)
+        if not _is_of_its_spec(manifest):
+            found.append("the episodes of its manifest are not those of its spec")
         ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
         # What is lost in reading is nothing of ours: somebody else put it there.
         found += [line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing")]
+    elif counted["answers"] > (asked := _asked_in_season(content.get("decisions.jsonl", b""))):
+        found.append(f"it holds {counted['answers']} answers, and its season asked {asked} questions")
     said = {name: getattr(label, name) for name in counted}
     wrong = [name for name in said if said[name] != counted[name]]
     found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
     return found
+
+
+def _unlikely(path: Path) -> Iterator[str]:
+    """Yield what a cassette holds that a recording does not."""
+    contents = read_cassette(path)
+    if contents.texts or contents.messages or contents.tools:
+        yield "it holds texts that the model was asked"
+    wrong = sum(not _is_possible(line) for line in contents.answers)
+    if wrong:
+        yield f"{wrong} answers have tokens or dollars that cannot be true"
+
+
+def _unasked(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the episodes that hold more or fewer answers than their run asked questions."""
+    place = folder_of(opened.folder, opened.manifest)
+    for episode in opened.manifest.episodes:
+        outcome, name = read_outcome(place.outcome(episode.key)), f"models/{episode.key}.jsonl"
+        asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0
+        answers = len(parse_cassette(Path(name), content.get(name, b"")).answers)
+        if answers != asked:
+            yield f"{name} holds {answers} answers, and its run asked {asked} questions"
+
+
+def _asked_in_season(decisions: bytes) -> int:
+    made = msgspec.json.Decoder(_Calls)
+    try:
+        return sum(made.decode(line).calls or 0 for line in decisions.splitlines())
+    except UNDECODABLE:
+        return 0
+
+
+class _Calls(msgspec.Struct, frozen=True):
+    """How often a model was asked for one decision of a season."""
+
+    calls: int | None
+
+
+def _is_of_its_spec(manifest: Manifest) -> bool:
+    """Return whether a manifest lists the episodes that its spec would play: asked before any of them is."""
+    listed = [one.key for one in manifest.episodes]
+    spec = manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+    seeds = getattr(spec, "seeds", ())
+    if (seeds if isinstance(seeds, int) else len(seeds)) > len(listed):
+        return False
+    wanted = expand(spec) if isinstance(spec, RunSpec) else reopen(manifest)[0].episodes()
+    return [one.key for one in wanted] == listed
+
+
+_FOREIGN = ("http/", "pipe/", "python/")
+_MOST_TOKENS = 10**9
+
+
+def _is_possible(line: AnswerLine) -> bool:
+    """Return whether the tokens and dollars of an answer are some that can have been recorded.
+
+    A provider's count of too few tokens is replaced when it comes; somebody's own program may count nothing.
+    """
+    usage = line.reply.usage
+    counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
+    if not all(0 <= one <= _MOST_TOKENS for one in counts) or usage.cached_tokens > usage.input_tokens:
+        return False
+    if usage.usd is not None and not 0 <= usage.usd <= _MOST_TOKENS:
+        return False
+    own = line.asked.model.startswith(_FOREIGN)
+    return own or usage.output_tokens >= LEAST_SHARE * estimate_reply(line.reply)
 
 
 def _is_past_day(text: str) -> bool:
@@ -561,9 +687,10 @@ def _json_fault(name: str, content: bytes) -> str | None:
     try:
         for line in content.splitlines() if name.endswith(".jsonl") else [content]:
             json.loads(line, object_pairs_hook=once)
+            msgspec.json.decode(line)  # which knows no NaN and no number without end
     except LookupError:
         return "says one thing twice"
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, msgspec.DecodeError) as error:
         return f"cannot be read: {error}"
     return None
 

@@ -56,7 +56,7 @@ class Trading:
         self._home = options.home
         self._episodes = expand(spec)
         for episode in self._episodes:
-            check_agent(episode.agent.name, episode.agent.params)
+            check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
         refuse_bad_models(self._episodes, options.asking, options.home)
         self._datasets: dict[str, DatasetEntry] = {}
         self._executor: TaskExecutor | None = None

@@ -344,9 +344,12 @@ class OverPython(ForeignAgent):
     kind: ClassVar[str] = "python"
 
     def __init__(self, config: PythonConfig) -> None:
-        """Raise :class:`UserError` for a class that cannot be instantiated or has no ``reply``."""
-        load_class(config.cls, "reply(request)")
+        """Import nothing: whoever replays a run, or verifies one, has nothing to do with its sender's classes."""
         self.config = config
+
+    def prove(self) -> None:
+        """Raise :class:`UserError` for a class that cannot be instantiated or has no ``reply``."""
+        load_class(self.config.cls, "reply(request)")
 
     def transport(self, timeout_s: float) -> Transport:
         """Return a new object behind a transport."""

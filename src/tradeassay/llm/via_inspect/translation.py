@@ -31,7 +31,7 @@ from tradeassay.llm.json_text import parse_object
 from tradeassay.llm.model import ModelParams
 from tradeassay.llm.tables import Price, Tokens
 from tradeassay.llm.text_tools import find_calls
-from tradeassay.llm.tokens import estimate_reply, estimate_request
+from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply, estimate_request
 from tradeassay.llm.via_inspect.wire import arguments_of, raw_calls
 
 REMEMBERED = 512
@@ -225,10 +225,6 @@ def _why(output: ModelOutput) -> str:
 def _failed(kind: str, error: str, output: ModelOutput, request: AskModel, price: Price | None) -> ModelReply:
     reply = ModelReply(stop="filtered" if kind == "refused" else "error", error=error, error_kind=kind)
     return msgspec.structs.replace(reply, usage=_usage(output.usage, request, reply, price))
-
-
-LEAST_SHARE = 0.25
-"""A provider that counts less than this share of what the house counts has not counted: the larger is taken."""
 
 
 def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price: Price | None) -> Usage:
