@@ -640,12 +640,11 @@ class _Calls(msgspec.Struct, frozen=True):
 def _is_of_its_spec(manifest: Manifest) -> bool:
     """Return whether a manifest lists the episodes that its spec would play: asked before any of them is."""
     listed = [one.key for one in manifest.episodes]
-    spec = manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
-    seeds = getattr(spec, "seeds", ())
-    if (seeds if isinstance(seeds, int) else len(seeds)) > len(listed):
-        return False
-    wanted = expand(spec) if isinstance(spec, RunSpec) else reopen(manifest)[0].episodes()
-    return [one.key for one in wanted] == listed
+    if isinstance(manifest, RunManifest):
+        trades = manifest.spec
+        return len(trades.seeds) <= len(listed) and [one.key for one in expand(trades)] == listed
+    protocol, spec = reopen(manifest)
+    return getattr(spec, "seeds", 1) <= len(listed) and [one.key for one in protocol.episodes()] == listed
 
 
 _FOREIGN = ("http/", "pipe/", "python/")
