@@ -644,7 +644,7 @@ def _is_of_its_spec(manifest: Manifest) -> bool:
         trades = manifest.spec
         return len(trades.seeds) <= len(listed) and [one.key for one in expand(trades)] == listed
     protocol, spec = reopen(manifest)
-    return getattr(spec, "seeds", 1) <= len(listed) and [one.key for one in protocol.episodes()] == listed
+    return len(getattr(spec, "seeds", ())) <= len(listed) and [one.key for one in protocol.episodes()] == listed
 
 
 _FOREIGN = ("http/", "pipe/", "python/")
