@@ -689,7 +689,7 @@ def _json_fault(name: str, content: bytes) -> str | None:
             msgspec.json.decode(line)  # which knows no NaN and no number without end
     except LookupError:
         return "says one thing twice"
-    except (ValueError, RecursionError, msgspec.DecodeError) as error:
+    except (ValueError, *UNDECODABLE) as error:
         return f"cannot be read: {error}"
     return None
 
