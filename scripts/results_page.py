@@ -24,38 +24,43 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 
 HEAD = """# What two small real models do
 
-Two open models played the benchmarks as anybody else's would: the same prompts, the same rules, every answer
-recorded. This page is made from those recordings by `scripts/results_page.py`; play them again with
+Two open models played the benchmarks like any other model: the same prompts, the same rules, every answer
+recorded. `scripts/results_page.py` writes this page from those recordings; replay them with
 
 ```text
 tradeassay recordings list
 tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
 ```
 
-**What 135 million and 1.5 billion parameters can show.** That prompts can be followed, that refusals are the
-model's and not ours, how tokens are spent and what a failure profile looks like. They cannot show skill at
-trading: the windows are short, the intervals wide, and a return without a failure profile beside it means nothing
-here. A dash is a number that could not be computed.
+**In short.** Qwen2.5-Coder-1.5B follows the trading protocols on most days; its returns are near zero, with wide
+intervals. Its programs nearly always compile, seldom run, and solve no QuantCode task; a third of its
+SysTradeBench submissions is valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives no
+valid answer on any day of KTD-Fin and StockBench, and none of its programs runs.
 
-**What the prompts were to reach**, with Qwen2.5-Coder-1.5B: a program in at least 98 % of QuantCode's answers, a
-readable hand-in for at least 10 of SysTradeBench's 12 strategies, and a valid answer on at least 60 % of the days
-of KTD-Fin's `fixed-candidate`. Each stands below beside its benchmark.
+**What models of this size can show.** That the prompts can be followed, that failures are the model's and not the
+harness's, how tokens are spent and what a failure profile looks like. They cannot show skill at trading: the
+windows are short, the intervals wide, and a return without its failure profile means nothing here. A dash is a
+number that could not be computed.
 
-**Elsewhere.** Every recording was played again on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and scipy 1.18.1
-instead of 2.4.6 and 1.17.1, `recordings check` holds for StockBench of both models and for the twelve cells of
-Qwen's KTD-Fin: the same decisions, scores to 1e-12. Those of programs (QuantCode, SysTradeBench) name the versions
-that the programs ran on, and are refused under others with one line; with those, QuantCode of both models,
-single-turn and agentic, and patched strategies of SysTradeBench hold on 3.12 too. For that a program that is no
-Python is told so in words of ours, not in the interpreter's, and errors while it runs are told as Python 3.11
-words them.
+**What the prompts had to achieve** with Qwen2.5-Coder-1.5B: a program in at least 98 % of QuantCode's answers, a
+readable submission for at least 10 of SysTradeBench's 12 strategies, and a valid answer on at least 60 % of the
+days of KTD-Fin's `fixed-candidate`. The results are below, benchmark by benchmark.
 
-**Fair reading.** In the arena, 337 different answers held no whole JSON object. 9 of them lacked nothing but their
-last brace and are read. Of the 328 others, 235 ran into the limit of tokens, 3 repeat a refused answer as far as
-it was quoted, and 90 are prose: the question again, the form with its own placeholders, or a sentence. None of
-them has everything that was asked for; five sentences name a view and a confidence without a reason, and stay
-refused.
+**On other Python versions.** Every recording was replayed on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and
+scipy 1.18.1 instead of 2.4.6 and 1.17.1, `recordings check` passes for StockBench of both models and for the
+twelve cells of Qwen's KTD-Fin: the same decisions, scores to 1e-12. Recordings of programs (QuantCode,
+SysTradeBench) name the versions that the programs ran on and are refused under others with one line; with those
+versions, QuantCode of both models, single-turn and agentic, and patched strategies of SysTradeBench pass on 3.12
+too. To make that possible, syntax errors are reported in our own words instead of the interpreter's, and runtime
+errors as Python 3.11 words them.
 
-**What is not here.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
+**Were answers refused unfairly?** In the arena, 337 different answers contained no complete JSON object. 9 of them
+lacked only their last brace and are accepted. Of the other 328, 235 ran into the token limit, 3 repeat a refused
+answer as far as it was quoted, and 90 are prose: the question again, the form with its own placeholders, or a
+sentence. None of them has everything that was asked for; five sentences name a view and a confidence without a
+reason, and stay refused.
+
+**What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
 not ship.
 """
 
@@ -127,8 +132,8 @@ def quantcode(run: CodeRun) -> str:
     held = sum(code is not None for code in codes)
     whole = sum(code is not None and parses(code) for code in codes)
     return (
-        f"{text}\n\nHow the last programs ended: {last}. How answers were written: {written}. Answers that hold "
-        f"a program, whole or not: {_of(held, len(codes))}; one that Python can read to its end: "
+        f"{text}\n\nLast programs by outcome: {last}. Answers by form: {written}. Answers with "
+        f"a program, complete or not: {_of(held, len(codes))}; one that parses completely: "
         f"{_of(whole, len(codes))}."
     )
 
@@ -157,8 +162,8 @@ def systrade(run: CodeRun) -> str:
             any(one.submission is not None for one in record.iterations) for record in run.records().values()
         )
         parts += [
-            f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable hand-in; "
-            f"valid: {shown(model.valid, '.0%')}.",
+            f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable "
+            f"submission; valid: {shown(model.valid, '.0%')}.",
             table(("gate", "passed"), gates), table(("score", "value"), scores),
         ]  # fmt: skip
     return "\n\n".join(parts)
@@ -185,7 +190,7 @@ def body(opened: OpenRecording) -> str:
 
 _ARENA = ("CR", "MDD")
 MOST_FAILED = 0.2
-"""The share of rounds without a decision above which an entry has no place, as on every leaderboard."""
+"""The share of rounds without a decision above which an entry has not ranked, as on every leaderboard."""
 
 
 def arena(opened: OpenRecording) -> str:
@@ -195,15 +200,15 @@ def arena(opened: OpenRecording) -> str:
     rows = [
         (
             row.entry, row.model or "rule", str(row.sessions), str(row.failed),
-            *("no place" if row in unranked else shown(row.measures[one]) for one in _ARENA),
+            *("not ranked" if row in unranked else shown(row.measures[one]) for one in _ARENA),
         )
         for row in [*(row for row in board.rows if row not in unranked), *unranked]
     ]  # fmt: skip
     text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
     if unranked:
         text += (
-            f"\n\nWhoever had no decision in more than {MOST_FAILED:.0%} of the rounds kept what it held before, "
-            "and a return made that way says nothing about the model."
+            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept what it held "
+            "before, and such a return says nothing about the model."
         )
     return text
 
@@ -221,8 +226,8 @@ def beside(folder: Path) -> list[str]:
         head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
         parts += [
             f"### The mask probe, attacked by this model ({report['benchmark']})",
-            "`bright` hides nothing, so that its row is the check that the question is understood. `levels`, "
-            "`grid` and `match` are programs that hold the real prices: they look up the price that is shown, "
+            "`bright` hides nothing: its row checks that the question is understood. `levels`, "
+            "`grid` and `match` are programs that know the real prices: they look up the shown price, "
             "search for the scale under which prices are whole cents, or look for the same pattern.",
             table(head, rows),
         ]
