@@ -39,6 +39,7 @@ def test_streamed_in_pieces() -> None:
         messages_stream(f"I was called with {KEY}", []),
         messages_stream("x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *pieces, '"}'])]),
         messages_stream("x", [("t1", "submit_action", ['{"orders": "', *pieces])]),
+        messages_stream("x", [("t1", "submit_action", ['{"orders": [], "overall_reason": "', *KEY, '"}'])]),
     ]
     echoed(says, "anthropic/claude-sonnet-4-5", STREAMING)
 

@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import bz2
 import codecs
 import html
 import json
+import lzma
 import re
 import struct
+import unicodedata
 import zlib
+from binascii import a2b_base64, unhexlify
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from urllib.parse import quote, quote_plus
 
 _SHORT, _LONG = 4, 12
 """Sizes of the grams by which spellings are found: long ones where digits are, of which any data is full."""
@@ -26,23 +29,41 @@ _OTHER = bytes(sign for sign in range(256) if sign not in _ALNUM)
 _BETWEEN = rb"\\+u(?!00[2-7])[0-9a-fA-F]{4}|</?[a-z]{1,10}[0-9]?>"
 _ESCAPED_BLANKS = (rb"\n", rb"\r", rb"\t", rb"\b", rb"\f")
 """What may stand between the letters of a text without being seen: escaped signs and blanks, and tags."""
-_WIDE = rb"(?i)\xef(?:\xbc[\x81-\xbf]|\xbd[\x80-\x9e])|\\uff[0-5][0-9a-f]"
+_HEX = rb"[0-9a-fA-F]"
+_CODED = (
+    rb"%%(?:u00%(x)s{2}|(?:25)*%(x)s{2})|=(?:%(x)s{2}|\r?\n|(?:\\r)?\\n)"
+    rb"|\\\\*(?:u001[bB]\[[0-9;]*[a-zA-Z]|u00%(x)s{2}|u[fF][fF](?:1[0-9]|[24][1-9a-fA-F]|[35][0-9aA])|u24%(x)s{2}|ud83[5cC]\\+ud%(x)s{3}"
+    rb"|U%(x)s{8}|x(?:00)?1[bB]\[[0-9;]*[a-zA-Z]|[ux]\{%(x)s{1,6}\}|x%(x)s{2}|[0-7]{2,3})"
+    rb"|&(?:#[0-9]{1,7}|#[xX]%(x)s{1,6}|[a-zA-Z]{2,31});|<[^<>]{1,120}>"
+    rb"|\x1b\[[0-9;]*[a-zA-Z]|\xef(?:\xbc[\x90-\x99\xa1-\xba]|\xbd[\x81-\x9a])|\xe2[\x91-\x93][\x80-\xbf]"
+    rb"|\xf0(?:\x9d[\x90-\x9f]|\x9f[\x84\x85])[\x80-\xbf]"
+) % {b"x": _HEX}
+"""Signs written as codes, every alternative with a sign of its own first; and what a page or a terminal hides."""
+_CODES = rb"(?:%(code)s)%(plain)s(?:(?:%(code)s)%(plain)s)+" % {b"code": _CODED, b"plain": rb"[\w+/.~#; -]{0,16}"}
+"""Where a secret may be that is not found without them: codes further apart leave considerable pieces of it."""
+_LAYERS = 4
+_AROUND = 64
 _QUOTED = rb'[\\\s,:\[\]{}]*"[\\\s",:\[\]{}]*'
 """Where one string of a JSON text ends and the next begins."""
 _DIGITS = rb"[0-9]+"
 _STEPS = (2, 3, 4)
-_PACKED = rb"(?:e[JNAF]|H4sI)[A-Za-z0-9+/_-]{16,}={0,2}|(?i:78(?:9c|da|01|5e)|1f8b08)[0-9A-Fa-f]{24,}"
-"""How bytes begin that zlib or gzip made."""
+_PACKED = rb"[A-Za-z0-9+/_-]{16,}(?:(?:(?:\\+r)?\\+n|\r?\n)[A-Za-z0-9+/_-]{4,})*"
+"""What may be base64 or hexadecimal, in one line or several."""
+_IN_WORDS = bytes(sign if sign in _ALNUM + b"+/_-" else 32 for sign in range(256))
+_HEXADECIMAL = b"0123456789abcdefABCDEF"
+_PRINTED = bytes(range(32, 127)) + b"\0\t\n\r"
 _MOST_INFLATED = 1 << 16
+_DIGESTS = (16, 20, 28, 32, 48, 64)
 
 
 class _Form:
     """One spelling of a secret, in lower case; ``least`` bytes after its public prefix give it away."""
 
-    def __init__(self, spelled: bytes, public: int, least: int, *, numbers: bool = False) -> None:
+    def __init__(self, spelled: bytes, public: int, least: int, *, numbers: bool = False, ends: int = 0) -> None:
         self.spelled = spelled
         self.public = public
         self.least = least
+        self.ends = ends or least  # this much of its beginning or its end is enough
         self.numbers = numbers
         self.gram = (
             _LONG if least >= 2 * _SHORTEST and spelled.translate(None, b"0123456789abcdefux") == b"" else _SHORT
@@ -62,9 +83,15 @@ class _Form:
             most = min(len(text) - at, len(self.spelled) - start)
             while right < most and text[at + right] == self.spelled[start + right]:
                 right += 1
-            if start + right - max(start - left, self.public) >= self.least:
+            first, last = max(start - left, self.public), start + right
+            if last - first >= self.least or (last - first >= self.ends and self._is_end(first, last)):
                 yield at - left, at + right
             start += 1
+
+    def _is_end(self, first: int, last: int) -> bool:
+        """Tell whether a piece begins or ends the secret and is no word or number."""
+        piece = self.spelled[first:last]
+        return (first == self.public or last == len(self.spelled)) and not (piece.isalpha() or piece.isdigit())
 
 
 class _Table:
@@ -78,7 +105,7 @@ class _Table:
                 self._forms.setdefault(gram, []).append(form)
         # A piece of n bytes holds a whole gram at one of any n - gram + 1 neighbouring places.
         self._size = self._all[0].gram if self._all else _SHORT
-        step = min((form.least for form in self._all), default=self._size) - self._size + 1
+        step = min((form.ends for form in self._all), default=self._size) - self._size + 1
         self._sample = struct.Struct(f"{self._size}s{max(step - self._size, 0)}x")
         self._phases = range(0, self._size, max(step, 1)) if step < self._size else range(1)
         self._grams = frozenset((gram,) for gram in self._forms)
@@ -152,30 +179,38 @@ class SecretSearch:
         made._values = {**self._values, raw: _Torn(raw, least)}
         return made
 
-    def clean(self, data: bytes, *, shreds: bool = False) -> bytes:
+    def clean(self, data: bytes, *, shreds: bool = False, within: int = 0) -> bytes:
         """Return bytes without any of the secrets; the same object when it holds none.
 
         ``shreds`` also looks for a secret torn into short pieces with other text between them, with a sign or
-        more between each two of its own, and compressed.
+        more between each two of its own. ``within`` says how many texts in base64 or hexadecimal the bytes lay in.
         """
         spans = list(self._exact.spans(data.lower())) if self._exact else []
         plain = _blanked(data)
-        low = plain.lower()
-        squashed = low.translate(None, _OTHER)
-        hits = [*self._short.spans(squashed), *self._long.spans(squashed)]
-        mixed = list(self._interleaved(squashed)) if shreds else []
-        if hits or mixed:
-            place = [at for at, sign in enumerate(low) if sign in _ALNUM]
-            spans += [(place[start], place[end - 1] + 1, numbers) for start, end, numbers in hits]
-            spans += [(*_whole_word(data, place[start], place[end - 1] + 1), False) for start, end in mixed]
+        spans += self._spans(data, plain, mixed=shreds)
+        spans += [(*span, False) for span in self._packed(data, shreds, within)]
+        for found in re.compile(_CODES).finditer(data):
+            if len(found[0]) < _SHORTEST:
+                continue
+            first = max(found.start() - _AROUND, 0)
+            coded = self._coded(data[first : found.end() + _AROUND], shreds, within)
+            spans += [(first + start, first + end, numbers) for start, end, numbers in coded]
         cuts = [part for span in spans for part in self._parts(data, *span)]
         if shreds:
             cuts += [(*span, self._instead) for torn in self._values.values() for span in torn.spans(plain)]
-            cuts += [(*span, self._instead) for span in self._compressed(data)]
-        made = _cut(data, cuts) if cuts else data
-        if b"\xef\xbc" in made or b"\xef\xbd" in made or b"\\uff" in made:
-            made = self._without_wide(made)
-        return made
+        return _cut(data, cuts) if cuts else data
+
+    def _spans(self, data: bytes, plain: bytes, *, mixed: bool) -> list[tuple[int, int, bool]]:
+        """Return where a text holds a secret when only its letters and digits are read."""
+        low = plain.lower()
+        squashed = low.translate(None, _OTHER)
+        hits = [*self._short.spans(squashed), *self._long.spans(squashed)]
+        between = list(self._interleaved(squashed)) if mixed else []
+        if not hits and not between:
+            return []
+        place = [at for at, sign in enumerate(low) if sign in _ALNUM]
+        spans = [(place[start], place[end - 1] + 1, numbers) for start, end, numbers in hits]
+        return spans + [(*_whole_word(data, place[start], place[end - 1] + 1), False) for start, end in between]
 
     def _interleaved(self, squashed: bytes) -> Iterator[tuple[int, int]]:
         """Yield where a secret lies with the same number of other letters between each two of its own."""
@@ -185,23 +220,31 @@ class SecretSearch:
                     if not numbers:
                         yield first + step * start, first + step * (end - 1) + 1
 
-    def _compressed(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where a text holds a secret that was compressed and written in base64 or hexadecimal."""
-        for found in re.compile(_PACKED).finditer(data):
-            content = _inflated(found[0])
-            if self.clean(content) is not content:
-                yield found.span()
+    def _coded(self, data: bytes, shreds: bool, within: int) -> Iterator[tuple[int, int, bool]]:
+        """Yield where a text holds a secret when its codes are read as the signs they stand for."""
+        layers: list[_Layer] = []
+        while len(layers) < _LAYERS and (layer := _decoded(layers[-1].text if layers else data)) is not None:
+            if not layers and not layer.hides:
+                return
+            layers.append(layer)
+            spans = self._spans(layer.text, _blanked(layer.text), mixed=False)
+            spans += [(*span, False) for span in self._packed(layer.text, shreds, within)]
+            for start, end, numbers in spans:
+                for outer in reversed(layers):
+                    start, end = outer.origin(start, end)
+                yield start, end, numbers
 
-    def _without_wide(self, data: bytes) -> bytes:
-        """Return bytes without secrets in full-width letters."""
-        found = list(re.compile(_WIDE).finditer(data))
-        text = bytes(_narrow(match[0]) for match in found).lower()
-        kept = [at for at, sign in enumerate(text) if sign in _ALNUM]
-        hits = [*self._short.spans(text.translate(None, _OTHER))]
-        if not hits:
-            return data
-        wide = [(found[kept[start]].start(), found[kept[end - 1]].end(), self._instead) for start, end, _ in hits]
-        return _cut(data, wide)
+    def _packed(self, data: bytes, shreds: bool, within: int) -> Iterator[tuple[int, int]]:
+        """Yield where a text holds base64 or hexadecimal in which a secret lies, compressed or not."""
+        words = data.translate(_IN_WORDS).split() if within < _LAYERS else []
+        if not any(len(word) >= 16 and (not word.islower() or not word.strip(_HEXADECIMAL)) for word in words):
+            return
+        for found in re.compile(_PACKED).finditer(data):
+            # Only outside may other signs stand before it without a gap: the work must not grow with every layer.
+            for content in _unpacked(found[0], 1 if within else 4):
+                if self.clean(content, shreds=shreds, within=within + 1) is not content:
+                    yield found.span()
+                    break
 
     def _parts(self, data: bytes, start: int, end: int, numbers: bool) -> Iterator[tuple[int, int, bytes]]:
         """Yield what to cut of a span and what to put there: what is JSON stays JSON."""
@@ -216,6 +259,70 @@ class SecretSearch:
         yield start, end, self._instead
 
 
+class _Layer:
+    """A text whose codes were replaced by the signs they stand for, and where each of its signs came from."""
+
+    def __init__(self, text: bytes, codes: list[tuple[int, int, int, int]]) -> None:
+        self.text = text
+        self._codes = codes  # where a code's sign begins and ends here, and where the code itself does
+
+    @property
+    def hides(self) -> bool:
+        """Tell whether there is anything but digits among the signs: many texts have full-width numbers."""
+        return not all(self.text[start:stop].isdigit() for start, stop, _, _ in self._codes)
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span in the text this was made of."""
+        return self._place(start)[0], self._place(end - 1)[1]
+
+    def _place(self, at: int) -> tuple[int, int]:
+        before = bisect_right(self._codes, at, key=lambda code: code[0]) - 1
+        if before < 0:
+            return at, at + 1
+        _, stop, first, last = self._codes[before]
+        return (first, last) if at < stop else (last + at - stop, last + at - stop + 1)
+
+
+def _decoded(data: bytes) -> _Layer | None:
+    """Return a text with the signs that its codes stand for, or None where there is no code."""
+    parts: list[bytes] = []
+    codes: list[tuple[int, int, int, int]] = []
+    at = size = 0
+    for found in re.compile(_CODED).finditer(data):
+        first, last = found.span()
+        sign = _sign(found[0])
+        parts += (data[at:first], sign)
+        size += first - at
+        codes.append((size, size + len(sign), first, last))
+        size += len(sign)
+        at = last
+    return _Layer(b"".join([*parts, data[at:]]), codes) if codes else None
+
+
+def _sign(code: bytes) -> bytes:
+    """Return the ASCII sign of a code; nothing for a tag, a colour or a soft break, a blank for anything else."""
+    body = code.lstrip(b"\\%=&#_;")
+    if code[:1] == b"&" and code[1:2] != b"#":
+        text = html.unescape(code.decode())
+    elif code[0] > 127:
+        text = code.decode()
+    elif code[:1] in b"<\x1b" or b"[" in code or (code[:1] == b"=" and len(body) != 2) or not body:
+        return b""
+    elif body[:2].lower() == b"ud":
+        text = bytes.fromhex((body[1:5] + body[-4:]).decode()).decode("utf-16-be", "replace")
+    else:
+        digits = body.strip(b"uUxX{}_;")
+        while code[:1] == b"%" and len(digits) > 2:
+            digits = digits.removeprefix(b"25") if digits[:2] == b"25" else digits[-2:]
+        decimal = code[:1] == b"&" and body[:1] not in b"xX"
+        octal = code[:1] == b"\\" and body[:1] in b"01234567"
+        value = int(digits, 10 if decimal else 8 if octal else 16)
+        text = chr(value) if value < 0x110000 else " "
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return text.encode() if text.isascii() else b" "
+
+
 def _whole_word(data: bytes, start: int, end: int) -> tuple[int, int]:
     """Widen a span to what it is a part of: the signs of a key that are no letters put its rhythm out."""
     while start and data[start - 1] in _IN_KEYS:
@@ -225,24 +332,42 @@ def _whole_word(data: bytes, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _inflated(text: bytes) -> bytes:
+def _unpacked(text: bytes, starts: int) -> Iterator[bytes]:
+    """Yield what a text may be the base64 or hexadecimal of, where that can be read or was compressed.
+
+    Base64 may begin at any of the first ``starts`` signs.
+    """
+    text = re.sub(rb"\\+r\\+n|\\+n|\s", b"", text)
+    if not text.strip(_HEXADECIMAL):
+        tried = [unhexlify(text[: len(text) // 2 * 2])]
+    elif text.islower() or text.isupper():  # words, not base64
+        return
+    else:
+        text = text.translate(bytes.maketrans(b"-_", b"+/"))
+        ends = (len(text) - (len(text) - skipped) % 4 for skipped in range(starts))
+        tried = [a2b_base64(text[skipped:end]) for skipped, end in enumerate(ends)]
+        if (left := len(text) % 4) > 1:
+            tried[0] += a2b_base64(text[-left:] + b"==")
+    for content in tried:
+        if len(content.translate(None, _PRINTED)) * 4 <= len(content):
+            yield content
+    if inflated := _inflated(tried[0]):
+        yield inflated
+
+
+def _inflated(packed: bytes) -> bytes:
     """Return the beginning of what was compressed, or nothing where nothing was."""
     try:
-        if text[:1] in b"71":
-            packed = bytes.fromhex(text[: len(text) // 2 * 2].decode())
-        else:
-            packed = base64.b64decode(
-                text.rstrip(b"=") + b"==", altchars=b"-_" if b"-" in text or b"_" in text else None
-            )
-        return zlib.decompressobj(wbits=47).decompress(packed, _MOST_INFLATED)
-    except (binascii.Error, ValueError, zlib.error):
+        if packed[:3] == b"BZh":
+            return bz2.BZ2Decompressor().decompress(packed, _MOST_INFLATED)
+        if packed[:5] == b"\xfd7zXZ":
+            return lzma.LZMADecompressor(memlimit=1 << 26).decompress(packed, _MOST_INFLATED)
+        headed = packed[:2] == b"\x1f\x8b" or (packed[:1] == b"x" and int.from_bytes(packed[:2]) % 31 == 0)
+        if not headed and len(packed) in _DIGESTS:
+            return b""
+        return zlib.decompressobj(wbits=47 if headed else -15).decompress(packed, _MOST_INFLATED)
+    except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError):
         return b""
-
-
-def _narrow(wide: bytes) -> int:
-    """Return the ASCII sign of a full-width one, which stands there as itself or escaped."""
-    sign = ord(wide.decode()) if wide.startswith(b"\xef") else int(wide[2:], 16)
-    return max(sign - 0xFEE0, 0x20) if sign < 0xFF5F else 0x20
 
 
 def _blanked(data: bytes) -> bytes:
@@ -278,20 +403,11 @@ def _spellings(value: str, public: int, least: int) -> tuple[list[_Form], list[_
     forms = []
     if fewest >= _SHORT:
         enough = max(fewest, min(_SHORTEST, len(kept) - start))
-        forms = [_Form(kept.lower(), start, enough), _Form(kept[::-1].lower(), 0, enough)]
+        shown = min(len(one.translate(None, _OTHER)) for one in (body[:_SHORTEST], body[-_SHORTEST:]))
+        ends = max(shown, _SHORTEST - 1) if least < len(body) else enough
+        forms = [_Form(kept.lower(), start, enough, ends=min(ends, enough)), _Form(kept[::-1].lower(), 0, enough)]
         forms.append(_Form(codecs.encode(kept.decode(), "rot13").lower().encode(), start, enough))
-    quoted = {quote(raw, safe="").encode(), quote_plus(raw).encode()}
-    for spelled in {one.translate(None, _OTHER).lower() for one in quoted} - {kept.lower()}:
-        forms.append(_Form(spelled, start, max(least, _SHORT)))
-    for form, size in (
-        ("%02x", 2),
-        ("x%02x", 3),
-        ("0x%02x", 4),
-        ("25%02x", 4),
-        ("u%04x", 5),
-        ("%06x", 6),
-        ("%03o", 3),
-    ):
+    for form, size in (("%02x", 2), ("0x%02x", 4), ("%06x", 6), ("%03o", 3)):
         spelled = "".join(form % sign for sign in raw).encode()
         forms.append(_Form(spelled, size * public, size * least, numbers=form == "%03o"))
     for form in ("%d", "{0:08b}", "{0:b}"):
@@ -299,24 +415,12 @@ def _spellings(value: str, public: int, least: int) -> tuple[list[_Form], list[_
         spelled, skipped = "".join(of_each).encode(), len("".join(of_each[:public]))
         forms.append(_Form(spelled, skipped, min(2 * least, len(spelled) - skipped), numbers=True))
     coded = _coded(raw, public, least, 3, base64.b64encode) + _coded(raw, public, least, 5, base64.b32encode)
-    twice = [
-        again
-        for inner, skipped, enough in _coded(raw, public, least, 3, base64.b64encode)
-        for again in _coded(inner, skipped, enough, 3, base64.b64encode)
-    ]
-    for spelled in (raw.hex().encode(), raw.hex().upper().encode()):
-        twice += _coded(spelled, 2 * public, 2 * least, 3, base64.b64encode)
-    twice += [
-        again
-        for inner, skipped, enough in twice[: len(coded)]
-        for again in _coded(inner, skipped, enough, 3, base64.b64encode)
-    ]
     back = raw[::-1]
     forms += [_Form(back.hex().encode(), 0, 2 * least), _Form(raw.hex()[::-1].encode(), 0, 2 * least)]
     coded += _coded(back, 0, least, 3, base64.b64encode) + _coded(raw, public, least, 5, base64.b32hexencode)
     coded += _coded(value.encode("utf-16-le", "surrogatepass"), 2 * public, 2 * least, 3, base64.b64encode)
     turned = [(one[0][::-1], 0, one[2]) for one in _coded(raw, public, least, 3, base64.b64encode)]
-    for spelled, skipped, enough in coded + twice + turned:
+    for spelled, skipped, enough in coded + turned:
         left = spelled.translate(None, _OTHER).lower()
         skipped = len(spelled[:skipped].translate(None, _OTHER))
         enough = min(max(enough - (len(spelled) - len(left)), _SHORTEST), len(left) - skipped)

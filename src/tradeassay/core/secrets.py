@@ -4,12 +4,13 @@ What counts as a secret is what was *configured* as one: API keys, tokens and pa
 password in the address of a server or a database, and whatever a caller hands to :func:`remember`. A server that
 echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
 (:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
-(:func:`clean_bytes`). A secret is found as itself and as encoded in base64 (twice, or of hexadecimal), base32,
-base85, hexadecimal, octal, decimal and binary codes, JSON, URLs, HTML, full-width letters or by 13 places;
-reversed, in either case, with anything but letters and digits between its signs, whole or as any considerable
-piece; in what came from outside also torn over fields, in any order. :data:`REMOVED`, or a zero for a number,
-takes its place. In what came from outside it is also found compressed, or with one to three letters between each
-two of its own; with letters mixed in irregularly, or encrypted, it is not.
+(:func:`clean_bytes`). A secret is found as itself, whole or as any considerable piece, its first or last eight
+signs included; reversed, in either case, by 13 places, with anything but letters and digits between its signs;
+behind the escapes of JSON, URLs, HTML, mail, programs and terminals, some or all of its signs, layers deep; in
+base64, base32, base85, hexadecimal, octal, decimal and binary codes, and inside base64 or hexadecimal texts that
+hold any of these, compressed or not. In what came from outside it is also found torn over fields, in any order, or
+with one to three letters between each two of its own. With letters mixed in irregularly, in an alphabet of
+somebody's own, or encrypted, it is not. :data:`REMOVED`, or a zero for a number, takes its place.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
 and counted.
@@ -115,7 +116,7 @@ class Secrets:
         """Return bytes without any configured secret; the same object when it holds none.
 
         ``shreds`` also looks for a secret torn into short pieces with other text between them, with a sign or
-        more between each two of its own, and compressed.
+        more between each two of its own.
         """
         return data if self._search is None or not data else self._search.clean(data, shreds=shreds)
 

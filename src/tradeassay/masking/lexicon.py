@@ -171,8 +171,11 @@ def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
         codes = {item.symbol[:6]: item.symbol for item in instruments if is_cn(item)}
         for code, spellings in cn_names().items():
             for spelling in spellings:
-                if spelling.isascii():
-                    yield from _spelled(tokens_of(spelling), codes.get(code, code), spelling)
+                tokens = tokens_of(spelling)
+                if spelling.isascii() and len(tokens) == 1:  # pinyin and acronyms are no English words
+                    yield Term(tokens, codes.get(code, code), "any")
+                elif spelling.isascii():
+                    yield from _spelled(tokens, codes.get(code, code), spelling)
     if not any(map(is_us, instruments)):
         return
     for item in instruments:
@@ -198,12 +201,20 @@ def _spelled(tokens: tuple[str, ...], symbol: str, spelling: str) -> Iterator[Te
         yield Term(tokens, symbol, "upper")
         return
     odd = any(letter.isupper() for letter in spelling[1:])  # iPad, eBay: nothing else is written so
-    case: Case = "any" if odd or (len(word) >= 6 and is_telling(word)) else "capital"
+    case: Case = "any" if odd or word in _NO_WORDS or (len(word) >= 6 and is_telling(word)) else "capital"
     yield Term(tokens, symbol, case)
     yield Term((f"{word}s",), symbol, case)
 
 
+_NO_WORDS = frozenset("tesla exxon aflac cigna cisco merck citi ebay hulu".split())
+"""Short names that mean nothing else in small letters."""
 _WIDE: dict[Case, int] = {"any": 3, "capital": 2, "upper": 1, "ticker": 0}
+_SHORTEST_JOINED = 8
+"""A name of several words is also looked for without blanks when it then has this many letters."""
+_TAG = re.compile(r"[#@][A-Za-z][A-Za-z0-9_]{2,}")
+_TAG_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MIXED = re.compile("[a-z][01345]|[01345][a-z]")
+_DIGITS_FOR_LETTERS = [str.maketrans("01345", letters) for letters in ("oleas", "oieas")]
 _SHORTEST_GLUED = 5
 """A word of at least this length is looked for at the start of a longer one: AppleTV, GoogleMaps."""
 _CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])")
@@ -212,7 +223,7 @@ _CHINESE_HEAD = re.compile(r"^(?:\*?ST|S\*ST|SST|XD|XR|DR|N|C|U|W)(?=[㐀-鿿])"
 _BETWEEN = re.compile(r"[ \t·・.*_\-]")
 """What may stand between the signs of a Chinese name."""
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_LETTER_BY_LETTER = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][ .\-_*·/|]{1,2}){3,}[A-Za-z](?![A-Za-z0-9])")
+_LETTER_BY_LETTER = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][ .\-_*·/|]{1,2}){2,}[A-Za-z](?![A-Za-z0-9])")
 _ADDRESS = re.compile(r"\.(?:com|cn|net|org|io|co|ai)(?![a-z0-9])")
 _LINK = re.compile(r"(?:https?://|www\.)[^\s\"'<>)\]}]+", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?<![A-Za-z])(?:ISIN|CUSIP|SEDOL|FIGI|CIK|LEI|WKN)(?: (?:no\.?|number|code))?[\s:#=]{0,3}"
@@ -234,6 +245,8 @@ def chinese_terms(instruments: Sequence[Instrument], *, all_spellings: bool = Tr
     """Yield (Chinese spelling, symbol): the whole name, without legal form, without the place it begins with."""
     listed = {item.symbol[:6]: item for item in instruments if is_cn(item)} if all_spellings else {}
     unlisted = {code: spelled for code, spelled in cn_names().items() if listed and code not in listed}
+    if all_spellings and any(map(is_us, instruments)):  # American companies have Chinese names too
+        unlisted |= us_names()
     for code, spellings in unlisted.items():  # hidden too, as American companies are that are not in the data
         yield from ((spelling, code) for spelling in spellings if not spelling.isascii())
     for item in instruments:
@@ -368,6 +381,10 @@ class Lexicon:
             held = terms.get(term.tokens)
             if held is None or (held.symbol == term.symbol and _WIDE[term.case] > _WIDE[held.case]):
                 terms[term.tokens] = term
+        for term in known:
+            joined = "".join(term.tokens)
+            if len(term.tokens) > 1 and len(joined) >= _SHORTEST_JOINED:  # HomeDepot
+                terms.setdefault((joined,), Term((joined,), term.symbol, "any"))
         self._glued: dict[str, str] = {}
         for term in known:
             if len(term.tokens) == 1 and len(term.tokens[0]) >= _SHORTEST_GLUED:
@@ -414,12 +431,16 @@ class Lexicon:
             ]
         if self._all_spellings and ("://" in text or "www." in low):
             found += self._links(text, low)
+        if self._all_spellings and ("#" in text or "@" in text):
+            found += self._tags(text)
+        if self._glued and _MIXED.search(low):
+            found += self._misread(low, words)
         if self._all_spellings and _apart(words):
             found += self._letter_by_letter(text)
             found += [Hit(*match.span(), match[0]) for match in _NUMBERED.finditer(text)]
         hits: list[Hit] = []
         at = 0
-        for hit in sorted(found):
+        for hit in sorted(found, key=lambda hit: (hit.start, -hit.end)):
             if hit.start >= at:
                 hits.append(hit)
                 at = hit.end
@@ -447,9 +468,37 @@ class Lexicon:
         """Yield where a name of one word is spelled out: A.A.P.L., A p p l e."""
         for match in _LETTER_BY_LETTER.finditer(text):
             word = "".join(filter(str.isalpha, match[0])).lower()
+            if len(word) == 3 and (is_ordinary(word) or not re.fullmatch(r"(?:[A-Z]\.){2}[A-Z]", match[0])):
+                continue
             for term in self._by_first.get(word, ()):
                 if len(term.tokens) == 1:
                     yield Hit(*match.span(), term.symbol)
+
+    def _tags(self, text: str) -> Iterator[Hit]:
+        """Yield hashtags and handles that hold a name as one or more of their words: #BuyTesla, @elonmusk."""
+        for match in _TAG.finditer(text):
+            parts = _TAG_PART.findall(match[0])
+            wanted = ("".join(parts[i:j]) for i in range(len(parts)) for j in range(i + 1, len(parts) + 1))
+            for word in wanted:
+                whole = len(word) == len(match[0]) - 1
+                terms = (term for term in self._by_first.get(word.lower(), ()) if len(term.tokens) == 1)
+                term = next(terms, None)
+                if term and len(word) > 3 and (whole or term.case == "any" or word[0].isupper()):
+                    yield Hit(match.start() + 1, match.end(), term.symbol)
+                    break
+
+    def _misread(self, low: str, words: Set[str]) -> Iterator[Hit]:
+        """Yield names with digits in place of letters: App1e, G00gle."""
+        for word in words:
+            if len(word) < _SHORTEST_GLUED or word.isalpha() or word.isdigit():
+                continue
+            symbols = (self._glued.get(word.translate(letters)) for letters in _DIGITS_FOR_LETTERS)
+            symbol = next(filter(None, symbols), None)
+            at = low.find(word) if symbol else -1
+            while at >= 0:
+                if _is_edge(low, at - 1) and _is_edge(low, at + len(word)):
+                    yield Hit(at, at + len(word), symbol or "")
+                at = low.find(word, at + len(word))
 
     def _in_one(self, text: str, low: str, word: str) -> Iterator[Hit]:
         """Yield where a longer word begins with a name: AppleTV, iPhone13."""
