@@ -30,6 +30,7 @@ from tradeassay.runs import run as run_spec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.runs.systrade_scores import paper_tier
 from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
+from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.supervise import Supervisor
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
@@ -194,15 +195,15 @@ def test_a_machine_that_kills_children_makes_the_same_bytes(
 @needs_walls
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gold", "peeps"])
-def test_a_glance_at_the_first_bars_changes_no_record(
+def test_a_replay_that_ends_with_the_first_leak_changes_no_record(
     run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     handed, spec = record(run, name).iterations[0].submission, load_spec("double-ma")
     config, bars = strict_config(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
     without = examine_submission(handed, spec, executor, bars, config)
-    monkeypatch.setattr("tradeassay.code.leak.check._WORTH_A_GLANCE", 100)
-    glanced = examine_submission(handed, spec, executor, bars, config, without.scenarios)
-    assert msgspec.json.encode(glanced.scorecard) == msgspec.json.encode(without.scorecard)
+    monkeypatch.setattr("tradeassay.code.submission.FrameFeed", lambda until=None, **given: FrameFeed(**given))
+    whole = examine_submission(handed, spec, executor, bars, config, without.scenarios)
+    assert msgspec.json.encode(whole.scorecard) == msgspec.json.encode(without.scorecard)
     assert without.scorecard.gates.gate("leak").passed == (name == "gold")
 
 

@@ -24,7 +24,7 @@ from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay.code.backtrader.orders import MAX_SIZE
 from tradeassay.code.bars import FIELDS, TaskBars, make_bars
 from tradeassay.code.inside.desk import frame_format, pack_rows
-from tradeassay.code.leak.subject import RunFailure
+from tradeassay.code.leak.subject import Enough, RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics import Semantics, interpret
 from tradeassay.code.semantics.expression import calendar_of
@@ -333,6 +333,9 @@ def _refuse(wrong: NDArray[np.bool_], what: str, values: NDArray[Any]) -> None:
 HARNESS: Final = "tradeassay.code.systrade_child"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run submissions."""
 
+Answers = dict[bytes, Trace | RunFailure]
+"""What answers were read as."""
+
 LIMITS: Final = JobLimits(cpu_s=60, wall_s=120.0, memory_mb=2048)
 CAPITAL: Final = 100_000.0
 
@@ -452,20 +455,15 @@ class TwinExecutor:
 
 @dataclass(slots=True)
 class Spent:
-    """What a submission's runs have used so far: children, and their processor seconds.
-
-    ``glanced``: the last of them was a glance, which is one with the run that it may save.
-    """
+    """What a submission's runs have used so far: children, and their processor seconds."""
 
     runs: int = 0
     cpu_s: float = 0.0
-    glanced: bool = False
 
-    def add(self, result: JobResult, *, glance: bool = False) -> JobResult:
+    def add(self, result: JobResult) -> JobResult:
         """Book one job and return it."""
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
-        self.glanced = glance
         return result
 
 
@@ -522,26 +520,24 @@ class SubmissionRunner:
             for columns, result in zip(batch, self.executor.map(jobs), strict=True)
         ]
 
-    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
-        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn."""
+    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterable[Trace | RunFailure]:
+        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn, and
+        no further one after an outcome that is ``enough``.
+        """
         if self.trust == "reference":
             return self._one_by_one(columns, false)
-        bars = len(next(iter(columns.values())))
-        self.spent.runs -= self.spent.glanced
-        result = self.executor.run(self._next_bars_job(columns, false, bars - 1))
-        found, failure = self._prefixes(columns, self.spent.add(result))
+        known: Answers = {}
+        result = self.executor.run(
+            self._next_bars_job(
+                columns, false, lambda row, answer: enough(row, self._prefix(columns, answer, known))
+            )
+        )
+        found, failure = self._prefixes(columns, self.spent.add(result), known)
         return found if failure is None else (*found, failure)
 
-    def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
-        """Return the first of what :meth:`next_bars` gives, from a child that gets no more rows."""
-        if self.trust == "reference":
-            return ()
-        result = self.executor.run(self._next_bars_job(columns, false, rows))
-        return self._prefixes(columns, self.spent.add(result, glance=True))[0]
-
-    def _next_bars_job(self, columns: Columns, false: Columns, rows: int) -> Job:
+    def _next_bars_job(self, columns: Columns, false: Columns, until: Callable[[int, bytes], bool]) -> Job:
         both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
-        form = frame_format(both)
+        form, rows = frame_format(both), len(next(iter(columns.values()))) - 1
         head = {name: values[:rows] for name, values in both.items()}
         return Job(
             source=self.source,
@@ -549,7 +545,7 @@ class SubmissionRunner:
                 "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": rows, "behind": 1,
             },
             harness=f"{HARNESS}:replay",
-            feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form)),
+            feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form), until=until),
             limits=self.limits,
         )  # fmt: skip
 
@@ -643,16 +639,19 @@ class SubmissionRunner:
         return np.asarray(np.round(known, 9), dtype=np.float64)
 
     def _prefixes(
-        self, columns: Columns, result: JobResult
+        self, columns: Columns, result: JobResult, known: Answers | None = None
     ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
-        read: dict[bytes, Trace | RunFailure] = {}  # on most bars nothing is traded: the answer of the bar before
-        for payload in result.answers:
-            if payload not in read:
-                read[payload] = self._prefix(columns, payload)
-        found = tuple(read[payload] for payload in result.answers)
+        known = {} if known is None else known
+        found = tuple(self._prefix(columns, payload, known) for payload in result.answers)
         return found, None if result.failure is None else _failure(result)
 
-    def _prefix(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
+    def _prefix(self, columns: Columns, payload: bytes, known: Answers) -> Trace | RunFailure:
+        """Read an answer, each different one once: on most bars nothing is traded."""
+        if payload not in known:
+            known[payload] = self._read_prefix(columns, payload)
+        return known[payload]
+
+    def _read_prefix(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
         try:
             message = decode(payload, self.limits.caps())
         except CodecError as error:

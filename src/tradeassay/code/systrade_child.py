@@ -21,6 +21,7 @@ TRADE_TEXTS: Final = ("symbol", "side", "signal", "order_id")
 TRADE_NUMBERS: Final = ("quantity", "price", "pnl", "equity")
 AUDIT_TEXTS: Final = ("kind", "id", "parent", "symbol")
 _LONGEST: Final = 200
+_STAMP: Final = np.dtype("M8[ns]")
 
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,6 +210,8 @@ def _times(values: list[Any], name: str) -> Any:
     try:
         if all(type(value) is pd.Timestamp and value.tzinfo is None for value in values):
             return np.array([value.value for value in values], dtype="i8").view("M8[ns]")
+        if all(type(value) is np.datetime64 and value.dtype == _STAMP for value in values):
+            return np.array(values, dtype=_STAMP)
         stamps = pd.DatetimeIndex(pd.to_datetime(values))
         if stamps.tz is not None:
             stamps = stamps.tz_convert("UTC").tz_localize(None)
@@ -218,6 +221,8 @@ def _times(values: list[Any], name: str) -> Any:
 
 
 def _text(value: Any) -> str | None:
+    if type(value) is str:
+        return value[:_LONGEST]
     if value is None or (isinstance(value, float) and value != value) or value is pd.NaT:
         return None
     return str(value)[:_LONGEST]

@@ -165,24 +165,28 @@ def _as_array(values: Any) -> Array:
 
 
 def _encode_words(name: str, array: Array) -> tuple[ColumnHead, list[bytes]]:
-    code_of: dict[str, int] = {}
-    codes = np.empty(len(array), "<i4")
-    for row, value in enumerate(array.tolist()):
-        if value is None or (isinstance(value, float) and value != value):
-            codes[row] = -1
-        elif isinstance(value, str):
-            codes[row] = code_of.setdefault(value, len(code_of))
-        else:
-            raise TypeError(
-                f"column '{name}' holds {type(value).__name__}; only str and None can stand among objects"
-            )
-    words = [word.encode() for word in code_of]
+    values = array.tolist()
+    if set(map(type, values)) - {str, type(None)}:
+        values = [_word(name, value) for value in values]
+    code_of: dict[str | None, int] = {None: -1}
+    for value in values:
+        code_of.setdefault(value, len(code_of) - 1)
+    codes = np.fromiter(map(code_of.__getitem__, values), "<i4", len(values))
+    words = [word.encode() for word in code_of if word is not None]
     if any(len(word) > MAX_WORD for word in words):
         raise ValueError(f"column '{name}' holds a text of more than {MAX_WORD} bytes")
     text = b"".join(words)
     ends = np.cumsum([len(word) for word in words], dtype=np.int64).astype("<u4")
-    head = ColumnHead(name, "str", len(array), len(words), len(text))
+    head = ColumnHead(name, "str", len(codes), len(words), len(text))
     return head, [codes.tobytes(), ends.tobytes(), text]
+
+
+def _word(name: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"column '{name}' holds {type(value).__name__}; only str and None can stand among objects")
+    return value
 
 
 def _read_head(data: Buffer) -> tuple[Head, int]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, cast
+
+import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError, require
 from tradeassay.sandbox.config import SandboxConfig
@@ -84,6 +87,8 @@ class RaySandboxPool:
         if not self._actors:
             raise SandboxError("the sandbox is closed", mend="open a new one")
         self._next = (self._next + 1) % len(self._actors)
+        if job.feed is not None:  # what it would be stopped by stays here
+            job = replace(job, feed=msgspec.structs.replace(job.feed, until=None))
         return self._actors[self._next].run.remote(job)
 
     def _get(self, reference: Any) -> Any:

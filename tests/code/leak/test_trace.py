@@ -16,7 +16,6 @@ def test_an_action_is_a_row_on_which_something_changes() -> None:
     assert trace.rows.tolist() == [2, 3, 4, 5]
     assert trace.fields["side"].tolist() == [1, 1, -1, 0]
     assert trace.words(1) == "side=1, size=3"
-    assert trace.before(4).rows.tolist() == [2, 3]
     assert trace.between(3, 4).rows.tolist() == [3, 4]
 
 

@@ -1,7 +1,6 @@
 """Looking at a whole series: every bar of short ones, changes in place in long ones, and what is not cleared."""
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from tradeassay.code.leak import LeakConfig, check_leaks
 from tradeassay.code.leak.bench import BenchCase, load_bench, load_long_bench, long_columns, measure_long
 from tradeassay.code.leak.futures import Feeds, grid_of
 from tradeassay.code.leak.report import WholeSeries
-from tradeassay.code.leak.subject import FunctionSubject, RunFailure
+from tradeassay.code.leak.subject import Enough, FunctionSubject, RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.leak.whole import bound_of, change_in_place, false_next_bars
 
@@ -89,26 +88,27 @@ def test_the_bound() -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])
-def test_a_glance_saves_the_rest_and_changes_no_finding(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradeassay.code.leak.check._WORTH_A_GLANCE", 100)
+def test_nothing_is_run_behind_the_first_leak_and_no_finding_changes(ahead: int) -> None:
     columns = long_columns(160)
-    wholes: list[int] = []
+    run: list[int] = []
 
     def decide(columns: Columns) -> Trace:
         close = columns["close"]
         return Trace.of_rows({"position": np.append(close[ahead:] > close[0], np.zeros(ahead, bool)).astype(int)})
 
-    class Cheaper(FunctionSubject):
-        """One that can be asked about the first bars alone."""
+    class Stopping(FunctionSubject):
+        """One that makes all its runs before it answers, up to the one that is enough."""
 
-        def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
-            wholes.append(1)
-            return super().next_bars(columns, false)
-
-        def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
-            return tuple(islice(super().next_bars(columns, false), rows))
+        def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterator[Trace | RunFailure]:
+            found: list[Trace | RunFailure] = []
+            for outcome in super().next_bars(columns, false, enough):
+                found.append(outcome)
+                if enough(len(found) - 1, outcome):
+                    break
+            run.append(len(found))
+            return iter(found)
 
     plain = check_leaks(FunctionSubject(decide), columns, WHOLE, seed=3, deterministic=True)
-    cheaper = check_leaks(Cheaper(decide), columns, WHOLE, seed=3, deterministic=True)
-    assert cheaper.record == plain.record and plain.leaky == bool(ahead)
-    assert len(wholes) == 1 - ahead
+    stopping = check_leaks(Stopping(decide), columns, WHOLE, seed=3, deterministic=True)
+    assert stopping.record == plain.record and plain.leaky == bool(ahead)
+    assert run[0] < 20 if ahead else run == [159]

@@ -51,6 +51,20 @@ def run(fed: Sandbox, source: str, **limits: float) -> Streamed:
     return stream_in_sandbox(fed, source, DAILY, limits=JobLimits(**limits))  # type: ignore[arg-type]
 
 
+def test_nothing_is_fed_once_an_answer_is_enough(fed: Sandbox) -> None:
+    params = {"columns": "close", "format": "<d"}
+    frames = DAILY["close"].astype("<f8").tobytes()
+    asked: list[int] = []
+
+    def until(number: int, answer: bytes) -> bool:
+        asked.append(number)
+        return number == 6
+
+    feed = FrameFeed(frames=frames, size=8, until=until)
+    result = fed.run(Job(source=CROSS, harness=f"{HARNESS}:serve", params=params, feed=feed))
+    assert result.ok and len(result.answers) == 7 and asked == list(range(7))
+
+
 def test_the_sandbox_decides_what_the_process_decides(fed: Sandbox) -> None:
     space: dict = {}
     exec(CROSS, space)

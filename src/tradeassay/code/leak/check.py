@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -26,7 +27,7 @@ from tradeassay.code.leak.report import (
     Verdict,
     WholeSeries,
 )
-from tradeassay.code.leak.subject import LONG, SHORT, Glancer, LeakSubject, RunFailure, Stepper, probe_speed
+from tradeassay.code.leak.subject import LONG, SHORT, LeakSubject, RunFailure, Stepper, probe_speed
 from tradeassay.code.leak.trace import Array, Columns, Trace, equal_traces, first_difference
 from tradeassay.code.leak.whole import (
     bound_of,
@@ -252,7 +253,6 @@ class Inquiry:
 _MOST_CUTS = 200
 _BATCH = 8
 _FEWEST_ROWS = 4
-_WORTH_A_GLANCE = 1_000
 _TAILS = (64, 64, 1, 2, 4, 8)
 """How many other rows follow a suspected bar, by trial. A single row decides what a long path may hide."""
 _OUT_OF_TIME = frozenset({"cpu_timeout", "wall_timeout"})
@@ -473,8 +473,10 @@ def _every_bar(
     assert isinstance(subject, Stepper)
     count = 0
     columns, false = feeds.head(len(feeds)), false_next_bars(feeds, rng)
-    outcomes = _shown_early(subject, columns, false, inquiry, config) or subject.next_bars(columns, false)
-    for row, outcome in enumerate(outcomes):
+    assert inquiry.scored is not None
+    for row, outcome in enumerate(
+        subject.next_bars(columns, false, partial(_shows_leak, inquiry.scored, config.rtol))
+    ):
         inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
         count += 1
         if inquiry.evidence:
@@ -483,20 +485,8 @@ def _every_bar(
     inquiry.every_bar = count >= len(feeds) - 1
 
 
-def _shown_early(
-    subject: LeakSubject, columns: Columns, false: Columns, inquiry: Inquiry, config: LeakConfig
-) -> Sequence[Trace | RunFailure]:
-    """Return the outcomes of the first bars if they show a leak: the others, which cost with the square of their
-    number, need not be run then. Empty when they show none, and nothing follows from that.
-    """
-    assert inquiry.scored is not None
-    if inquiry.bars < _WORTH_A_GLANCE or not isinstance(subject, Glancer):
-        return ()
-    found = subject.glance(columns, false, inquiry.bars // 8)
-    for row, outcome in enumerate(found):
-        if isinstance(outcome, Trace) and first_difference(inquiry.scored, outcome, row + 1, config.rtol):
-            return found[: row + 1]
-    return ()
+def _shows_leak(scored: Trace, rtol: float, row: int, outcome: Trace | RunFailure) -> bool:
+    return isinstance(outcome, Trace) and first_difference(scored, outcome, row + 1, rtol) is not None
 
 
 def _rest_changed(feeds: Feeds, count: int, config: LeakConfig, rng: np.random.Generator) -> Iterator[Trial]:

@@ -23,6 +23,10 @@ class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+Enough = Callable[[int, "Trace | RunFailure"], bool]
+"""Whether nothing after an outcome, of a row, is wanted any more."""
+
+
 class LeakSubject(Protocol):
     """Runs the code on given rows, each time from scratch: no run may know of another.
 
@@ -43,19 +47,11 @@ class LeakSubject(Protocol):
 class Stepper(Protocol):
     """A subject that can be run at every bar of a short series."""
 
-    def next_bars(self, columns: Columns, false: Columns) -> Iterable[Trace | RunFailure]:
+    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterable[Trace | RunFailure]:
         """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
-        row behind it; ``false`` has the same columns and rows.
+        row behind it; ``false`` has the same columns and rows. What follows an outcome that is ``enough`` may be
+        left out: runs cost with the square of their number.
         """
-        ...
-
-
-@runtime_checkable
-class Glancer(Protocol):
-    """A subject that can be run at the first bars alone, which is cheap beside all of them."""
-
-    def glance(self, columns: Columns, false: Columns, rows: int) -> Sequence[Trace | RunFailure]:
-        """Return the first ``rows`` outcomes that :meth:`Stepper.next_bars` would give, or fewer."""
         ...
 
 
@@ -78,7 +74,7 @@ class FunctionSubject:
         """Run one after the other."""
         return [self.run(columns) for columns in batch]
 
-    def next_bars(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
+    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterator[Trace | RunFailure]:
         """Run at every bar, one after the other."""
         bars = len(next(iter(columns.values())))
         grown = {name: np.array(values) for name, values in columns.items()}

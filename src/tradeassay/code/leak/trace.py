@@ -45,10 +45,6 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def before(self, row: int) -> Trace:
-        """Return the actions on bars strictly before ``row``."""
-        return self.part(0, int(np.searchsorted(self.rows, row, side="left")))
-
     def part(self, start: int, stop: int) -> Trace:
         """Return actions number ``start`` to ``stop`` (not included)."""
         chosen = {name: values[start:stop] for name, values in self.fields.items()}
@@ -126,27 +122,25 @@ def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> t
 
     None when both runs decided the same there. A field that only one of them has is a difference.
     """
-    left, right = scored.before(before), other.before(before)
-    if set(left.fields) != set(right.fields) and (len(left) or len(right)):
-        names = [", ".join(sorted(trace.fields)) or "nothing" for trace in (left, right)]
-        row = int(min(trace.rows[0] for trace in (left, right) if len(trace)))
+    one, two = (int(np.searchsorted(trace.rows, before, side="left")) for trace in (scored, other))
+    both = ((scored, one), (other, two))
+    if scored.fields.keys() != other.fields.keys() and (one or two):
+        names = [", ".join(sorted(trace.fields)) or "nothing" for trace in (scored, other)]
+        row = int(min(trace.rows[0] for trace, count in both if count))
         return row, f"on {names[0]}", f"on {names[1]}"
-    shared = min(len(left), len(right))
-    agree = left.rows[:shared] == right.rows[:shared]
-    for name, values in left.fields.items():
-        agree &= same(values[:shared], right.fields[name][:shared], rtol)
+    shared = min(one, two)
+    agree = scored.rows[:shared] == other.rows[:shared]
+    for name, values in scored.fields.items() if shared else ():
+        agree &= same(values[:shared], other.fields[name][:shared], rtol)
     differing = np.flatnonzero(~agree)
     place = int(differing[0]) if differing.size else shared
-    if place == max(len(left), len(right)):
+    if place == max(one, two):
         return None
-    row = int(min(trace.rows[place] for trace in (left, right) if place < len(trace)))
-    return row, _side(left, place, row), _side(right, place, row)
-
-
-def _side(trace: Trace, place: int, row: int) -> str:
-    if place < len(trace) and trace.rows[place] == row:
-        return trace.words(place)
-    return "nothing"
+    row = int(min(trace.rows[place] for trace, count in both if place < count))
+    left, right = (
+        trace.words(place) if place < count and trace.rows[place] == row else "nothing" for trace, count in both
+    )
+    return row, left, right
 
 
 def equal_traces(left: Trace, right: Trace) -> bool:
