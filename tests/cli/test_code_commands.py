@@ -169,7 +169,7 @@ def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.validate_tasks", validated)
     assert main(["code", "validate", TASK]) == 1
     shown = capsys.readouterr()
-    assert "decoy for judge" in shown.out and f"{TASK}/reversed: expected judge, came solved" in shown.err
+    assert "decoy for judge" in shown.out and f"{TASK}/reversed: expected judge, got solved" in shown.err
     assert "false rejects 0.0% of 1, false accepts 100.0% of 1" in shown.err and "judges disagree" in shown.err
     assert main(["code", "validate", TASK, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["tasks"] == 1

@@ -13,8 +13,9 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
+from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
-from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, with_language
+from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, examine, with_language
 from tradeassay.code.judges.behaviour import market_plan
 from tradeassay.code.judges.drawn import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
@@ -270,6 +271,16 @@ def test_without_a_reference_or_a_judge_nothing_is_scored(pool: JobExecutor) -> 
     assert reward_of(found, judged=True).value is None
     judged = evaluate(public, GOLD, executor=pool, config=NO_LEAK, judge=scripted_judge())
     assert judged.judge.passed and judged.decided_by == "language"
+
+
+def test_a_task_without_a_reference_runs_on_bars_that_are_given(pool: JobExecutor) -> None:
+    public = tiny_task(reference="", decoys=(), conversational="")
+    bars = make_bars("trend", "1d", 1, 300, 3)
+    found = examine(public, GOLD, executor=pool, config=QUICK, home=bars)
+    assert found.outcome == "not_scored" and found.lookahead.passed and not found.drawn_again
+    assert found.earned is not None and found.earned.market == bars.name and found.trades
+    peeping = examine(public, PEEP, executor=pool, config=QUICK, home=bars)
+    assert peeping.outcome == "lookahead" and peeping.score == 0.0
 
 
 def test_who_decides_is_said(pool: JobExecutor) -> None:

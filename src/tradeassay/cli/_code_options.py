@@ -20,7 +20,7 @@ SYSTRADE_OPTIONS = (
     click.option("--iterations", type=click.IntRange(1, 10), metavar="N", help="systrade: hand-ins. Default: 4."),
     click.option("--reviewer", "reviewers", multiple=True, metavar="MODEL", help="systrade: who marks, blind."),
     click.option("--to-the-end", is_flag=True, help="systrade: go on after the target is reached."),
-    click.option("--dataset", metavar="NAME", help="systrade: stored bars instead of synthetic ones."),
+    click.option("--dataset", metavar="NAME", help="systrade, --task-file: stored bars, not synthetic ones."),
     click.option("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
     click.option(
         "--splits", metavar="D,D,D",
@@ -37,7 +37,6 @@ _OURS = (
     "iterations",
     "reviewers",
     "to_the_end",
-    "dataset",
     "symbols",
     "splits",
     "minutes",
@@ -183,7 +182,11 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
         ) from error
     if given["strict"] and kind is not QuantCodeV2Spec:
         raise UserError("--strict means nothing to the first version", mend="run quantcode-v2")
+    if given["dataset"] and (kind is not QuantCodeV2Spec or given["task_file"] is None):
+        mend = "give --task-file too, or leave it out"
+        raise UserError(f"--dataset means nothing to our tasks of '{benchmark}'", mend=mend)
     more: dict[str, Any] = {"strict": True} if given["strict"] else {}
+    more |= {"dataset": given["dataset"]} if given["dataset"] else {}
     return type(plain)(
         **more,
         benchmark=benchmark,

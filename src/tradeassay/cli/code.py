@@ -43,8 +43,8 @@ _REPORTS = (
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
     click.option("-o", "--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
-    click.option("--dataset", metavar="NAME", help="With --spec: stored bars instead of the synthetic year."),
-    click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols are the legs."),
+    click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
+    click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
     click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
     click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
 )  # fmt: skip
@@ -153,25 +153,40 @@ def evaluate(
     if spec is not None:
         if task is not None:
             raise UserError("both --task and --spec are given", mend="a program has a task, a folder a strategy")
+        _refuse_given("a folder with --spec", judge=judge, task_file=task_file, strict=strict)
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if task is None:
         raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
+    _refuse_given("a program with --task", **{name: reports[name] for name in _OF_FOLDERS})
+    if reports["symbols"] and not reports["dataset"]:
+        raise UserError("--symbols needs a data set", mend="give --dataset too")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
     from tradeassay.code.rules import rules_of
 
     rules = rules_of(secret)
-    chosen = find_task(task, task_file)
+    chosen, home = find_task(task, task_file), None
+    if reports["dataset"] is not None:
+        from tradeassay.benchmarks.quantcode.stored import on_stored_bars
+        from tradeassay.data import load_dataset
+
+        named = parts_of(reports["symbols"])
+        chosen, home = on_stored_bars(chosen, load_dataset(reports["dataset"]), named[0] if named else None)
     found = check_program(
-        read_program(program), chosen, framework=framework, judge=judge, rules=rules, strict=strict
+        read_program(program), chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home
     )
     if as_json:
-        print_json({"outcome": found.outcome, "secret": rules.secret, "evaluation": found})
+        bars = None if home is None else home.name
+        about = {"outcome": found.outcome, "secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
+        print_json({**about, "evaluation": found})
     else:
         from tradeassay.report import print_evaluation
 
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
         print_evaluation(found, name=f"{program.name}{unjudged}")
+        if home is not None:
+            first, last = (str(home.times[at])[:10] for at in (0, -1))
+            say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
         for what in chosen.lacks:
             say(f"the task comes without {what}")
         for attempt in found.attempts:
@@ -179,6 +194,18 @@ def evaluate(
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" else 1
+
+
+_OF_FOLDERS = ("junit", "sarif", "html", "bar_log", "splits")
+
+
+def _refuse_given(what: str, **given: Any) -> None:
+    """Raise :class:`UserError` for an option that would be ignored."""
+    for name, value in given.items():
+        if value:
+            raise UserError(
+                f"--{name.replace('_', '-')} means nothing to {what}", mend="see tradeassay code eval --help"
+            )
 
 
 @code.command()

@@ -285,13 +285,15 @@ def examine(
     framework: Framework = "backtrader",
     rules: Rules | None = None,
     strict: bool = False,
+    home: TaskBars | None = None,
 ) -> Evaluation:
     """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`.
 
-    ``strict`` makes every call that the kernel refused a failure.
+    ``strict`` makes every call that the kernel refused a failure. ``home`` are bars to run a task without a
+    reference on, instead of a drawn market.
     """
     program = _program(task, source, executor, config, framework, rules)
-    program.strict = strict
+    program.strict, program.given = strict, home
     return program.evaluation(run_checks(CHECKS, program))
 
 
@@ -332,6 +334,7 @@ class _Program:
 
     unjudged = False
     strict = False
+    given: TaskBars | None = None
 
     def __init__(
         self,
@@ -562,7 +565,11 @@ class _DrawnProgram(_Program):
         )
 
     def _drawn(self, draw: Callable[..., Judging]) -> Judging:
-        """Draw markets: the home market before anything else, the others for programs that get so far."""
+        """Draw markets: the home market before anything else, the others for programs that get so far. Bars that
+        are given are the only market.
+        """
+        if self.given is not None:
+            return Judging(markets=(JudgedMarket(bars=self.given, events=(), trades=0),))
         found = draw(self.executor, self.task, self.framework, self.rules, DRAWS)
         if found.markets:
             return found

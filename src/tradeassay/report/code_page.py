@@ -145,8 +145,11 @@ def code_badges(run: CodeRun) -> tuple[tuple[str, str], ...]:
         "both": "both judges must agree",
     }
     judge = f"language judge: {spec.judge}" if spec.judge else "no language judge"
+    dataset = getattr(spec, "dataset", None)
     return (
-        ("synthetic", "synthetic data"),
+        ("plain", f"data: {dataset}, where it has a task's symbol")
+        if dataset
+        else ("synthetic", "synthetic data"),
         *answer_badges(run),
         ("plain", decides[spec.evaluate.decides]),
         ("plain", judge),

@@ -21,6 +21,8 @@ from tradeassay.benchmarks.quantcode.dialogue import (
     play,
 )
 from tradeassay.benchmarks.quantcode.prompts import Version, judge_prompts, prompt_hashes
+from tradeassay.benchmarks.quantcode.stored import on_stored_bars
+from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
     DECISIONS,
     DRAWS,
@@ -39,9 +41,10 @@ from tradeassay.code.running import open_code_executor, reference_of, require_co
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.near import did_you_mean
+from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_coder
 from tradeassay.runs.code_protocol import (
@@ -119,11 +122,20 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
 class QuantCodeV2Spec(QuantCodeSpec, frozen=True, kw_only=True):
     """A run of version 2. By default a later turn sees the latest program and what was found in it, so that a
     conversation does not grow with its turns. ``strict`` fails a program for any call that the kernel refused.
+    ``dataset`` has the tasks of a ``task_file`` run on stored bars of their symbols, where it has them.
     """
 
     benchmark: str = QUANTCODE
     history: Literal["full", "last"] = "last"
     strict: bool = False
+    dataset: str | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        QuantCodeSpec.__post_init__(self)
+        if self.dataset and self.task_file is None:
+            raise UserError(
+                "a data set is for the tasks of a public file", mend="name the file too, or leave the data set out"
+            )
 
 
 _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
@@ -145,6 +157,7 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
     def __init__(self, spec: QuantCodeSpec) -> None:
         self.spec = spec
         self.tasks = {task.id: task for task in tasks_of(spec)}
+        self.stored: dict[str, TaskBars] = {}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
 
     @property
@@ -220,6 +233,7 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
             framework=request.framework,
             rules=self.rules,
             strict=self.strict,
+            home=self.stored.get(episode.task),
         )
         found = msgspec.structs.replace(found, usage=EvaluationUsage(runs=found.usage.runs))
         if len(self._examined) < _MOST_KEPT:
@@ -311,6 +325,20 @@ class QuantCodeV2Protocol(QuantCodeProtocol):
     version: ClassVar[Version] = 2
     Spec: ClassVar[type[CodeSpec]] = QuantCodeV2Spec
 
+    def __init__(self, spec: QuantCodeSpec) -> None:
+        super().__init__(spec)
+        if isinstance(spec, QuantCodeV2Spec) and spec.dataset:
+            self._take_stored(load_dataset(spec.dataset))
+
+    def _take_stored(self, snapshot: Snapshot) -> None:
+        """Find stored bars for every task; a task that has none says why, and runs on a drawn market."""
+        for name, task in self.tasks.items():
+            try:
+                self.tasks[name], self.stored[name] = on_stored_bars(task, snapshot)
+            except (UserError, DataError) as error:
+                lacks = (*task.lacks, f"stored bars: {error.message}")
+                self.tasks[name] = msgspec.structs.replace(task, lacks=lacks)
+
     @cached_property
     def rules(self) -> Rules:
         """The rules by which programs are examined, with the secret of this run."""
@@ -323,7 +351,22 @@ class QuantCodeV2Protocol(QuantCodeProtocol):
 
     def facts(self) -> dict[str, str]:
         """Return what decides a result, the rules included."""
-        return {**super().facts(), "rules": sha256_of([self.rules, DECISIONS, DRAWS])}
+        found = {**super().facts(), "rules": sha256_of([self.rules, DECISIONS, DRAWS])}
+        for name, bars in self.stored.items():
+            digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
+            found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, and how many tasks run on synthetic bars although stored ones were asked for."""
+        without = len(self.tasks) - len(self.stored)
+        if not (isinstance(self.spec, QuantCodeV2Spec) and self.spec.dataset and without):
+            return super().notes
+        said = (
+            f"{without} of {len(self.tasks)} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
+        )
+        return (*super().notes, said)
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:

@@ -15,6 +15,7 @@ import msgspec
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
+from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, judge_case
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, require_code_extra
@@ -60,13 +61,15 @@ def check_program(
     executor: JobExecutor | None = None,
     rules: Rules | None = None,
     strict: bool = False,
+    home: TaskBars | None = None,
 ) -> Evaluation:
     """Return all findings about a program: stages, look-ahead, agreement, tricks.
 
     ``judge`` names a model that is asked as well. ``rules`` hold the secret that the judged markets are drawn
     from; by default it is drawn.
-    ``strict`` fails a program for any call that the kernel refused. Raises :class:`UserError` for an unknown
-    task, MissingExtra and SandboxRefused where programs cannot be run.
+    ``strict`` fails a program for any call that the kernel refused. ``home`` are bars for a task without a
+    reference (see :func:`~tradeassay.benchmarks.quantcode.stored.on_stored_bars`). Raises :class:`UserError` for
+    an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
     """
     chosen = load_task(task) if isinstance(task, str) else task
     rules = rules or rules_of(None)
@@ -76,9 +79,10 @@ def check_program(
         require_code_extra()
         with open_code_executor() as opened:
             return check_program(
-                source, chosen, framework=framework, judge=judge, executor=opened, rules=rules, strict=strict
-            )
-    found = examine(chosen, source, executor=executor, framework=framework, rules=rules, strict=strict)
+                source, chosen, framework=framework, judge=judge, executor=opened, rules=rules, strict=strict,
+                home=home,
+            )  # fmt: skip
+    found = examine(chosen, source, executor=executor, framework=framework, rules=rules, strict=strict, home=home)
     if judge is None:
         return found
     with asked_judge(judge, framework) as client:
@@ -209,13 +213,20 @@ def find_task(task_id: str, file: Path | None = None) -> CodeTask:
     own = file.suffix == ".toml"
     if own and not file.is_file():
         raise UserError(f"there is no task file {file}", mend="tradeassay new task NAME makes one")
-    found = (read_task(file.read_text(encoding="utf-8"), file.name),) if own else load_public_tasks(file)
+    found = (read_task(_text_of(file), file.name),) if own else load_public_tasks(file)
     known = {task.id: task for task in found}
     if task_id not in known:
         raise UserError(
             f"there is no task '{task_id}' in {file.name}", mend=did_you_mean(task_id, known, "list them")
         )
     return known[task_id]
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} cannot be read: {error}", mend="a task is a TOML file in UTF-8") from error
 
 
 def task_line(task: CodeTask) -> TaskLine:

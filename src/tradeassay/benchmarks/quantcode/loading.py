@@ -143,8 +143,9 @@ _SEVERAL = re.compile(
     r"second (?:asset|symbol|data feed)|spread between)\b",
     re.IGNORECASE,
 )
+OTHER_PRICES = "prices of other data: it names price levels, which synthetic bars may never reach"
 _FLAGS = (
-    (_HARD_PRICE, "prices of other data: it names price levels, which synthetic bars may never reach"),
+    (_HARD_PRICE, OTHER_PRICES),
     (_EXTERNAL, "external data that it asks for: programs get bars and nothing else"),
     (_SEVERAL, "several assets, which it asks for: programs get one"),
 )
@@ -169,6 +170,8 @@ def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[
         records: Any = msgspec.json.decode(file.read_bytes())
     except UNDECODABLE as error:
         raise DataError(f"{file.name} is not JSON: {error}", mend="download it again") from error
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}", mend="name another file") from error
     if isinstance(records, dict):
         records = records.get("tasks")
     if not isinstance(records, list) or not records:
