@@ -193,7 +193,7 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
         lines.append(_among(found))
     if found.method != "returns" and above(edge.gross) and not above(edge.tested):
         lines.append(f"the names brought {spanned(edge.gross)} a year, costs took it")
-    if found.could_not and edge.tested.low is not None:
+    if found.could_not and edge.tested.low is not None and not above(edge.tested):
         lines.append(found.power)
     kept = found.concentration
     if kept is not None and kept.session_share is not None and kept.session_share > 0.25:
