@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,14 @@ from tradeassay.sandbox.zygote_process import ZygoteProcess
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("search", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+if settings.default is not None and settings.default.derandomize:
+    # Hypothesis also tries constants that it reads in the sources of all modules loaded so far. The examples would
+    # depend on which tests ran before, and every worker would parse the whole package. There is no setting for it.
+    with suppress(ImportError):
+        from hypothesis.internal.conjecture import providers
+        from hypothesis.internal.constants_ast import Constants
+
+        providers._get_local_constants = Constants
 
 collect_ignore = [
     file

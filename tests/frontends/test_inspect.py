@@ -134,7 +134,7 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
     assert log.samples is not None
     settings = {"mask": "blinded", "mode": "open-research"}
     spec = make_spec(
-        "ktdfin-v1", models=["scripted/sensible"], protocol=settings, first="2022-02-07", last="2022-02-11"
+        "ktdfin-v1", models=["scripted/sensible"], protocol=settings, first="2022-02-07", last="2022-02-10"
     )
     done = run(spec, tmp_path / "run", executor="inline")
     key = next(episode.key for episode in done.episodes if episode.by_model)

@@ -12,6 +12,7 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask
+    from tradeassay.llm import ModelParams
     from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.systrade import SystradeSpec
 
@@ -59,6 +60,19 @@ def refuse_options(benchmark: str, given: dict[str, Any], *, systrade: bool) -> 
             raise UserError(f"{option} means nothing to '{benchmark}'", mend="see tradeassay code run --help")
 
 
+def _params(plain: ModelParams, given: dict[str, Any]) -> ModelParams:
+    """Return how the model is asked; raises :class:`UserError` for what makes no sense."""
+    import msgspec
+
+    changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
+    try:
+        return msgspec.convert({**msgspec.to_builtins(plain), **changes}, type(plain))
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
+        ) from error
+
+
 def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
     """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
     import msgspec
@@ -67,13 +81,6 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
 
     refuse_options(benchmark, given, systrade=True)
     plain = SystradeSpec(models=("scripted/builder-gold",))
-    changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
-    try:
-        params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
-    except msgspec.ValidationError as error:
-        raise UserError(
-            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
-        ) from error
     return SystradeSpec(
         benchmark=benchmark,
         models=given["models"],
@@ -88,7 +95,7 @@ def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
         splits=parts_of(given["splits"]) or plain.splits,
         data_seed=plain.data_seed if given["data_seed"] is None else given["data_seed"],
         minutes=given["minutes"] or 0,
-        params=params,
+        params=_params(plain.params, given),
     )
 
 
@@ -173,13 +180,6 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     refuse_options(benchmark, given, systrade=False)
     plain = kind(models=("scripted/coder-sma",))
     assert isinstance(plain, QuantCodeSpec)
-    changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
-    try:
-        params = msgspec.convert({**msgspec.to_builtins(plain.params), **changes}, type(plain.params))
-    except msgspec.ValidationError as error:
-        raise UserError(
-            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
-        ) from error
     if given["strict"] and kind is not QuantCodeV2Spec:
         raise UserError("--strict means nothing to the first version", mend="run quantcode-v2")
     if given["dataset"] and (kind is not QuantCodeV2Spec or given["task_file"] is None):
@@ -201,7 +201,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
         secret=given["secret"] or msgspec.UNSET,
         judge=given["judge"],
         evaluate=msgspec.structs.replace(plain.evaluate, decides=given["decides"]),
-        params=params,
+        params=_params(plain.params, given),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -21,6 +22,22 @@ if TYPE_CHECKING:
     from tradeassay.assay.verdict import Assay, VerdictConfig
     from tradeassay.core.executors.spread import Spread
     from tradeassay.core.measure import Measure
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _trades_options(command: F) -> F:
+    """Add the options about a table's trades, and about where the work is done."""
+    for option in (
+        json_option,
+        executor_option(),
+        workers_option,
+        click.option("--turnover", type=click.FloatRange(0.0),
+                     help="For a table of returns: yearly one-way turnover."),
+        click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -61,11 +78,7 @@ if TYPE_CHECKING:
 @click.option("--between", type=click.Choice(["cash", "hold"]), default="cash", show_default=True,
               help="For weights: what sessions without a row mean.")  # fmt: skip
 @click.option("--benchmark", help="For a table of returns: the benchmark whose rules the luck baseline follows.")
-@click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
-@click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
-@workers_option
-@executor_option()
-@json_option
+@_trades_options
 def assay(
     run: str | None,
     out: Path,
@@ -262,11 +275,7 @@ def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json:
               help="What is ranked.")  # fmt: skip
 @click.option("--benchmark", help="For a table of returns: the benchmark whose market and rules are used.")
 @click.option("--dataset", help="For a table of returns: a data set other than the benchmark's own.")
-@click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held.")
-@click.option("--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover.")
-@workers_option
-@executor_option()
-@json_option
+@_trades_options
 def luck(
     run: str,
     out: Path,

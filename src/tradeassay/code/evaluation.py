@@ -292,41 +292,27 @@ def examine(
     ``strict`` makes every call that the kernel refused a failure. ``home`` are bars to run a task without a
     reference on, instead of a drawn market.
     """
-    program = _program(task, source, executor, config, framework, rules)
+    rules, config = rules or rules_of(None), config or EvaluateConfig()
+    program = _kind(task, framework, rules)(task, source, executor, config, framework, rules)
     program.strict, program.given = strict, home
     return program.evaluation(run_checks(CHECKS, program))
 
 
 def examine_unjudged(
-    task: CodeTask,
-    source: str,
-    *,
-    executor: JobExecutor,
-    config: EvaluateConfig | None = None,
-    framework: Framework = "backtrader",
-    rules: Rules | None = None,
+    executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
 ) -> Evaluation:
     """Return an evaluation in which nobody judges, and only the home market is run, as far as
     :meth:`~tradeassay.code.judges.drawn.JudgedMarket.brief` goes.
     """
-    program = _program(task, source, executor, config, framework, rules)
+    program = _kind(task, framework, rules)(task, source, executor, config, framework, rules)
     program.unjudged = True
     return program.evaluation(run_checks(CHECKS, program))
 
 
-def _program(
-    task: CodeTask,
-    source: str,
-    executor: JobExecutor,
-    config: EvaluateConfig | None,
-    framework: Framework,
-    rules: Rules | None,
-) -> _Program:
+def _kind(task: CodeTask, framework: Framework, rules: Rules) -> type[_Program]:
     if framework == "frame" and task.frame is None:
         raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
-    rules = rules or rules_of(None)
-    kind = _Program if rules.version == 1 else _DrawnProgram
-    return kind(task, source, executor, config or EvaluateConfig(), framework, rules)
+    return _Program if rules.version == 1 else _DrawnProgram
 
 
 class _Program:

@@ -85,7 +85,7 @@ def reward(
     rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
     rules = rules_of(secret)
     if judge is None:
-        found = examine_unjudged(task, source, executor=executor, config=rule, framework=framework, rules=rules)
+        found = examine_unjudged(executor, task, source, framework, rules, rule)
     else:
         found = evaluate(
             task, source, executor=executor, config=rule, judge=client, framework=framework, rules=rules

@@ -151,6 +151,15 @@ class StockbenchTalk:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
+    def _given(self, stage: AskedStage[T], shown: str, feedback: str | None) -> Given:
+        return Given(
+            session=self.briefing.session,
+            rules=self.rules,
+            observation=shown,
+            answer_schema=stage.schema,
+            feedback=feedback,
+        )
+
     def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
         """Ask until an answer can be used; raises :class:`DayStopped` when the attempts are used up."""
         attempts = self.config.attempts
@@ -158,13 +167,7 @@ class StockbenchTalk:
         feedback: str | None = None
         for attempt in range(1, attempts + 1):
             messages, first, shown = self._messages(stage, tail)
-            given = Given(
-                session=self.briefing.session,
-                rules=self.rules,
-                observation=shown,
-                answer_schema=stage.schema,
-                feedback=feedback,
-            )
+            given = self._given(stage, shown, feedback)
             reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
             if reply.error is not None or reply.error_kind is not None:
                 self._count_error(reply, stage.purpose)

@@ -45,7 +45,7 @@ from tradeassay.benchmarks.stockbench.words import (
     decision_in_words,
     overview_in_words,
 )
-from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Dialogue, Message, ModelReply
 from tradeassay.core.orders import Order
 
 NO_SHARES = "no_target_shares"
@@ -128,13 +128,7 @@ class _DayV2(StockbenchTalk):
         feedback: str | None = None
         while True:
             messages, first, shown = self._messages(stage, [tail] if tail else [])
-            given = Given(
-                session=self.briefing.session,
-                rules=self.rules,
-                observation=shown,
-                answer_schema=stage.schema,
-                feedback=feedback,
-            )
+            given = self._given(stage, shown, feedback)
             reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=patience.number, given=given)
             if reply.error is not None or reply.error_kind is not None:
                 self._count_error(reply, stage.purpose)
