@@ -95,7 +95,7 @@ def test_a_season_stands_beside_the_figures_of_its_paper(
     assert main(asked) == 0
     table = capsys.readouterr().out
     assert "40.83%" in table and "no, because our data is synthetic" in " ".join(table.split())
-    assert "no entry of ours is of the kind" in " ".join(table.split())
+    assert "none of our entries is of the kind" in " ".join(table.split())
     assert main([*asked, "--json"]) == 0  # played already: only read again
     told = json.loads(capsys.readouterr().out)
     assert told["standings"]["rows"] and told["printed"]["second_hand"]

@@ -248,7 +248,7 @@ def test_sp500_news(tmp_path: Path) -> None:
     assert (figure.symbol, figure.field, figure.known_at) == (
         "AAL", "earnings_reported", parse_iso("2024-01-05T00:00:00Z"),
     )  # fmt: skip
-    with pytest.raises(SourceError, match=r"META\.json' in the package has another form"):
+    with pytest.raises(SourceError, match=r"META\.json' in the package does not have the expected form"):
         build("sp500-news", tmp_path, {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
 

@@ -365,7 +365,7 @@ class _Season:
                 if made.kind == "settled" and not _close(made.earned or 0.0, row.earned or 0.0):
                     yield where, f"decision {number} earned {made.earned}, not {row.earned}"
                 elif (row.number > 1 or season.rules.cross_asset) and not _restates(row, made):
-                    yield where, f"decision {number} is restated otherwise than the newest prices say"
+                    yield where, f"decision {number} is not restated as the newest prices say"
                 elif (row.position_before, row.position) != (made.position_before, made.position):
                     yield where, f"decision {number} is booked with another position than it takes"
             if steps and not _close(again[steps[-1][1].slot].nav, mine[-1].nav):

@@ -319,7 +319,7 @@ def _show_cited(cited: CitedFigures) -> None:
             comparable = _comparable(why, yes=ours.comparable and value is not None)
             rows.append((*printed, made, f"{ours.label} ({', '.join(ours.assets)})", comparable))
         if not one.ours:
-            why = [f"no entry of ours is of the kind '{figure.architecture}'"]
+            why = [f"none of our entries is of the kind '{figure.architecture}'"]
             rows.append((*printed, "", "", _comparable(why, yes=False)))
     second = " (figures at second hand)" if cited.second_hand else ""
     columns = ("printed for", "model", "asset", "measure", "printed", "ours", "of", "comparable")

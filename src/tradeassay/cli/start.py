@@ -8,7 +8,7 @@ from tradeassay.cli._output import json_option, print_json
 
 _WAYS = (
     (
-        "Is a result skill? A file of daily returns of yours is enough.",
+        "Is a result skill? A file of your daily returns is enough.",
         ("tradeassay assay YOUR.csv", "tradeassay power --ir 1 --sessions 252"),
     ),
     (

@@ -171,7 +171,7 @@ class _Doubted:
             now = await self._now.ask(request, place)
             if now != said:
                 raise CassetteMismatch(
-                    f"step {place.step}, question {place.index}: {self.name} answers otherwise than is recorded",
+                    f"step {place.step}, question {place.index}: {self.name} does not answer as recorded",
                     mend="the recorded answers were edited, or the scripted model has changed",
                 )
         return said

@@ -392,7 +392,7 @@ def _signer(root: str, signature: Path, signers: Signers | None) -> str:
     if signers is None:
         said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
         key = re.search(r"SHA256:\S+", said)
-        return f"signed with the key {key[0] if key else '?'}; whose it is, is not known here"
+        return f"signed with the key {key[0] if key else '?'}; it is not known here whose that is"
     who = signers.name or _principal(signers.file, signature)
     _ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
     return f"signed by {who}, according to {signers.file}"

@@ -567,7 +567,7 @@ def _notes(
     if holds is False:
         notes.append("an agent without memory shows a gap: no gap of this table is told as memory")
     if any(one.period == "unknown" for one in taken):
-        notes.append("for some models nobody knows when their knowledge ends: no window of theirs is unseen")
+        notes.append("some models have no known cutoff: no window counts as unseen for them")
     kinds = {record.facts.kind for run in runs for record in run.manifest.datasets.values()}
     if "synthetic" in kinds:
         notes.append("on synthetic data no model can have seen anything: a gap there is not memory of markets")

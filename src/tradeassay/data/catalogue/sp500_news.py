@@ -59,7 +59,7 @@ def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]
         try:
             items = msgspec.json.decode(archive.read(name), type=list[_Item])
         except UNDECODABLE as error:
-            raise SourceError(f"'{name}' in the package has another form: {error}") from error
+            raise SourceError(f"'{name}' in the package does not have the expected form: {error}") from error
         for item in items:
             symbol = _RENAMED.get(item.symbol, item.symbol)
             if symbol in known:
@@ -94,7 +94,7 @@ def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental
         try:
             rows = connection.execute("SELECT DISTINCT Ticker, Earnings_Date FROM earnings").fetchall()
         except sqlite3.Error as error:
-            raise SourceError(f"'{file}' in the package has another form: {error}") from error
+            raise SourceError(f"'{file}' in the package does not have the expected form: {error}") from error
         finally:
             connection.close()
     figures = []
