@@ -20,7 +20,7 @@ from tradeassay.core.secrets import REMOVED
 from tradeassay.llm import RetryPolicy
 
 KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4hYg9LpD1sFa6XeU3oIi0"
-DAYS = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-07", "--executor", "inline"]
+DAYS = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-08", "--executor", "inline"]
 Reply = tuple[int, dict[str, str], bytes]
 
 
