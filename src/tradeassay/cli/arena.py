@@ -223,9 +223,7 @@ def standings(
 @click.argument("season")
 @click.argument("entry")
 @_db
-@click.option(
-    "--address", help="Where the agent is asked (http or https); without it the agent calls in."
-)
+@click.option("--address", help="Where the agent is asked (http or https); without it the agent calls in.")
 @click.option("--renew", is_flag=True, help="Give a new token; the old one stops working.")
 @json_option
 def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
