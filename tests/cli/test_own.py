@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,9 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert "runs/ktdfin/conversations.html" in index
+    talk = (site / "runs/ktdfin/conversations.html").read_text()
+    copies, written = (set(re.findall(f'{name}="(w[0-9]+)"', talk)) for name in ("data-same", "id"))
+    assert copies and copies <= written, "what was said before is not written out again"
     assert "daily.seal" in index
     for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode/table.json"):
         assert (site / link).is_file()

@@ -7,7 +7,7 @@ that lie beside the runs are offered for download.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,8 @@ from tradeassay.runs import CodeRun, Run, load_run
 
 _LONGEST = 20_000
 """Signs of one question or answer that a page shows; the run itself has all of it."""
+_PAGE = 3_000_000
+"""Signs after which a run's conversations go on on another page."""
 
 
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +37,7 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the site. ``sealed`` is the name of its sealed archive, None without one."""
+    """One run on the site: ``talked`` turns on ``talks`` pages; ``sealed`` is its archive's name, None without."""
 
     slug: str
     benchmarks: tuple[str, ...]
@@ -43,7 +45,16 @@ class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[PasteTable, ...]
     complete: bool
     talked: int
+    talks: int
     sealed: str | None
+
+
+class SpokenText(msgspec.Struct, frozen=True):
+    """A message under the ``id`` of its words; ``text`` is None where an earlier message of the page has them."""
+
+    role: str
+    id: str
+    text: str | None
 
 
 class SpokenTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +64,7 @@ class SpokenTurn(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     purpose: str
     attempt: int
-    asked: tuple[tuple[str, str], ...]
+    asked: tuple[SpokenText, ...]
     said: str
     error: str
 
@@ -84,7 +95,7 @@ def write_site(runs: Path, out: Path) -> SiteReport:
     names = _write_agents(shown, out)
     page = render_page("site.html.j2", {"runs": shown, "names": names, "left_out": left_out})
     index = write_page(out / "index.html", page)
-    pages = 1 + len(names) + len(shown) + sum(run.talked > 0 for run in shown)
+    pages = 1 + len(names) + sum(1 + run.talks for run in shown)
     return SiteReport(index=index, runs=tuple(run.slug for run in shown), pages=pages, left_out=tuple(left_out))
 
 
@@ -95,10 +106,11 @@ def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
     place = out / "runs" / run.name
     write_html(run, place / "index.html")
     write_atomic(place / "table.json", paste(run, "json").encode())
-    turns = list(_spoken(run))
-    if turns:
-        context = {"title": run.name, "turns": turns}
-        write_page(place / "conversations.html", render_page("site_talk.html.j2", context))
+    talks = _talks(run)
+    names = [f"conversations{f'-{number}' if number > 1 else ''}.html" for number in range(1, len(talks) + 1)]
+    for number, turns in enumerate(talks):
+        context = {"title": run.name, "turns": turns, "pages": names, "number": number}
+        write_page(place / names[number], render_page("site_talk.html.j2", context))
     sealed = run.folder.with_name(f"{run.name}.seal")
     if sealed.is_file():
         write_atomic(place / sealed.name, sealed.read_bytes())
@@ -109,7 +121,8 @@ def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
         agents=tuple(agents),
         tables=tables,
         complete=run.complete,
-        talked=len(turns),
+        talked=sum(map(len, talks)),
+        talks=len(talks),
         sealed=sealed.name if sealed.is_file() else None,
     )
 
@@ -140,22 +153,41 @@ def _file_name(who: str, taken: Collection[str]) -> str:
     return name
 
 
-def _spoken(run: Run | CodeRun) -> Iterator[SpokenTurn]:
+def _talks(run: Run | CodeRun) -> list[list[SpokenTurn]]:
+    """Return a run's conversations by pages. Every question repeats what came before it, so that a page holds each
+    text once: written out again, a month of research is a gigabyte.
+    """
+    pages: list[list[SpokenTurn]] = []
+    known: dict[str, str] = {}
+    size = _PAGE
     for episode in run.episodes:
         for line in run.dialogue(episode.key):
-            yield SpokenTurn(
-                episode=episode.key,
-                session=line.session,
-                purpose=line.purpose,
-                attempt=line.attempt,
-                asked=tuple((message.role, _cut(message.text)) for message in line.messages),
-                said=_cut(
-                    "\n".join(
-                        [line.reply.text, *(f"{call.name}({call.arguments})" for call in line.reply.calls)]
-                    ).strip()
-                ),
-                error=str(line.reply.error or ""),
+            if size >= _PAGE:
+                pages.append([])
+                known, size = {}, 0
+            asked = []
+            for message in line.messages:
+                text = _cut(message.text)
+                new = text not in known
+                size += len(text) if new else 0
+                asked.append(
+                    SpokenText(message.role, known.setdefault(text, f"w{len(known)}"), text if new else None)
+                )
+            calls = [f"{call.name}({call.arguments})" for call in line.reply.calls]
+            said = _cut("\n".join([line.reply.text, *calls]).strip())
+            size += len(said)
+            pages[-1].append(
+                SpokenTurn(
+                    episode=episode.key,
+                    session=line.session,
+                    purpose=line.purpose,
+                    attempt=line.attempt,
+                    asked=tuple(asked),
+                    said=said,
+                    error=str(line.reply.error or ""),
+                )
             )
+    return pages
 
 
 def _cut(text: str) -> str:

@@ -62,7 +62,8 @@
     if (panel && tabs.length) choose(panel.id);
     if (window.shell.turnTo) window.shell.turnTo(target);
     target.hidden = false;
-    if (target.tagName === "DETAILS") target.open = true;
+    const fold = target.closest("details");
+    if (fold) fold.open = true;
     target.scrollIntoView({ block: "start" });
     return true;
   }
@@ -105,9 +106,8 @@
     select.addEventListener("change", () => sortBy(document.getElementById(select.dataset.sortFor), Number(select.value), true));
   }
 
-  // Long lists: a hundred rows at a time ----------------------------------------------------------------------------
-  const most = 100;
-  function pager(items, noun, told) {
+  // Long lists, some rows at a time -----------------------------------------------------------------------------------
+  function pager(items, noun, most, told) {
     let found = items, page = 0;
     const bar = document.createElement("nav");
     bar.className = "pages";
@@ -138,21 +138,27 @@
   }
   for (const list of all("[data-paged]")) {
     const rows = Array.from(list.children);
-    if (rows.length > most) pager(rows, list.dataset.paged, () => {}).list(rows);
+    pager(rows, list.dataset.paged, 25, () => {}).list(rows);
   }
 
   // Filtering a list of items by words ----------------------------------------------------------------------------
   const find = document.getElementById("find");
   if (find) {
-    const items = all(".item"), texts = items.map((item) => (item.dataset.words || item.textContent).toLowerCase());
+    const items = all(".item"), same = (copy) => document.getElementById(copy.dataset.same).textContent;
+    // A text that came before on the page is found in every place, and written out where it is opened.
+    const words = (item) => item.dataset.words || item.textContent + all("[data-same]", item).map(same).join("\n");
+    const texts = items.map((item) => words(item).toLowerCase());
+    document.addEventListener("toggle", (event) => {
+      for (const copy of all("[data-same]", event.target)) copy.textContent = same(copy);
+    }, true);
     const noun = find.dataset.noun;
-    const book = pager(items, noun, (count, place) => {
+    const book = pager(items, noun, 100, (count, place) => {
       document.getElementById("shown").textContent = count.toLocaleString("en") + " of " +
         items.length.toLocaleString("en") + " " + noun + place;
     });
     const filter = () => {
-      const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-      book.list(items.filter((item, place) => words.every((word) => texts[place].includes(word))));
+      const wanted = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+      book.list(items.filter((item, place) => wanted.every((word) => texts[place].includes(word))));
     };
     find.addEventListener("input", filter);
     // A link to an item on another page turns to that page first.
