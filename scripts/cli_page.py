@@ -12,9 +12,18 @@ from tradeassay.cli import root
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Command line
 
-Results go to stdout, prose and progress to stderr; listings take `--json`. Exit status: 0 = done, 1 = done but
-something failed or does not hold, 2 = bad input, 130 = stopped by Ctrl-C. This page is written by
-`scripts/cli_page.py` from the commands themselves.
+Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o` is the
+file or folder to write, `--out` the folder of the runs. `scripts/cli_page.py` writes this page from the commands'
+own help.
+
+| exit status | means |
+|---|---|
+| 0 | done |
+| 1 | done, but something failed or is wrong |
+| 2 | bad input; one line says what to do |
+| 3 | `verify`: nothing is contradicted, but something cannot be checked |
+| 75 | `arena`: the database was unreachable for an hour; start it again |
+| 130 | stopped by Ctrl-C |
 """
 
 

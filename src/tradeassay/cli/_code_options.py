@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 SYSTRADE_OPTIONS = (
     click.option("--strategy", "strategies", multiple=True, metavar="ID", help="systrade: only these strategies."),
-    click.option("--iterations", type=click.IntRange(1, 10), metavar="N", help="systrade: hand-ins. Default: 4."),
-    click.option("--reviewer", "reviewers", multiple=True, metavar="MODEL", help="systrade: who marks, blind."),
-    click.option("--to-the-end", is_flag=True, help="systrade: go on after the target is reached."),
+    click.option("--iterations", type=click.IntRange(1, 10), metavar="N",
+                 help="systrade: number of submissions. Default: 4."),
+    click.option("--reviewer", "reviewers", multiple=True, metavar="MODEL",
+                 help="systrade: a model that marks submissions, blind; repeat for several."),
+    click.option("--to-the-end", is_flag=True, help="systrade: continue after the target is reached."),
     click.option("--dataset", metavar="NAME", help="systrade, --task-file: stored bars, not synthetic ones."),
     click.option("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
     click.option(
@@ -112,7 +114,8 @@ _FILTERS = (
     ),
 )  # fmt: skip
 _RUN = (
-    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL", help="Who writes."),
+    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL",
+                 help="A model that writes programs; repeat for several."),
     click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
     *_FILTERS,
     click.option(
@@ -128,7 +131,7 @@ _RUN = (
         help="single-turn or agentic; repeat for both.",
     ),
     click.option(
-        "--turns", type=click.IntRange(1), default=10, show_default=True, help="Answers an agentic task gets."
+        "--turns", type=click.IntRange(1), default=10, show_default=True, help="Answers per agentic task."
     ),
     click.option(
         "--history", type=click.Choice(["full", "last"]),
@@ -138,14 +141,14 @@ _RUN = (
     click.option("--strict", is_flag=True, help="quantcode-v2: a call that the kernel refuses fails a program."),
     click.option(
         "--decides", type=click.Choice(["reference-first", "behaviour", "language", "both"]),
-        default="reference-first", show_default=True, help="Which judge the judge stage goes by.",
+        default="reference-first", show_default=True, help="Which judge decides the judge stage.",
     ),
     click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
     click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
     click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
     click.option(
         "--secret", metavar="HEX",
-        help="What the seeds of judging markets are derived from: that of a run to be repeated. Default: drawn.",
+        help="Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
     ),
 )  # fmt: skip
 

@@ -13,39 +13,50 @@ from tradeassay.core.near import did_you_mean
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
-_COMMANDS: dict[str, tuple[str, str, str]] = {
-    "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
-    "demo": ("demo", "demo", "Rules and models on small markets, a verdict, and a page to open; no key."),
-    "run": ("runs", "run", "Run agents over benchmarks and score them."),
-    "plan": ("runs", "plan", "Say what a run would cost before it is started."),
-    "resume": ("runs", "resume", "Continue a stopped run; the result has the same bytes."),
-    "verify": ("runs", "verify", "Make a recorded run again and compare, claim by claim."),
-    "seal": ("runs", "seal", "Write a run, or the plan of one, into one file under one hash."),
-    "compare": ("runs", "compare", "Put runs side by side, with a paired test."),
-    "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
-    "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
-    "export": ("export", "export", "Hand a run's numbers to MLflow or Weights & Biases."),
-    "record": ("recordings", "record", "Play a spec with a model and pack its answers into a file to pass on."),
-    "recordings": ("recordings", "recordings", "List, check and replay recorded answers of real models."),
-    "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
-    "luck": ("assay", "luck", "Place a result among random portfolios under the same rules and costs."),
-    "power": ("assay", "power", "Say how many sessions and seeds it takes to see skill."),
-    "probe": ("assay", "probe", "Try to tell stocks and days from what a mask shows."),
-    "leak-test": ("assay", "leak_test", "Test whether an agent sees ahead, and through which channel."),
-    "arena": ("arena", "arena", "Play a season of the arena and watch it in the browser."),
-    "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
-    "data": ("data", "data", "List, get, fetch, import and examine market data."),
-    "code": ("code", "code", "Models write strategies; programs are checked in a sandbox."),
-    "new": ("new", "new", "Make a folder for an agent, benchmark, source or task of your own, with a test."),
-    "agents": ("agents", "agents", "List the agents that can trade."),
-    "models": ("agents", "models", "List the models that can be asked, with price and cutoff; get a local one."),
-    "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),
-    "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
-    "reproduce": ("reproduce", "reproduce", "Run a paper's cells on your data, with its tables beside ours."),
-    "completion": ("completion", "completion", "Print what bash, zsh or fish reads to complete commands and ids."),
-    "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
+# section -> name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
+_SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Start": {
+        "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
+        "demo": ("demo", "demo", "Let rules and a recorded model trade, and name a page to open; no key."),
+        "new": ("new", "new", "Make a folder for your own agent, benchmark, source or task, with a test."),
+        "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
+        "completion": ("completion", "completion", "Print a completion script for bash, zsh or fish."),
+    },
+    "Run": {
+        "run": ("runs", "run", "Run agents over benchmarks and score them."),
+        "plan": ("runs", "plan", "Estimate what a run would take and cost."),
+        "resume": ("runs", "resume", "Continue a stopped run; the result has the same bytes."),
+        "code": ("code", "code", "Have models write strategies, and check programs in a sandbox."),
+        "arena": ("arena", "arena", "Play a season of the arena and watch it in the browser."),
+        "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
+        "reproduce": ("reproduce", "reproduce", "Play a paper's cells, with its tables beside ours."),
+        "record": ("recordings", "record", "Play a spec with a model and pack its answers into a file to share."),
+        "recordings": ("recordings", "recordings", "List, check and replay recorded answers of real models."),
+    },
+    "Judge": {
+        "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
+        "luck": ("assay", "luck", "Rank a result among random portfolios with the same rules and costs."),
+        "power": ("assay", "power", "Say how many sessions and seeds it takes to detect skill."),
+        "leak-test": ("assay", "leak_test", "Test whether an agent sees ahead, and through which channel."),
+        "probe": ("assay", "probe", "Try to identify stocks and days from what a mask shows."),
+    },
+    "Show and check": {
+        "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
+        "compare": ("runs", "compare", "Compare runs, with a paired test."),
+        "verify": ("runs", "verify", "Make a recorded run again and compare, claim by claim."),
+        "seal": ("runs", "seal", "Write a run, or the plan of one, into one file under one hash."),
+        "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
+        "export": ("export", "export", "Export a run's numbers to MLflow or Weights & Biases."),
+    },
+    "List": {
+        "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
+        "agents": ("agents", "agents", "List the agents that can trade."),
+        "models": ("agents", "models", "List the known models with price and cutoff; download a local one."),
+        "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),
+        "data": ("data", "data", "List, fetch, import and check market data."),
+    },
 }
+_COMMANDS = {name: found for section in _SECTIONS.values() for name, found in section.items()}
 
 
 class LazyGroup(click.Group):
@@ -94,8 +105,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command list without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, _, line) in commands.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -19,19 +19,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
-    help="Folder that holds the runs.",
+    help="Folder of the runs.",
 )  # fmt: skip
-workers_option = click.option("--workers", type=click.IntRange(1), help="Processes to use. Default: the cores.")
+workers_option = click.option("--workers", type=click.IntRange(1), help="Processes to use. Default: one per core.")
 
 
 def executor_option(
     default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")
 ) -> Callable[[F], F]:
     """Return the option that says where many independent pieces are worked on."""
-    words = {"local": "processes here", "inline": "this process", "ray": "a Ray cluster"}
+    words = {"local": "local processes", "inline": "this process", "ray": "a Ray cluster"}
     return click.option(
         "--executor", type=click.Choice(choices), default=default, show_default=True, callback=_with_ray,
-        help=f"Where: {', '.join(words[one] for one in choices)}. The result is the same.",
+        help=f"Where to run: {', '.join(words[one] for one in choices)}. The result is the same.",
     )  # fmt: skip
 
 
@@ -59,20 +59,20 @@ def find_run(name: str, out: Path) -> Path:
 
 _CONCURRENCY = click.option(
     "--concurrency", type=click.IntRange(1), default=8, show_default=True,
-    help="Episodes that talk to models at the same time.",
+    help="Episodes in conversation at the same time.",
 )  # fmt: skip
 _PRICES = click.option(
     "--prices", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
-    help="Prices of models, laid over the packaged ones.",
+    help="Prices of models that override the packaged ones.",
 )  # fmt: skip
 _PLAYING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
     click.option(
         "--cassettes", type=click.Path(path_type=Path), metavar="RUN|FILE|recorded/MODEL",
-        help="Take over recorded answers: of another run, of a recording's file, or recorded/MODEL.",
+        help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL.",
     ),
-    click.option("--base-url", metavar="URL", help="Another server that speaks the provider's language."),
+    click.option("--base-url", metavar="URL", help="Another server that speaks the provider's API."),
 )  # fmt: skip
 
 
@@ -125,20 +125,20 @@ def spec_options(command: F) -> F:
             click.option("--mask", "masks", multiple=True, metavar="LEVEL[,LEVEL]",
                 help="What is hidden from models: bright, stock-blind, date-blind, blinded."),
             click.option("--mode", "modes", multiple=True, metavar="MODE[,MODE]",
-                help="What models are given: memory-only, fixed-candidate, open-research."),
+                help="What models may use: memory-only, fixed-candidate, open-research."),
             click.option("--window", "windows", multiple=True, metavar="CODE[,CODE]",
                 help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01."),
             click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE[,VALUE]",
                 help="Any other setting of the conversation; several values make a grid."),
             click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
-            click.option("--dataset", help="Trade a data set other than the benchmark's own."),
+            click.option("--dataset", metavar="NAME", help="Trade a data set other than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
             click.option("--index", metavar="NAME", help="The index to compare with. Default: by its role."),
             click.option("--universe", metavar="NAME[:N]",
                 help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50."),
             click.option("--secret", metavar="HEX",
-                help="What aliases are drawn from: that of a run to be repeated. Default: drawn."),
+                help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random."),
             click.option("--slug", metavar="NAME",
                 help="Name of the run's folder; the same slug resumes. Default: from its content."),
         )

@@ -33,7 +33,7 @@ def agents(as_json: bool) -> None:
 @json_option
 @click.pass_context
 def models(context: click.Context, as_json: bool) -> None:
-    """List the models that are known here. Any other that Inspect can reach works too, with its price unknown.
+    """List the known models. Any other that Inspect can reach works too, with an unknown price.
 
     \b
     tradeassay models
@@ -60,7 +60,7 @@ def models(context: click.Context, as_json: bool) -> None:
 def get(name: str, as_json: bool) -> None:
     """Download a small model that runs on this machine; afterwards ask it with --model local/NAME.
 
-    Nothing is installed. Broken off, the same command continues; every piece is checked against its hash.
+    Nothing is installed. If interrupted, the same command continues; every piece is checked against its hash.
     """
     from tradeassay.llm import get_local_model, local_models
 
@@ -91,7 +91,7 @@ def baselines() -> None:
 @baselines.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the models that can be trained and those that are, with the rank correlations they reached."""
+    """List the models that can be trained and those that have been, with their rank correlations."""
     from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
     from tradeassay.assay.baselines import list_trained
 
@@ -112,12 +112,14 @@ def list_command(as_json: bool) -> None:
 
 
 @baselines.command()
-@click.option("--dataset", required=True, help="The data to learn from, e.g. synthetic/ashare:7.")
+@click.option("--dataset", metavar="NAME", required=True, help="The data to train on, e.g. synthetic/ashare:7.")
 @click.option("--models", default="all", show_default=True, metavar="NAME[,NAME]", help="Which of the eighteen.")
-@click.option("--train", required=True, metavar="DAY..DAY", help="The window to learn from.")
+@click.option("--train", required=True, metavar="DAY..DAY", help="The window to train on.")
 @click.option("--valid", required=True, metavar="DAY..DAY", help="The window that decides when to stop.")
-@click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: what comes after.")
-@click.option("--universe", help="The names, e.g. IDX or all. Default: the index IDX where there is one.")
+@click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: the rest of the data.")
+@click.option(
+    "--universe", metavar="NAME", help="The names, e.g. IDX or all. Default: the index IDX where there is one."
+)
 @click.option("--horizon", default=5, show_default=True, help="Sessions over which an outcome is measured.")
 @click.option("--purge", default=5, show_default=True, help="Sessions kept free between two windows.")
 @click.option("--small", is_flag=True, help="Small models that train in seconds.")
@@ -129,17 +131,15 @@ def list_command(as_json: bool) -> None:
 @click.option("--threads", default=2, show_default=True, help="Threads to train with.")
 @click.option(
     "--device", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
-    help="Where networks are trained; auto takes a GPU when there is one.",
+    help="Where to train networks; auto uses a GPU if there is one.",
 )  # fmt: skip
-@click.option(
-    "--shuffled", is_flag=True, help="Learn from outcomes dealt out anew: a baseline that knows nothing."
-)
+@click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
 @workers_option
 @executor_option()
-@click.option("--check", is_flag=True, help="Train each also on shuffled outcomes, and say whether it beats that.")
+@click.option("--check", is_flag=True, help="Also train each on shuffled outcomes, and say whether it beats that.")
 @json_option
 def train(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
-    """Train factor models and keep them; one that is there already is not trained again."""
+    """Train factor models and store them; one that exists is not trained again."""
     from tradeassay.assay.baselines import contrast, train_baselines
     from tradeassay.core.executors.spread import Spread
 

@@ -29,18 +29,18 @@ _replay = click.option("--replay", type=click.Choice(["synthetic"]),
 _season = click.option(
     "--season", "file", type=click.Path(path_type=Path), help="Play the season in this TOML file."
 )
-_speed = click.option("--speed", default="1d/2s", show_default=True, help="Replayed per real time, or max.")
+_speed = click.option("--speed", default="1d/2s", show_default=True, help="Replayed time per real time, or max.")
 _convention = click.option("--convention", type=click.Choice(["sound", "paper"]), default="sound",
-                           show_default=True, help="Of the built-in season.")  # fmt: skip
+                           show_default=True, help="For the built-in season.")  # fmt: skip
 _seed = click.option(
-    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Of the built-in season."
+    "--seed", type=click.IntRange(0), default=7, show_default=True, help="For the built-in season."
 )
 
 _allow = click.option(
     "--allow",
     multiple=True,
     metavar="NETWORK",
-    help="A private network in which agents may live, e.g. 127.0.0.0/8.",
+    help="A private network where agents may be, e.g. 127.0.0.0/8.",
 )
 
 _renamed = click.option(
@@ -60,14 +60,15 @@ _renamed = click.option(
 @_seed
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
-@click.option("--expert", "experts", multiple=True, help="Somebody who may judge news; a key is shown.")
-@click.option(
-    "--register", is_flag=True, help="Let agents be registered over HTTP; the operator's token is shown."
-)
+@click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
+@click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
 @_allow
 @_renamed
 @click.option(
-    "--open", "wait", is_flag=True, help="Let agents register (as --register) and begin when the first has come."
+    "--open",
+    "wait",
+    is_flag=True,
+    help="Allow registration (as --register) and begin when the first agent has registered.",
 )
 def serve(
     replay: str | None,
@@ -86,7 +87,7 @@ def serve(
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
 
-    Ctrl-C stops; the same command goes on where it stopped. Without a season the database is only shown.
+    Ctrl-C stops; the same command continues. Without a season the database is only shown.
     """
     _need_extra()
     from tradeassay.arena.web.serving import Serving, serve
@@ -111,12 +112,12 @@ def serve(
 @arena.command()
 @_replay
 @_season
-@click.option("--speed", default="max", show_default=True, help="Replayed per real time, or max.")
+@click.option("--speed", default="max", show_default=True, help="Replayed time per real time, or max.")
 @_db
 @_convention
 @_seed
 @click.option("--until", help="Stop after this day (ISO date).")
-@click.option("--worker", help="This process's name, where several play one database; keep it over restarts.")
+@click.option("--worker", help="This process's name where several play one database; keep it across restarts.")
 @click.option("--cassettes", metavar="FILE|recorded/MODEL",
               help="Play a recorded season again from its answers: no network, no key.")  # fmt: skip
 @_allow
@@ -136,7 +137,7 @@ def run(
     renamed: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Play a season without pages; stopped, the same command goes on where it was.
+    """Play a season without pages; the same command continues a stopped one.
 
     \b
     tradeassay arena run --replay synthetic
@@ -188,7 +189,7 @@ def run(
 
 @arena.command()
 @_db
-@click.option("--season", "id", help="A season's id (without it: the newest).")
+@click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
 @click.option("--asset", "assets", multiple=True, help="Only this asset.")
 @click.option("--model", "models", multiple=True, help="Only this model.")
 @click.option("--architecture", "architectures", multiple=True, help="Only this architecture.")
@@ -205,7 +206,7 @@ def standings(
     last: str | None,
     as_json: bool,
 ) -> None:
-    """Show who stands where, with intervals and the probability of being first."""
+    """Show the standings, with intervals and the probability of being first."""
     _need_extra()
     from tradeassay.arena.reading.reader import board_of
 
@@ -223,11 +224,11 @@ def standings(
 @click.argument("season")
 @click.argument("entry")
 @_db
-@click.option("--address", help="Where the agent is asked (http or https); without it the agent calls in.")
+@click.option("--address", help="Where the agent is asked (http or https); without one the agent polls.")
 @click.option("--renew", is_flag=True, help="Give a new token; the old one stops working.")
 @json_option
 def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
-    """Register an entry that decides outside. Its token goes to standard output, this once."""
+    """Register an entry that decides outside. Its token is printed on stdout, only once."""
     _need_extra()
     from tradeassay.arena.doors.doors import register_entry
 
@@ -245,7 +246,7 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool,
 @click.option("--revoke", is_flag=True, help="Revoke the key instead.")
 @json_option
 def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
-    """Give the operator or an expert a key, shown this once; an older one stops working."""
+    """Give the operator or an expert a key, shown only once; an older one stops working."""
     _need_extra()
     from tradeassay.arena.doors.doors import house_key
 
@@ -261,7 +262,7 @@ def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
 @_db
 @json_option
 def bars(season: str, db: str, as_json: bool) -> None:
-    """List the live bars of a season that looked wrong and held their rounds."""
+    """List a season's live bars that look wrong and hold up their rounds."""
     _need_extra()
     from tradeassay.arena.rounds.waiting import held_bars_of
     from tradeassay.arena.state.engine import open_engine
@@ -285,10 +286,10 @@ def bars(season: str, db: str, as_json: bool) -> None:
 @click.argument("session")
 @click.argument("word", type=click.Choice(["accept", "refuse"]))
 @_db
-@click.option("--by", default="operator", show_default=True, help="Who says so.")
+@click.option("--by", default="operator", show_default=True, help="Who decides.")
 @json_option
 def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_json: bool) -> None:
-    """Accept or refuse a live bar that looks wrong; its round goes on, or waits for another bar."""
+    """Accept or refuse a live bar that looks wrong; its round continues, or waits for another bar."""
     _need_extra()
     from tradeassay.arena.rounds.waiting import say_word
     from tradeassay.arena.state.engine import open_engine
@@ -311,7 +312,7 @@ def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_j
 @_db
 @json_option
 def health(db: str, as_json: bool) -> None:
-    """Say how every worker of an arena is; the exit status is 1 when one is stalled."""
+    """Show the state of every worker of an arena. Exits with 1 when one is stalled."""
     _need_extra()
     from tradeassay.arena.rounds.health import read_workers
     from tradeassay.arena.state.engine import open_engine
@@ -336,17 +337,17 @@ def health(db: str, as_json: bool) -> None:
 
 
 @arena.command()
-@click.option("--dataset", default="synthetic/us:7", show_default=True, help="The market that is practised on.")
-@click.option("--episodes", type=click.IntRange(1), default=40, show_default=True, help="Episodes of practice.")
 @click.option(
-    "--exams", type=click.IntRange(2), default=20, show_default=True, help="Later episodes to be judged on."
+    "--dataset", metavar="NAME", default="synthetic/us:7", show_default=True, help="The market to train on."
 )
-@click.option("--sessions", type=click.IntRange(2), default=25, show_default=True, help="Sessions of an episode.")
-@click.option("--rate", type=float, default=0.1, show_default=True, help="Size of a step of learning.")
+@click.option("--episodes", type=click.IntRange(1), default=40, show_default=True, help="Episodes to train on.")
+@click.option("--exams", type=click.IntRange(2), default=20, show_default=True, help="Later episodes to test on.")
+@click.option("--sessions", type=click.IntRange(2), default=25, show_default=True, help="Sessions per episode.")
+@click.option("--rate", type=float, default=0.1, show_default=True, help="Learning rate.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other episodes.")
 @json_option
 def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, seed: int, as_json: bool) -> None:
-    """Let a small policy learn from reward in the first half of a market's days, and examine it in the second."""
+    """Train a small policy on the first half of a market's days and test it on the second."""
     from tradeassay.core.errors import require
 
     require("gymnasium", "rl")
@@ -383,7 +384,7 @@ def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, s
 @_db
 @json_option
 def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
-    """Show the reward log of an entry, in a season whose rules ask for feedback."""
+    """Show the reward log of an entry, in a season with the rule feedback."""
     _need_extra()
     from tradeassay.arena.learning import experiences
     from tradeassay.arena.state.engine import open_engine

@@ -43,20 +43,22 @@ def _trades_options(command: F) -> F:
 @click.command()
 @click.argument("run", required=False)
 @out_option
-@click.option("--agent", "agents", multiple=True, help="Only this agent of the run (several times for several).")
+@click.option(
+    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
+)
 @click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True,
-              help="How many strategies were tried before these were shown.")  # fmt: skip
+              help="How many strategies were tried before this one was shown.")  # fmt: skip
 @click.option("--portfolios", type=click.IntRange(0), default=10_000, show_default=True,
-              help="Random portfolios of the luck baseline, fewer if that is clear; 0 for none.")  # fmt: skip
+              help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.")  # fmt: skip
 @click.option("--leak-test", is_flag=True,
-              help="Play every session again before other futures; no model is asked.")  # fmt: skip
+              help="Replay every session with the future changed; no model is asked.")  # fmt: skip
 @click.option("--leak-sessions", type=click.IntRange(2), metavar="N",
               help="Only the first N sessions of the leak test.")  # fmt: skip
 @click.option("--robustness", is_flag=True,
-              help="Repeat it under other costs, delay, names and news; no model is asked again.")  # fmt: skip
+              help="Repeat the run with other costs, delay, names and news; no model is asked again.")  # fmt: skip
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
-@click.option("--rationales", is_flag=True, help="Count reasons that name what the model had not been shown.")
+@click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
 @click.option("--planted", type=click.IntRange(1), metavar="WORLDS",
               help="Without a run: judge agents of a known kind in this many synthetic worlds.")  # fmt: skip
 @click.option("--weights", type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -69,15 +71,23 @@ def _trades_options(command: F) -> F:
               help="For a table of returns: the most that cash earned in a year.")  # fmt: skip
 @click.option("--column", help="For a table of returns: the account's column.")
 @click.option("--unit", type=click.Choice(["fraction", "percent", "basis points"]),
-              help="For a table of returns: what its numbers are. Default: told by their size.")  # fmt: skip
+              help="For a table of returns: what its numbers are. Default: guessed from their size.")  # fmt: skip
 @click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="For a table: which way 03/04/2024 is read.")
-@click.option("--dataset", help="For a table: the data set with the prices.")
+@click.option("--dataset", metavar="NAME", help="For a table: the data set with the prices.")
 @click.option(
-    "--universe", default="all", show_default=True, help="For a table: an index of the data set, or all."
+    "--universe",
+    metavar="NAME",
+    default="all",
+    show_default=True,
+    help="For a table: an index of the data set, or all.",
 )
 @click.option("--between", type=click.Choice(["cash", "hold"]), default="cash", show_default=True,
               help="For weights: what sessions without a row mean.")  # fmt: skip
-@click.option("--benchmark", help="For a table of returns: the benchmark whose rules the luck baseline follows.")
+@click.option(
+    "--benchmark",
+    metavar="ID",
+    help="For a table of returns: the benchmark whose rules the luck baseline follows.",
+)
 @_trades_options
 def assay(
     run: str | None,
@@ -113,8 +123,8 @@ def assay(
 
     RUN is a recorded run, or a Parquet or CSV table of an account's own returns or value (date, return) or weights
     (date, symbol, weight). A table is judged against --dataset, or its returns --against a benchmark's. Every
-    verdict is one sentence, never stronger than the evidence. --planted tests the instrument itself, on agents of
-    which the truth is known.
+    verdict is one sentence, never stronger than the evidence. --planted tests the verdict itself, on agents of
+    known nature.
     """
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.own_tables import TableReading
@@ -268,13 +278,19 @@ def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json:
 @click.command()
 @click.argument("run")
 @out_option
-@click.option("--agent", "agents", multiple=True, help="Only this agent of the run (several times for several).")
+@click.option(
+    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
+)
 @click.option("--portfolios", type=click.IntRange(100), default=10_000, show_default=True, help="How many.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes other portfolios.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other portfolios.")
 @click.option("--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True,
-              help="What is ranked.")  # fmt: skip
-@click.option("--benchmark", help="For a table of returns: the benchmark whose market and rules are used.")
-@click.option("--dataset", help="For a table of returns: a data set other than the benchmark's own.")
+              help="What to rank by.")  # fmt: skip
+@click.option(
+    "--benchmark", metavar="ID", help="For a table of returns: the benchmark whose market and rules are used."
+)
+@click.option(
+    "--dataset", metavar="NAME", help="For a table of returns: a data set other than the benchmark's own."
+)
 @_trades_options
 def luck(
     run: str,
@@ -291,11 +307,11 @@ def luck(
     executor: Any,
     as_json: bool,
 ) -> None:
-    """Say where a result lies among random portfolios under the same rules, turnover and costs.
+    """Rank a result among random portfolios with the same rules, turnover and costs.
 
     RUN is a recorded run, or a Parquet or CSV file with the columns date and return. Random portfolios trade when
-    the run traded, as much as it did, in other names; a file does not say when it traded, so --benchmark, --names
-    and --turnover do.
+    the run traded, as much as it did, in other names. A file does not say how it traded, so give --benchmark,
+    --names and --turnover.
     """
     from tradeassay.assay.luck import LuckConfig, luck_of_run
 
@@ -339,18 +355,18 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.command()
 @click.argument("run", required=False)
 @out_option
-@click.option("--ir", type=float, default=1.0, show_default=True, help="The yearly information ratio to be seen.")
-@click.option(
-    "--sessions", type=click.IntRange(1), default=252, show_default=True, help="Sessions that are played."
-)
+@click.option("--ir", type=float, default=1.0, show_default=True, help="The yearly information ratio to detect.")
+@click.option("--sessions", type=click.IntRange(1), default=252, show_default=True, help="Sessions played.")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Repetitions of the agent.")
 @click.option("--level", type=_SHARE, default=0.95, show_default=True, help="Confidence level of the test.")
-@click.option("--power", "wanted", type=_SHARE, default=0.8, show_default=True, help="Chance to find the ratio.")
+@click.option(
+    "--power", "wanted", type=_SHARE, default=0.8, show_default=True, help="Probability of detecting the ratio."
+)
 @click.option("--agents", type=click.IntRange(1), default=1, show_default=True, help="Agents judged together.")
 @click.option("--seed-correlation", type=click.FloatRange(0.0, 1.0), default=0.5, show_default=True,
-              help="How alike two seeds' active returns are.")  # fmt: skip
+              help="Correlation of two seeds' active returns.")  # fmt: skip
 @click.option("--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, show_default=True,
-              help="Of active returns from one session to the next.")  # fmt: skip
+              help="Autocorrelation of active returns.")  # fmt: skip
 @json_option
 def power(
     run: str | None,
@@ -365,7 +381,7 @@ def power(
     autocorrelation: float,
     as_json: bool,
 ) -> None:
-    """Say how many sessions and seeds it takes to see an information ratio.
+    """Say how many sessions and seeds it takes to detect an information ratio.
 
     With a recorded RUN: what each of its comparisons could have shown, with the dependence measured in it.
     """
@@ -421,18 +437,20 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 @click.command()
-@click.option("--benchmark", default="ktdfin-v2", show_default=True, help="A benchmark with masks.")
-@click.option("--dataset", help="A data set other than the benchmark's own.")
+@click.option("--benchmark", metavar="ID", default="ktdfin-v2", show_default=True, help="A benchmark with masks.")
+@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
               help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
 @click.option("--hardening", "hardenings", default="plain", show_default=True, metavar="NAME[,NAME]",
-              help="plain, rebased, scaled, scrubbed, or all; each has what the one before has.")  # fmt: skip
+              help="plain, rebased, scaled, scrubbed, or all; each includes those before it.")  # fmt: skip
 @click.option("--attackers", default="levels,grid", show_default=True, metavar="NAME[,NAME]",
-              help="Models, and the programs match (always there), levels, grid, reader.")  # fmt: skip
+              help="Models, and the programs match (always included), levels, grid, reader.")  # fmt: skip
 @click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
 @click.option("--mode", type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
               default="open-research", show_default=True, help="What the model is shown.")  # fmt: skip
-@click.option("--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short.")
+@click.option(
+    "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
 @click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
 @click.option("--cassettes", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
@@ -452,10 +470,10 @@ def probe(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Try to tell which stock and which day it is from what a mask shows.
+    """Try to identify the stock and the day from what a mask shows.
 
-    The same pairs are shown to every attacker under every mask, exactly as a model would get them. One attacker
-    that matches returns against the price archive is always asked: whoever has data access can do that.
+    The same pairs are shown to every attacker under every mask, exactly as a model would get them. An attacker
+    that matches returns against the price archive is always included, because anyone with data can do that.
     """
     from tradeassay.assay.probe import probe_mask
     from tradeassay.runs import Asking
@@ -531,11 +549,11 @@ def _share(measure: Measure) -> str:
 
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@click.option("--benchmark", default="daily-us-v2", show_default=True, help="What is played.")
-@click.option("--dataset", help="A data set other than the benchmark's own.")
+@click.option("--benchmark", metavar="ID", default="daily-us-v2", show_default=True, help="The benchmark to play.")
+@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
 @click.option("--sessions", type=click.IntRange(2),
-              help="Decisions that are tested. Default: all, 40 of a model.")  # fmt: skip
+              help="Decisions to test. Default: all; 40 for a model.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
 @workers_option
 @executor_option()
@@ -557,7 +575,7 @@ def leak_test(
 
     In every session everything after the clock is replaced by another future, twice. AGENT is a registered agent
     or a model (scripted/sensible); several are tested one by one, or side by side with --executor. A model is
-    asked for the sessions once. Exits with 1 when something leaks.
+    asked once per session. Exits with 1 when something leaks.
     """
     from functools import partial
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--needs", "dataset", metavar="DATASET", help="Say what NAME needs, and what this data set has of it."
+    "--needs", "dataset", metavar="DATASET", help="Say what NAME needs and how much of it this data set has."
 )
 @click.option("--cards", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Write a data card and Croissant metadata of NAME, or of every benchmark, there.")  # fmt: skip
+              help="Write a data card and Croissant metadata for NAME, or for every benchmark.")  # fmt: skip
 @json_option
 def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""

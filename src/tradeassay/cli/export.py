@@ -19,7 +19,7 @@ from tradeassay.core.errors import require
 @click.option("--project", default="tradeassay", show_default=True, help="The tracker's experiment or project.")
 @json_option
 def export(run: str, out: Path, tracker: Any, project: str, as_json: bool) -> None:
-    """Hand a finished run to MLflow or Weights & Biases, with its page; nothing is sent unless --to names one.
+    """Export a finished run and its page to MLflow or Weights & Biases; nothing is sent without --to.
 
     \b
     tradeassay export first                  what would be logged

@@ -12,15 +12,15 @@ from tradeassay.cli._output import say
 
 @click.group()
 def mcp() -> None:
-    """Let clients of the Model Context Protocol trade: an episode of a benchmark, or seats in the arena."""
+    """Let clients of the Model Context Protocol trade: an episode of a benchmark, or entries of an arena."""
 
 
 @mcp.command()
 @click.argument("benchmark", default="ktdfin-v2")
 @click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
-@click.option("--mode", "modes", multiple=True, help="What KTD-Fin gives, e.g. memory-only.")
+@click.option("--mode", "modes", multiple=True, help="What the model may use in KTD-Fin, e.g. memory-only.")
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
-@click.option("--dataset", help="A data set other than the benchmark's own.")
+@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--window", help="Named sessions, e.g. W4.")
 @click.option("--sessions", type=click.IntRange(1), help="Stop after this many sessions.")
 @click.option(
@@ -38,7 +38,7 @@ def episode(
 ) -> None:
     """Serve one episode of BENCHMARK (ktdfin-v2 if none is named) over standard input and output.
 
-    A client starts this command by itself.
+    MCP clients start this command themselves.
     """
     from tradeassay.core.errors import require
 
@@ -63,10 +63,10 @@ def episode(
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True)
 @click.option(
-    "--allow-host", "hosts", multiple=True, help="Another name clients reach it by, as a proxy passes it on."
+    "--allow-host", "hosts", multiple=True, help="Another host name that clients use, as passed on by a proxy."
 )
 def arena(db: str, host: str, port: int, hosts: tuple[str, ...]) -> None:
-    """Serve the seats of an arena over streamable HTTP at /mcp; agents send their token with every request."""
+    """Serve the entries of an arena over streamable HTTP at /mcp; agents send their token with every request."""
     from tradeassay.core.errors import require
 
     for module, extra in (("mcp", "mcp"), ("sqlalchemy", "arena"), ("uvicorn", "arena")):

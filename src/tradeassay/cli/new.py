@@ -19,7 +19,7 @@ _KINDS = ("agent", "benchmark", "source", "task")
 @click.option("--in", "parent", type=click.Path(path_type=Path, file_okay=False), default=".", help="Where.")
 @json_option
 def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
-    """Make a folder for an agent, benchmark, data source or code task of your own.
+    """Make a folder for your own agent, benchmark, data source or code task.
 
     It holds a small working example, a test that passes, and a README with the commands that use it.
     """

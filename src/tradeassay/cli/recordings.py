@@ -36,8 +36,8 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     tradeassay record runs/quantcode -o gpt-5-quantcode.tar.xz
     tradeassay record arena.db -o gpt-5-arena.tar.xz
 
-    The file holds replies and hashes of messages, none of the texts that the model was asked. Exits with 1 when an
-    episode failed: its answers are packed all the same.
+    The file holds replies and hashes of messages, but none of the texts that the model was shown. Exits with 1
+    when an episode failed; its answers are packed anyway.
     """
     from tradeassay.runs import load_run
     from tradeassay.runs import run as run_spec
@@ -91,7 +91,7 @@ def _played(what: tuple[str, ...], out: Path) -> Path | None:
 
 @click.group()
 def recordings() -> None:
-    """Recorded answers of real models: list them, check one, play one again.
+    """Recorded answers of real models: list, check and replay them.
 
     \b
     tradeassay recordings list
@@ -127,12 +127,12 @@ def list_command(as_json: bool) -> None:
 
 @recordings.command()
 @click.argument("recording")
-@click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; do not play it again.")
+@click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; no replay.")
 @json_option
 def check(recording: str, no_replay: bool, as_json: bool) -> int:
     """Check a recording as it would be checked on arrival: hashes, label, texts, keys, prompts, and a replay.
 
-    Exits with 1 and names what does not hold.
+    Exits with 1 and names what is wrong.
     """
     from tradeassay.runs.recordings import (
         changed_facts,

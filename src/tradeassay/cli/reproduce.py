@@ -30,11 +30,18 @@ PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 @click.option(
     "--data", metavar="NAME|PATH", help="A data set of the store, or a folder to import (or a task file)."
 )
-@click.option("-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Models to be asked.")
+@click.option(
+    "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="A model to ask; repeat for several."
+)
 @click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="quantcode, systrade: only N of the tasks.")
-@click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table.")
-@click.option("--attribution/--no-attribution", default=True, show_default=True, help="Take accounts apart.")
+@click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table only.")
+@click.option(
+    "--attribution/--no-attribution",
+    default=True,
+    show_default=True,
+    help="Split returns into market, style, selection and trading.",
+)
 @click.option("--slug", metavar="NAME", help="Name of the run's folder. Default: from its content.")
 @out_option
 @workers_option
@@ -54,7 +61,7 @@ def reproduce(
     as_json: bool,
     **asked: Any,
 ) -> int:
-    """Run PAPER's cells: its rules, and the models that are named, with its tables beside ours.
+    """Play a paper's cells with its rules and the named models, and show its tables beside ours.
 
     \b
     tradeassay reproduce stockbench --data path/to/the/reference
@@ -62,8 +69,7 @@ def reproduce(
 
     stockbench and ktdfin play the paper's window under its conventions; --grid adds sizes, regimes and ablations,
     or masks, modes and windows. quantcode takes the public task file (--grid: agentic turns too), systrade a data
-    set, ama a season file. Without --data everything is played on the synthetic stand-ins, and said to be
-    comparable with nothing.
+    set, ama a season file. Without --data, synthetic data stands in, and no figure is comparable.
     """
     wanted = _Wanted(
         paper=paper, data=data, models=models, seeds=seeds, sample=sample, grid=grid, slug=slug, out=out,

@@ -39,7 +39,7 @@ def run(out: Path, workers: int | None, executor: Any, as_json: bool, **describe
     tradeassay run ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
     tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
 
-    Giving the same command again continues a run that was stopped. Exits with 1 when an episode failed.
+    Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
     from tradeassay.runs import run as run_spec
 
@@ -68,10 +68,10 @@ def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json
 @planning_options
 @json_option
 def plan(out: Path, as_json: bool, **described: Any) -> None:
-    """Say what a run would take, before it is started: episodes, sessions, time and disk.
+    """Estimate what a run would take: episodes, sessions, time and disk.
 
-    For models also calls, tokens, dollars and hours; none is asked. Their prompts are measured with a scripted
-    model; what they write and how fast is as in earlier runs in --out, or assumed where there are none.
+    For models also calls, tokens, dollars and hours, without asking one. Prompts are measured with a scripted
+    model; the length and speed of answers are those of earlier runs in --out, or assumed if there are none.
     """
     from tradeassay.runs import plan as plan_spec
 
@@ -89,14 +89,12 @@ def plan(out: Path, as_json: bool, **described: Any) -> None:
 @workers_option
 @executor_option("local")
 @asking_options
-@click.option(
-    "--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are not asked again."
-)
+@click.option("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
 @json_option
 def resume(
     run: str, out: Path, workers: int | None, executor: Any, retry_failed: bool, as_json: bool, **asked: Any
 ) -> int:
-    """Continue a stopped run. It ends with the same bytes as if it had never stopped.
+    """Continue a stopped run. It ends with the same bytes as one that was never stopped.
 
     Refuses when data, rules, prompts or versions are no longer what the manifest says.
     """
@@ -118,10 +116,10 @@ def resume(
 @click.option("--plan", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The run must be the one that this sealed plan commits to.")  # fmt: skip
 @click.option("--allowed-signers", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="A sealed run must be signed by somebody in this file (see ssh-keygen).")  # fmt: skip
+              help="A sealed run must be signed by someone in this file (see ssh-keygen).")  # fmt: skip
 @click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
 @click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Also write the run's page, with what became of every claim.")  # fmt: skip
+              help="Also write the run's page, with the outcome of every claim.")  # fmt: skip
 @json_option
 def verify(
     run: str,
@@ -138,10 +136,10 @@ def verify(
 
     RUN is a run's folder or name, a sealed run (one file, see ``seal``), or the database of an arena.
 
-    Rules are asked again, conversations are held again with the recorded replies, programs are examined again,
-    scores are computed again, all under the rules that are registered here. Exits with 0 when everything was
-    re-derived, with 1 when something is contradicted (every contradiction is named), and with 3 when something
-    cannot be checked, such as what a live model replied.
+    Rules are asked, conversations replayed with the recorded replies, programs examined and scores computed again,
+    all under the rules registered here. Exits with 0 when everything was re-derived, with 1 when something is
+    contradicted (every contradiction is named), and with 3 when something cannot be checked, such as what a live
+    model replied.
     """
     from tradeassay.runs.progress import PacedCount
     from tradeassay.runs.seal import Signers, verify_anything
@@ -205,7 +203,7 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
     tradeassay seal --plan my-grid.toml
     tradeassay verify study.seal
 
-    Put the root into a paper, or register it: the sealed files can then not be changed unnoticed. With --plan
+    Publish the root, and the sealed files cannot be changed unnoticed. With --plan
     nothing has been played yet: spec, secret, seeds, rules, prompts, agents' code and the hashes of the data are
     committed to, and the spec with its secret is written beside the seal, to be run later. Data that is not here
     yet is not, and neither is what a model will reply.
@@ -243,7 +241,7 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
 @out_option
 @json_option
 def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
-    """Put runs side by side, with a paired test where the sessions coincide.
+    """Compare runs, with a paired test where the sessions coincide.
 
     Every other run is compared with the FIRST. --json prints one comparison, or a list when there are several.
     """
@@ -303,10 +301,10 @@ def _printable(words: str) -> str:
 def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:
     """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
-    Of a run that is not finished: how far every episode has come, and the latest refused answers with the reason.
+    For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
 
-    --json prints the scores, for runs that trade who is best in each cell (tiers, chances, tests), and the paper's
-    tables.
+    --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers,
+    probabilities, tests).
     """
     from tradeassay.assay.papers import paper_studies
     from tradeassay.report import paste, print_leaderboard, write_html

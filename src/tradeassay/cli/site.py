@@ -19,7 +19,7 @@ from tradeassay.cli._output import json_option, print_json, say
 def site(runs: Path, html: Path, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: one page per run, agent and conversation.
 
-    Every page is one file that asks nobody for anything: open index.html, or put it on any web host. Sealed
+    The pages need no server: open index.html, or put the folder on any web host. Sealed
     runs (RUN.seal beside the run) are offered for download. Exits with 1 when a run had to be left out.
     """
     from tradeassay.report import write_site

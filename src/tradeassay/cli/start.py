@@ -33,7 +33,7 @@ _WAYS = (
 @click.command()
 @json_option
 def start(as_json: bool) -> None:
-    """Show the four ways in, each with the commands to paste."""
+    """Show the four ways in, with commands to paste."""
     if as_json:
         print_json([{"way": what, "commands": lines} for what, lines in _WAYS])
         return
