@@ -69,7 +69,7 @@ class FeedLine:
     def __init__(self, feed: FrameFeed, poll: select.poll) -> None:
         self.answers: list[bytes] = []
         self.open = True
-        self._feed = feed
+        self._rows, self._size, self._until = memoryview(feed.frames), feed.size, feed.until
         self._frames = len(feed)
         self._poll = poll
         self._buffer = bytearray()
@@ -121,8 +121,8 @@ class FeedLine:
                 break
             self.answers.append(bytes(buffer[_LENGTH.size : end]))
             del buffer[:end]
-            until, number = self._feed.until, len(self.answers)
-            if until is not None and until(number - 1, self.answers[-1]):
+            number = len(self.answers)
+            if self._until is not None and self._until(number - 1, self.answers[-1]):
                 self._frames = number
             self._send(number)
         return True
@@ -131,8 +131,7 @@ class FeedLine:
         if number >= self._frames:
             self._hang_up()  # no more frames: the child reads the end
             return
-        size = self._feed.size
-        self._pending = memoryview(self._feed.frames)[number * size : (number + 1) * size]
+        self._pending = self._rows[number * self._size : (number + 1) * self._size]
         self._push(first=True)
 
     def _push(self, *, first: bool = False) -> None:

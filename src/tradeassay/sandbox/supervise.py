@@ -181,11 +181,11 @@ class Supervisor:
         """Wait for something to happen, and count the child's time. What the whole machine stood still for is not
         the child's: from one waking to the next no more counts than a healthy host would sleep.
         """
-        events = self._poll.poll(min(seconds, _BEAT_S) * 1000 + 1)
-        now = time.monotonic()
+        events = self._poll.poll((seconds if seconds < _BEAT_S else _BEAT_S) * 1000 + 1)
+        before, self._woke = self._woke, time.monotonic()
         if self._process >= 0:
-            self._waited += min(now - self._woke, 2 * _BEAT_S)
-        self._woke = now
+            slept = self._woke - before
+            self._waited += slept if slept < 2 * _BEAT_S else 2 * _BEAT_S
         return events
 
     def _seconds_left(self, started: float) -> float:
@@ -193,11 +193,10 @@ class Supervisor:
 
         Time in which it could have run and got no processor does not count.
         """
-        now = time.monotonic()
         if self._stopped is not None:
-            left = self._stopped_at + _DEATH_S - now
+            left = self._stopped_at + _DEATH_S - time.monotonic()
         elif self._process < 0:
-            left = started + _START_S - now
+            left = started + _START_S - time.monotonic()
         else:
             limit = self._job.limits.wall_s
             left = limit + self._no_processor - self._waited
