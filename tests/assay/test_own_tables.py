@@ -362,6 +362,13 @@ def test_a_month_is_not_compared_with_its_last_day() -> None:
         found = assay(OwnAccount(returns=account, against=bench)).agents[0]
         assert found.verdict.kind == "market", found.verdict.sentence
         assert any("compounded" in note for note in found.notes)
+    # Vendors date a month by its first day, others by its last one, or by the day on which it was over.
+    first, after = monthly.copy(), monthly.copy()
+    first.index, after.index = first.index - pd.offsets.MonthBegin(), after.index + pd.Timedelta(days=1)
+    index = (1.0 + market).resample("MS").prod() - 1.0
+    for account, bench in ((first, daily), (after, daily), (after, index), (first, index), (monthly, index)):
+        found = assay(OwnAccount(returns=account.to_frame("return"), against=bench)).agents[0]
+        assert found.verdict.kind == "market", found.verdict.sentence
     holes = (1.0 + mine).cumprod().drop(days[5::7]).to_frame("nav")
     assert assay(OwnAccount(returns=holes, against=daily)).agents[0].verdict.kind == "market"
 

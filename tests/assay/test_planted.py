@@ -92,14 +92,19 @@ def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
 
 @pytest.mark.slow
 def test_an_information_ratio_of_three_over_three_years_has_a_firm_word() -> None:
-    """A firm word survives twenty tries, which half of the ratios of two do, and nearly all of three."""
+    """A firm word survives twenty tries, which is more than a ratio of 2 over three years can promise.
+
+    Twenty tries at 5 % need an estimate of 3.3 standard errors. A ratio of 2 over three years lies around 3.5 of
+    them and passes in 58 % of cases before the halves and the best days are looked at: asking for half of them
+    would be throwing a coin. A ratio of 3 lies around 5.2 and passes in 96 %.
+    """
     verdicts = []
     for seed in range(88_100, 88_104):
         world = planted_world(seed, sessions=756)
         bench = Bench(world, PlantConfig(skill=share_of(world, 3.0)), CONFIG, portfolios=200)
         verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
     firm = [verdict for verdict in verdicts if verdict.firm and verdict.kind in ("skill", "mixed")]
-    assert len(firm) >= 0.5 * len(verdicts), [verdict.limits for verdict in verdicts]
+    assert len(firm) >= 0.75 * len(verdicts), [verdict.limits for verdict in verdicts]
 
 
 def test_whoever_chooses_nothing_is_the_market(judged: dict[str, list[AgentAssay]]) -> None:

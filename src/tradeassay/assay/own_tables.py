@@ -139,20 +139,56 @@ def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     """Return an account with another table as its benchmark, both over the same spans.
 
     Where one has fewer rows a year, or is made of values, what the other earned since its row before is
-    compounded: a month is not compared with its last day.
+    compounded: a month is not compared with its last day. Rows dated the first of a month may stand for that month
+    or for the one before: they are read as what moves more like the other table.
     """
+    pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
+    return max(pairs, key=_likeness)
+
+
+def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     notes = [*series.notes, *other.notes]
     if other.year < series.year:
-        returns, against = _spans(series.returns, other), other.returns
         notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
-        return OwnSeries(returns=returns, against=against, year=other.year, notes=tuple(notes))
+        returns = _spans(series.returns, other)
+        return OwnSeries(returns=returns, against=other.returns, year=other.year, notes=tuple(notes))
     if other.year == series.year and series.since is None:
         return replace(series, against=other.returns, notes=tuple(notes))
     if other.year > series.year:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
-    if series.year <= 12 and all(day.endswith("-01") for day in series.returns):
-        notes.append("rows dated the first of a month are read as what was earned until that day")
     return replace(series, against=_spans(other.returns, series), notes=tuple(notes))
+
+
+def _dated(series: OwnSeries) -> list[OwnSeries]:
+    """Return the ways in which a monthly table's rows can be dated by the last days of months; others stay."""
+    days = [*series.returns, *([] if series.since is None else [series.since])]
+    if series.year != 12 or any(3 < int(day[8:]) < 25 for day in days):
+        return [series]
+    starts = all(int(day[8:]) <= 3 for day in days)
+    found = []
+    for back, told in ((0, "that month"), (1, "the month before")) if starts else ((0, ""),):
+        ends = {day: _month_end(day, back) for day in days}
+        if len(set(ends.values())) < len(days):
+            return [series]
+        said = (f"rows dated the first of a month are read as {told}'s",) if told else ()
+        returns = {ends[day]: value for day, value in series.returns.items()}
+        since = None if series.since is None else ends[series.since]
+        found.append(replace(series, returns=returns, since=since, notes=(*series.notes, *said)))
+    return found
+
+
+def _month_end(day: str, back: int) -> str:
+    month = np.datetime64(day[:7], "M") - back + 1
+    return str(np.datetime64(month, "D") - 1)
+
+
+def _likeness(pair: OwnSeries) -> float:
+    """Return how much an account moves like its benchmark; 0 where they hardly meet."""
+    against = pair.against or {}
+    both = [(value, against[day]) for day, value in pair.returns.items() if day in against]
+    mine, theirs = np.array(both).T if len(both) > 2 else (np.zeros(3), np.zeros(3))
+    moves = mine.std() > 0.0 and theirs.std() > 0.0
+    return abs(float(np.corrcoef(mine, theirs)[0, 1])) if moves else 0.0
 
 
 def _spans(fine: dict[str, float], coarse: OwnSeries) -> dict[str, float]:

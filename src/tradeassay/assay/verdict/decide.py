@@ -314,7 +314,10 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if found.method == "returns":
-        limits.append("holdings are unknown: exposures are estimated from returns alone")
+        known = "exposures are estimated from returns alone"
+        limits.append(
+            f"holdings are unknown: {known if part_of(found, 'common') is not None else 'so are exposures'}"
+        )
     elif found.parts and part_of(found, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:
