@@ -325,7 +325,8 @@ def page(asked: argparse.Namespace) -> str:
     lines += [
         f"| {ir} | " + " | ".join(f"{100 * one:.0f}" for one in row) + " |" for ir, row in power(sims, asked.seed)
     ]
-    lines.append(f"\nSeed {asked.seed}; {bench.used:.0f} seconds of CPU.")
+    made = time.strftime("%Y-%m-%d", time.gmtime())
+    lines.append(f"\nMade on {made}; seed {asked.seed}; {bench.used:.0f} seconds of CPU.")
     return "\n".join(lines) + "\n"
 
 

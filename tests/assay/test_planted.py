@@ -88,23 +88,20 @@ def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
     found = [verdict for verdict in verdicts if verdict.kind in ("skill", "mixed")]
     # The test of a mean sees 92 % of such ratios over three years, two plays of one agent more; the bar is 90 %.
     assert len(found) >= 0.9 * len(verdicts), [verdict.kind for verdict in verdicts]
+    # A firm word survives twenty tries: 3.3 standard errors, where such a ratio lies around 3.5 (58 % pass).
+    assert sum(verdict.firm for verdict in found) >= 0.5 * len(verdicts), [verdict.limits for verdict in verdicts]
 
 
 @pytest.mark.slow
 def test_an_information_ratio_of_three_over_three_years_has_a_firm_word() -> None:
-    """A firm word survives twenty tries, which is more than a ratio of 2 over three years can promise.
-
-    Twenty tries at 5 % need an estimate of 3.3 standard errors. A ratio of 2 over three years lies around 3.5 of
-    them and passes in 58 % of cases before the halves and the best days are looked at: asking for half of them
-    would be throwing a coin. A ratio of 3 lies around 5.2 and passes in 96 %.
-    """
+    """It lies around 5.2 standard errors, so that 96 % survive twenty tries."""
     verdicts = []
     for seed in range(88_100, 88_104):
         world = planted_world(seed, sessions=756)
         bench = Bench(world, PlantConfig(skill=share_of(world, 3.0)), CONFIG, portfolios=200)
         verdicts += [bench.judge("skilled", seed=agent).verdict for agent in (0, 10, 20)]
     firm = [verdict for verdict in verdicts if verdict.firm and verdict.kind in ("skill", "mixed")]
-    assert len(firm) >= 0.75 * len(verdicts), [verdict.limits for verdict in verdicts]
+    assert len(firm) >= 0.9 * len(verdicts), [verdict.limits for verdict in verdicts]
 
 
 def test_whoever_chooses_nothing_is_the_market(judged: dict[str, list[AgentAssay]]) -> None:
