@@ -287,6 +287,7 @@ def examine(store: Store, world: World, runners: list[Runner]) -> None:
     # Nobody missed a session but the agent that was dead.
     assert {day for day, _ in missed} == {day for day, kind in faults.items() if kind == "dead agent"}
     assert {entry for _, entry in missed} <= {"anna"}
+    assert {one.session for one in revisions(store, season.id, 1000)} == set(revised)  # no wrong tick was believed
     total = len(world.days[12:-1]) * len(ASSETS) - len(gone)
     assert sum(runner.health.rounds for runner in runners) == total  # round counts add up
 

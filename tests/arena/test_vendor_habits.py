@@ -117,6 +117,7 @@ HABITS: dict[str, Callable[[Bars, Instant], Bars]] = {
     "TWICE": lambda bars, now: revised(bars, now, (0, 20, 1.01), (20, 80, 0.98)),
     "BACK": lambda bars, now: revised(bars, now, (20, 80, 1.02)),
     "TEMPORARY-95": lambda bars, now: revised(bars, now, (20, 30, 95.0)),
+    "TICK-DAY": lambda bars, now: revised(bars, now, (0, 9, 95.0)),
     "LAGGING": lambda bars, now: {
         day: scaled(bar, 0.995) if now < CLOSE[day] + 20 * MINUTE else bar for day, bar in bars.items()
     },
@@ -282,13 +283,15 @@ GONE = {
     "MINUS": ("no price of", D),
     "INFINITE": ("no price of", D),
     "AWAY-KEY": ("KeyError", D),
+    "TICK-DAY": ("the bar was doubted", D),
     "DELISTED": ("no price of", *AFTER),
     "DOUBLED-OTHER": ("doubled", D),
     "REST": ("left alone until", D),
 }
 """Why sessions have no round, and which."""
 HELD = {
-    "TEMPORARY-95": {D: "replaced", NEXT: "believed"},
+    "TEMPORARY-95": {D: "replaced"},
+    "TICK-DAY": {D: "missed"},
     "STALE-OTHER-UNIT": {D: "believed"},
     "SPLIT-LATE": {"2026-11-18": "believed", D: "believed"},
     "LOST-AND-TICK": {NEXT: "replaced"},

@@ -523,11 +523,16 @@ class LiveFeed:
         return SnapshotFeed({asset.dataset: snapshot})
 
 
-def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules) -> str | None:
+INCREDIBLE = 3.0
+"""A price so many times the one before, or that part of it, is not believed because it is told twice."""
+
+
+def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | None = None) -> str | None:
     """Return why a bar should not be traded on without a second look, or None.
 
     The bar itself is checked as the data doctor checks it, its close against the previous one and against a second
-    source. Where the second source agrees, a jump is a jump.
+    source. Where the second source agrees, a jump is a jump. ``decided`` is the price that the last round was
+    decided on: a bar that fits it is right, and the one before it is wrong.
     """
     bar = facts.bar
     if bar is None:
@@ -551,9 +556,20 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules) -> str | None:
         return None
     limit = rules.jump(asset.kind)
     jump = bar.close / before.close - 1.0
-    if abs(jump) > limit:
+    if abs(jump) > limit and (decided is None or abs(bar.close / decided - 1.0) > limit):
         return f"{bar.close:g} is {jump:+.0%} from the close before, {before.close:g}; {limit:.0%} is the limit"
     return None
+
+
+def needs_a_word(facts: AssetFacts) -> bool:
+    """Return whether a doubted bar waits for an operator (or for another bar): asking again would settle nothing.
+
+    So it is where two sources disagree, and with a jump that no market makes.
+    """
+    bar = facts.bar
+    if bar is None or bar.second is not None or bar.previous is None:
+        return bar is not None and bar.second is not None
+    return not 1 / INCREDIBLE < bar.close / bar.previous.close < INCREDIBLE
 
 
 def _repeated(bar: VendorBar, before: VendorBar | None) -> bool:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
 from tradeassay.arena.rounds.deciding import Closing, Slots, packets
-from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, refuse_future
+from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, needs_a_word, refuse_future
 from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
@@ -327,7 +327,8 @@ class Runner:
         asset = self.season.asset(due.asset)
         if not self.clock.live:
             return
-        why = doubt(asset, facts, self.season.prices)
+        last = self.store.last_round(self.season.id, due.asset, before=due.session)
+        why = doubt(asset, facts, self.season.prices, None if last is None else last.price)
         place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
         known = held_bar(self.store, *place)
         if why is None:
@@ -338,9 +339,8 @@ class Runner:
             if known.word in ("accept", "believed"):
                 return
             waited = self.clock.now() - parse_iso(known.since)
-            # Two sources that disagree are not settled by asking one of them again.
-            alone = facts.bar is None or facts.bar.second is None
-            if known.word is None and alone and waited >= self.season.prices.look_again_s * SECOND:
+            again = waited >= self.season.prices.look_again_s * SECOND
+            if known.word is None and again and not needs_a_word(facts):
                 end_hold(self.store, *place, "believed", now)
                 return
         hold_bar(self.store, *place, price=facts.price, reason=why, now=now)
