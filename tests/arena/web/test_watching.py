@@ -114,6 +114,8 @@ def test_everybody_has_a_name_of_their_own(reader: SeasonReader) -> None:
 
 
 def test_reasons_of_several_clauses_are_translated() -> None:
+    nested = "the bar was doubted: 9 is +80% from the close before, 5; 40% is the limit"
+    assert words("zh").reason(nested).isascii() is False and "close" not in words("zh").reason(nested)
     said = words("zh").reason("number '7' is not in the source; something new; name 'X' is not in the source")
     assert said == "数字“7”不在来源中；something new；名称“X”不在来源中"
 

@@ -15,7 +15,7 @@ from tradeassay.arena.rounds.health import WorkerHealth, read_workers
 from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
 from tradeassay.arena.standings import Filter, Lines
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rounds, seasons
+from tradeassay.arena.state.tables import corrections, rounds, seasons
 from tradeassay.benchmarks.ama.rules import AmaRules
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import TradeassayError, UserError
@@ -41,7 +41,8 @@ class SeasonBadges(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a season is. ``session`` is the newest opened one; ``finished``: every asset's last round is closed.
 
-    ``skipped`` counts the sessions that had no round at all. ``status`` is what a worker does about it now, by
+    ``skipped`` counts the sessions that had no round at all, ``corrected`` the prices that a vendor changed
+    afterwards. ``status`` is what a worker does about it now, by
     what was last heard of one, ``since`` when.
     """
 
@@ -50,6 +51,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     settled: int
     finished: bool
     skipped: int = 0
+    corrected: int = 0
     status: Status = "waiting"
     since: str | None = None
     next_at: str | None = None
@@ -118,6 +120,8 @@ def progress_of(store: Store, season: Season) -> Progress:
             newest = session if newest is None else max(newest, session)
             if phase != "opened":
                 closed[asset] = max(closed.get(asset, ""), session)
+        mine = select(func.count()).where(corrections.c.season == season.id)
+        corrected = int(db.execute(mine).scalar_one())
     ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
     decided = not waiting and all(last is not None and there >= last for there, last in ends)
     heard = read_workers(store, season.id)
@@ -132,6 +136,7 @@ def progress_of(store: Store, season: Season) -> Progress:
         settled=settled,
         finished=finished,
         skipped=len(store.skipped(season.id)),
+        corrected=corrected,
         status=status,
         since=since,
         next_at=next_at,
@@ -179,8 +184,8 @@ def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> Season
 
 
 def _kind(dataset: str) -> str:
-    if dataset.startswith("synthetic/"):
-        return "synthetic"
+    if dataset.startswith(("synthetic/", PREFIX)):
+        return "real" if dataset.startswith(PREFIX) else "synthetic"
     from tradeassay.data import load_dataset
 
     try:

@@ -34,16 +34,22 @@ class PageWords:
         """Return what the library says in this language, clause by clause; what it cannot say stays as it is."""
         if not text or self.language == "en":
             return text or ""
+        whole = self._clause(text)
+        if whole is not None:
+            return whole
         parts = [(one, self._clause(one)) for one in text.split("; ")]
         if any(said is not None for _, said in parts):
             return "；".join(said or one for one, said in parts)
-        return self._clause(text) or text
+        return text
 
     def _clause(self, text: str) -> str | None:
         for pattern, key in _patterns():
             found = pattern.fullmatch(text)
             if found:
-                return self._said[key].format(**found.groupdict())
+                values = found.groupdict()
+                if "why" in values:  # a reason inside a reason
+                    values["why"] = self.reason(values["why"])
+                return self._said[key].format(**values)
         return None
 
 
@@ -80,6 +86,11 @@ def choose(asked: str | None, remembered: str | None, accepted: str | None) -> L
     return best[1]
 
 
+_ANY = ".+?"
+_CLAUSE = "(?:(?!; ).)+?"
+"""What a value may be: anything, or anything within one clause."""
+
+
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return the library's sentences as patterns: ``{n}`` in the English catalogue stands for anything."""
@@ -88,7 +99,9 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
         if key.startswith("reason."):
             parts = re.split(r"\{(\w+)\}", text)
             pattern = "".join(
-                re.escape(part) if number % 2 == 0 else f"(?P<{part}>.+?)" for number, part in enumerate(parts)
+                re.escape(part) if number % 2 == 0 else f"(?P<{part}>{_ANY if part == 'why' else _CLAUSE})"
+                for number, part in enumerate(parts)
             )
             found.append((re.compile(pattern), key))
-    return tuple(found)
+    # Those that begin with words of their own are tried first: a value in front could swallow them.
+    return tuple(sorted(found, key=lambda one: one[0].pattern.startswith("(")))

@@ -81,8 +81,17 @@
     if (last) made.xaxis.range = [found.days[0], last];
     const days = Number(div.dataset.days || 0);
     if (days && last) zoom(made, data, last, days);
+    fewDays(div, made.xaxis);
     const done = Promise.resolve(Plotly.react(div, data, made, CONFIG));
     return div.dataset.chart === "equity" ? done.then(() => labelEnds(div)) : done;
+  }
+  // Over a few weeks a tick is a day, and no day has two.
+  function fewDays(div, axis) {
+    const [from, to] = (axis.range || []).map((day) => new Date(day).getTime());
+    const span = (to - from) / 864e5;
+    if (!(span > 0 && span <= 60)) return;
+    Object.assign(axis, { tick0: from, dtick: 864e5 * Math.ceil(span / (small(div) ? 3 : 8)) });
+    if (small(div)) axis.tickformat = document.documentElement.lang.startsWith("zh") ? "%m-%d" : "%b %-d";
   }
   function labelOf(curve) {
     const button = document.querySelector('.legend button[data-entry="' + CSS.escape(curve.entry) + '"]');
