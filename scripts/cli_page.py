@@ -42,7 +42,7 @@ def render() -> str:
     """Return the page."""
     parts = [HEAD]
     for path, command in commands(root, ("tradeassay",)):
-        settings = {**root.context_settings, "max_content_width": 100, "terminal_width": 100}
+        settings = {**root.context_settings, "max_content_width": 80, "terminal_width": 80}
         context = click.Context(command, info_name=" ".join(path), **settings)
         parts.append(f"## {' '.join(path[1:])}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
