@@ -16,16 +16,16 @@ from pathlib import Path
 from tradeassay.agents.factor_models import FACTOR_MODELS
 from tradeassay.assay.baselines import BaselineSpec, Span, contrast
 from tradeassay.data import synthetic, write_snapshot
-from tradeassay.data.synthetic.config import StyleModel
+from tradeassay.data.synthetic.config import PlantedStyles
 
-USUAL = StyleModel()
+USUAL = PlantedStyles()
 STRENGTH = 8.0
 """How many times the usual style premia are paid."""
 
 
 def planted(folder: Path, full: bool) -> list[str]:
     """Write the world and return its days."""
-    styles = StyleModel(
+    styles = PlantedStyles(
         premia=tuple(STRENGTH * value for value in USUAL.premia),
         volatility=tuple(value / 2 for value in USUAL.volatility),
     )

@@ -11,7 +11,7 @@ import pytest
 from tradeassay.arena.learning import LearnConfig, LinearPolicy, evaluate, improvement, learn
 from tradeassay.core.errors import UserError
 from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import StyleModel, generate, preset
+from tradeassay.data.synthetic import PlantedStyles, generate, preset
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
 
@@ -24,7 +24,7 @@ def markets(folder: Path, premium: float) -> tuple[Make, Make]:
     premia = tuple(premium if name == "CV_VOL" else 0.0 for name in FACTOR_NAMES)
     config = preset(
         "us", seed=5, names=12, sessions=260, index_members=10, new_listings=0, delistings=0, fundamentals=False,
-        styles=StyleModel(premia=premia),
+        styles=PlantedStyles(premia=premia),
     )  # fmt: skip
     write_snapshot(generate(config).panel, folder)
     snapshot = open_snapshot(folder)

@@ -17,7 +17,7 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.connectors.asked import sessions_asked
-from tradeassay.data.connectors.patience import Resting
+from tradeassay.data.connectors.patience import VendorResting
 from tradeassay.data.home import snapshot_folder
 
 
@@ -142,7 +142,7 @@ def test_a_clock_that_is_set_back_and_a_resting_vendor_are_only_troubles() -> No
         asked_.append(options)
         if len(asked_) == 1:
             sessions_asked("XNYS", options["first"], options["last"], clock)
-        error = Resting("busy")
+        error = VendorResting("busy")
         error.seconds = 3600.0
         raise error
 

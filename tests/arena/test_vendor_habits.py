@@ -32,7 +32,7 @@ from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.data import sessions_between, write_snapshot
 from tradeassay.data.connectors import asked
 from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
-from tradeassay.data.connectors.patience import Resting
+from tradeassay.data.connectors.patience import VendorResting
 from tradeassay.data.home import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
@@ -106,8 +106,8 @@ def raising(error: Callable[[], Exception], until: float) -> Callable[[Bars, Ins
     return habit
 
 
-def rest(seconds: float) -> Resting:
-    error = Resting("Stub refused: HTTP 429")
+def rest(seconds: float) -> VendorResting:
+    error = VendorResting("Stub refused: HTTP 429")
     error.seconds = seconds
     return error
 

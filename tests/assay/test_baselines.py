@@ -33,7 +33,7 @@ from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.data.synthetic.config import StyleModel
+from tradeassay.data.synthetic.config import PlantedStyles
 from tradeassay.play import Market, MarketConfig
 from tradeassay.testing._worlds import rewrite_after
 
@@ -55,8 +55,8 @@ class Planted:
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     """A world in which eight times the usual style premia are paid, with a home of its own."""
-    usual = StyleModel()
-    styles = StyleModel(
+    usual = PlantedStyles()
+    styles = PlantedStyles(
         premia=tuple(8 * value for value in usual.premia),
         volatility=tuple(value / 2 for value in usual.volatility),
     )

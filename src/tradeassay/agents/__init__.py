@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tradeassay.agents.factor_models.agent import FactorModelAgent
 from tradeassay.agents.foreign import ForeignAgent
-from tradeassay.agents.holding import Cash, EqualWeight, IndexHold, SectorEqual
+from tradeassay.agents.holding import EqualWeight, IndexHold, KeepsCash, SectorEqual
 from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
 from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
 from tradeassay.agents.own_file import OwnFile, is_own_file, own_agent
@@ -35,12 +35,12 @@ __all__ = [
     "AgentClass",
     "AgentConfig",
     "AgentParameter",
-    "Cash",
     "Conversing",
     "EqualWeight",
     "FactorModelAgent",
     "ForeignAgent",
     "IndexHold",
+    "KeepsCash",
     "MinVariance",
     "ModelAgent",
     "ModelConfig",

@@ -19,7 +19,7 @@ class CashConfig(AgentConfig, frozen=True, kw_only=True):
 
 
 @agents.register("cash")
-class Cash(Rule[CashConfig]):
+class KeepsCash(Rule[CashConfig]):
     """Keeps everything in cash."""
 
     summary: ClassVar[str] = "keeps everything in cash and never trades"

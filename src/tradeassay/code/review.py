@@ -52,7 +52,7 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     risk: Measure
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewStanding(msgspec.Struct, frozen=True, kw_only=True):
     """An author's mean of both marks and its place: by peers alone, and with marks of own work counted too."""
 
     author: str
@@ -62,7 +62,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     everyone_place: int | None
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewDesk(msgspec.Struct, frozen=True, kw_only=True):
     """One reviewer: mean marks given to each author, own work included; ``mean`` is over the work of others."""
 
     reviewer: str
@@ -84,8 +84,8 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     own_bias: tuple[Bias, ...]
     vendor_bias: tuple[Bias, ...]
     unanswered: int
-    standings: tuple[Standing, ...] | msgspec.UnsetType = msgspec.UNSET
-    desks: tuple[Desk, ...] | msgspec.UnsetType = msgspec.UNSET
+    standings: tuple[ReviewStanding, ...] | msgspec.UnsetType = msgspec.UNSET
+    desks: tuple[ReviewDesk, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0, whole: bool = True) -> ReviewBoard:
@@ -108,7 +108,7 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0, 
     )
 
 
-def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Standing, ...]:
+def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewStanding, ...]:
     """Return the authors, the best by peers first. Equal means share a place."""
     peers = {a: _both([r for r in reviews if r.author == a and not r.own]) for a in authors}
     everyone = {a: _both([r for r in reviews if r.author == a]) for a in authors}
@@ -118,7 +118,7 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Stand
         return None if own is None else 1 + sum(m.value is not None and m.value > own for m in means.values())
 
     made = [
-        Standing(
+        ReviewStanding(
             author=a,
             peers=peers[a],
             everyone=everyone[a],
@@ -130,12 +130,12 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Stand
     return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
 
 
-def _desks(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Desk, ...]:
+def _desks(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewDesk, ...]:
     made = []
     for reviewer in sorted({review.reviewer for review in reviews}):
         given = [review for review in reviews if review.reviewer == reviewer]
         marks = {a: _both([r for r in given if r.author == a]) for a in authors}
-        made.append(Desk(reviewer=reviewer, mean=_both([r for r in given if not r.own]), marks=marks))
+        made.append(ReviewDesk(reviewer=reviewer, mean=_both([r for r in given if not r.own]), marks=marks))
     return tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value))
 
 

@@ -6,7 +6,14 @@ from collections import Counter
 
 import pytest
 
-from tradeassay.benchmarks.systrade import STRATEGIES, Mutant, load_mutants, load_reference, load_spec, mutate
+from tradeassay.benchmarks.systrade import (
+    STRATEGIES,
+    SubmissionMutant,
+    load_mutants,
+    load_reference,
+    load_spec,
+    mutate,
+)
 from tradeassay.code.gates import GateConfig, parse_gate, run_gates, scenarios_gate, schema_gate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.submission import SubmissionRunner, market_columns
@@ -30,7 +37,7 @@ SAMPLE = (
 )
 
 
-def named(id: str, name: str) -> Mutant:
+def named(id: str, name: str) -> SubmissionMutant:
     return next(one for one in load_mutants(id) if one.name == name)
 
 
@@ -92,7 +99,7 @@ def test_all_mutants_and_the_reference_in_the_sandbox(pool: SandboxPool, id: str
 
 
 def test_an_edit_that_does_not_fit_says_so() -> None:
-    mutant = Mutant(name="none", kind="none", gate="parse", edits=())
+    mutant = SubmissionMutant(name="none", kind="none", gate="parse", edits=())
     assert mutate("turtle", mutant).source == load_reference("turtle").source
     with pytest.raises(UserError, match="found 0 times"):
         mutate("double-ma", named("turtle", "exit-window-of-20"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.patience import Patience, Runtime
+from tradeassay.data.connectors.patience import Runtime, VendorPatience
 
 from .standins.certificates import Authority, make_authority
 from .standins.http import StandIn
@@ -99,6 +99,6 @@ def runtime(sleeps: Sleeps) -> Callable[..., Runtime]:
 
     def make(now: str, **patience) -> Runtime:
         bounds = {"attempts": 3, "timeout": 5.0, "first_wait": 2.0, "longest_wait": 60.0, **patience}
-        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps, patience=Patience(**bounds))
+        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps, patience=VendorPatience(**bounds))
 
     return make

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.connectors.patience import (
-    Patience,
-    Resting,
     Runtime,
     Throttled,
     Unanswered,
+    VendorPatience,
+    VendorResting,
     patiently,
     retry_after_seconds,
 )
@@ -35,7 +35,7 @@ class Vendor:
 
 def ask(vendor: Vendor, **patience) -> tuple[str, list[float]]:
     slept: list[float] = []
-    runtime = Runtime(clock=CLOCK, sleep=slept.append, patience=Patience(**patience))
+    runtime = Runtime(clock=CLOCK, sleep=slept.append, patience=VendorPatience(**patience))
     return patiently(vendor, vendor="V", what="the bars of X", runtime=runtime), slept
 
 
@@ -70,10 +70,10 @@ def test_another_error_is_final():
 
 def test_too_long_a_wish_is_final():
     vendor = Vendor(Throttled(retry_after=121.0))
-    with pytest.raises(Resting, match="121 s of rest") as refused:
+    with pytest.raises(VendorResting, match="121 s of rest") as refused:
         ask(vendor)
     assert vendor.calls == 1 and refused.value.seconds == 121.0
-    with pytest.raises(Resting) as refused:
+    with pytest.raises(VendorResting) as refused:
         ask(Vendor(Throttled(retry_after=1e9)))
     assert refused.value.seconds == 86_400.0  # no vendor is left alone for good
 
@@ -86,7 +86,7 @@ def test_too_long_a_wish_is_final():
 def test_waiting_is_bounded(wishes, attempts, longest):
     vendor = Vendor(*[Throttled(retry_after=wish) for wish in wishes])
     slept: list[float] = []
-    patience = Patience(attempts=attempts, first_wait=1.0, longest_wait=longest)
+    patience = VendorPatience(attempts=attempts, first_wait=1.0, longest_wait=longest)
     runtime = Runtime(clock=CLOCK, sleep=slept.append, patience=patience)
     try:
         patiently(vendor, vendor="V", what="it", runtime=runtime)
@@ -117,4 +117,4 @@ def test_retry_after_is_seconds_or_a_date(header, seconds):
 @pytest.mark.parametrize("bad", [{"attempts": 0}, {"timeout": 0.0}, {"first_wait": -1.0}, {"longest_wait": -1.0}])
 def test_impossible_patience_is_refused(bad):
     with pytest.raises(UserError):
-        Patience(**bad)
+        VendorPatience(**bad)

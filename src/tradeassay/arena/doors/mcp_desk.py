@@ -41,7 +41,7 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """No arguments."""
 
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubmittedAction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of ``submit_action``."""
 
     slot: int
@@ -56,7 +56,7 @@ def _tool(name: str, description: str, arguments: type) -> ToolSpec:
     (_,), components = msgspec.json.schema_components([arguments])
     schema = dict(components[arguments.__name__])
     schema.pop("description", None)
-    if arguments is Submission:
+    if arguments is SubmittedAction:
         schema["properties"]["recommended_action"]["enum"] = ["BUY", "SELL", "HOLD"]
     return ToolSpec(name=name, description=description, schema=msgspec.json.encode(schema).decode())
 
@@ -67,7 +67,7 @@ TOOLS: tuple[ToolSpec, ...] = (
     _tool("news", "Published news about the asset that waits.", Nothing),
     _tool("filings", "The newest annual and quarterly report of the asset that waits.", Nothing),
     _tool("own_outcomes", "Your own last decisions about the asset that waits, and what they earned.", Nothing),
-    _tool("submit_action", "Decide: BUY, SELL or HOLD with your reasoning. Once per slot.", Submission),
+    _tool("submit_action", "Decide: BUY, SELL or HOLD with your reasoning. Once per slot.", SubmittedAction),
 )
 
 
@@ -90,7 +90,7 @@ class ArenaDesk:
         """Answer one call; a refusal says why."""
         try:
             if name == "submit_action":
-                return await self._submit(msgspec.convert(arguments, Submission))
+                return await self._submit(msgspec.convert(arguments, SubmittedAction))
             if name == "next_decision":
                 wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
                 told = await self._desk.packet(self._agent, wait)
@@ -105,7 +105,7 @@ class ArenaDesk:
         except msgspec.ValidationError as error:
             return ToolReply(str(error), wrong=True)
 
-    async def _submit(self, given: Submission) -> ToolReply:
+    async def _submit(self, given: SubmittedAction) -> ToolReply:
         told = await self._desk.waiting(self._agent)
         if told is None or told.slot != given.slot:
             raise TurnedAway(409, "that slot does not wait for you")

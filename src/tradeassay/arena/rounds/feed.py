@@ -37,7 +37,7 @@ from tradeassay.data import (
     sources,
 )
 from tradeassay.data.calendars import known_range
-from tradeassay.data.connectors.patience import Resting
+from tradeassay.data.connectors.patience import VendorResting
 from tradeassay.data.doctor.panel import check_bars
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.panel import CalendarName
@@ -486,7 +486,7 @@ class LiveFeed:
         # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
         except (DataError, UserError) as error:
             self.last_trouble = str(error)
-            if isinstance(error, Resting):
+            if isinstance(error, VendorResting):
                 self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
             return None
         if np.datetime64(session, "D") not in snapshot.sessions:

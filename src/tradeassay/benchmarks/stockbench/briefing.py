@@ -24,7 +24,7 @@ from tradeassay.core.view import Floats, MarketView
 _SPACE = re.compile(r"\s+")
 
 
-class NewsShown(msgspec.Struct, frozen=True, kw_only=True):
+class NewsBriefed(msgspec.Struct, frozen=True, kw_only=True):
     """One item. ``text`` is None where there is none, or where it had to be cut."""
 
     published: str
@@ -34,7 +34,7 @@ class NewsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 def recent_news(
     view: MarketView, session: str, symbols: Iterable[str], config: StockbenchConfig
-) -> dict[str, tuple[NewsShown, ...]]:
+) -> dict[str, tuple[NewsBriefed, ...]]:
     """Return the newest items of each name from the calendar days T-``news_days`` to T-1 (UTC), newest first.
 
     Nothing from the session's own day is shown, even if published before the open.
@@ -42,7 +42,7 @@ def recent_news(
     today = midnight(parse_day(session))
     start = today - config.news_days * DAY
     wanted = set(symbols)
-    found: dict[str, list[NewsShown]] = {symbol: [] for symbol in wanted}
+    found: dict[str, list[NewsBriefed]] = {symbol: [] for symbol in wanted}
     for item in view.news(start - 1, symbols=sorted(wanted)):
         if item.published_at >= today:
             continue
@@ -50,7 +50,7 @@ def recent_news(
             shown = found.get(symbol)
             if shown is not None and len(shown) < config.news_items:
                 shown.append(
-                    NewsShown(
+                    NewsBriefed(
                         published=iso(item.published_at),
                         title=_plain(item.title, config.news_characters),
                         text=_plain(item.body, config.news_characters) or None,
@@ -266,7 +266,7 @@ class Briefing:
         self.nav = self.cash + math.fsum(name.value for name in self.names)
 
     @cached_property
-    def news(self) -> dict[str, tuple[NewsShown, ...]]:
+    def news(self) -> dict[str, tuple[NewsBriefed, ...]]:
         """The news of every name; empty when the inputs exclude it."""
         if not self.config.shows_news:
             return {}

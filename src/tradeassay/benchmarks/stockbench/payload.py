@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from tradeassay.benchmarks.stockbench.briefing import Briefing, DayShown, FundamentalsShown, Name, NewsShown
+from tradeassay.benchmarks.stockbench.briefing import Briefing, DayShown, FundamentalsShown, Name, NewsBriefed
 from tradeassay.benchmarks.stockbench.config import StockbenchConfig
 from tradeassay.core.agent import Rules
 from tradeassay.core.dialogue import Message
@@ -53,7 +53,7 @@ class PayloadRow(msgspec.Struct, frozen=True, kw_only=True):
     closes: tuple[float | None, ...]
     position: StockPosition | None
     fundamentals: FundamentalsShown | msgspec.UnsetType = msgspec.UNSET
-    news: tuple[NewsShown, ...] | msgspec.UnsetType = msgspec.UNSET
+    news: tuple[NewsBriefed, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class PromptPayload(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) 
 
 def _news(
     briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]
-) -> tuple[NewsShown, ...] | msgspec.UnsetType:
+) -> tuple[NewsBriefed, ...] | msgspec.UnsetType:
     if not parts.headlines or not briefing.config.shows_news or CUTS[2] in left_out:
         return msgspec.UNSET
     items = briefing.news[name.symbol]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradeassay.benchmarks.systrade.loading import (
     STRATEGIES,
-    Mutant,
+    SubmissionMutant,
     hashes,
     load_mutants,
     load_reference,
@@ -16,7 +16,7 @@ from tradeassay.benchmarks.systrade.loading import (
 
 __all__ = [
     "STRATEGIES",
-    "Mutant",
+    "SubmissionMutant",
     "hashes",
     "load_mutants",
     "load_reference",

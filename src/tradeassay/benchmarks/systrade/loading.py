@@ -268,7 +268,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     card: bool = False
 
 
-class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubmissionMutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault. ``kind`` names it in the words of the benchmark, ``gate`` is the first that fails."""
 
     name: str
@@ -277,7 +277,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     edits: tuple[Edit, ...]
 
 
-def load_mutants(id: str) -> tuple[Mutant, ...]:
+def load_mutants(id: str) -> tuple[SubmissionMutant, ...]:
     """Return a strategy's own mutants, then those made from every reference."""
     root = files(__package__)
     if id.startswith(SYSTB):
@@ -287,7 +287,7 @@ def load_mutants(id: str) -> tuple[Mutant, ...]:
     return (*_read(own), *_read(shared))
 
 
-def mutate(id: str, mutant: Mutant) -> Submission:
+def mutate(id: str, mutant: SubmissionMutant) -> Submission:
     """Return the reference with the mutant's fault; raises :class:`UserError` when an edit does not fit."""
     reference = load_reference(id)
     source, card = reference.source, reference.card
@@ -304,8 +304,8 @@ def mutate(id: str, mutant: Mutant) -> Submission:
     return Submission(source=source, card=card, name=f"{id}, {mutant.name}")
 
 
-def _read(text: str) -> tuple[Mutant, ...]:
-    return msgspec.convert(tomllib.loads(text)["mutants"], type=tuple[Mutant, ...])
+def _read(text: str) -> tuple[SubmissionMutant, ...]:
+    return msgspec.convert(tomllib.loads(text)["mutants"], type=tuple[SubmissionMutant, ...])
 
 
 class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):

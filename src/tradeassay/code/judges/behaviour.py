@@ -19,8 +19,8 @@ from tradeassay.code.backtrader.account import RoundTrip
 from tradeassay.code.bars import MARKETS, TaskBars
 from tradeassay.code.judges.agreement import Agreement, AgreementConfig, FillTable, agreement, hints
 from tradeassay.code.judges.decisions import (
-    Decided,
     DecisionsConfig,
+    DecisionsMatched,
     compare_decisions,
     decision_events,
     decision_hints,
@@ -341,14 +341,14 @@ def _compare(done: Backtest, reference: ReferenceRun, config: BehaviourConfig, s
     return _agreed(reference.name, result)
 
 
-def _agreed(market: str, found: Agreement | Decided) -> MarketAgreement:
+def _agreed(market: str, found: Agreement | DecisionsMatched) -> MarketAgreement:
     """Return a comparison as it is recorded; decisions have one number where fills have two."""
-    decided = found if isinstance(found, Decided) else None
+    decided = found if isinstance(found, DecisionsMatched) else None
     return MarketAgreement(
         market=market,
         value=found.value,
-        fills=found.value if isinstance(found, Decided) else found.fills,
-        exposure=found.value if isinstance(found, Decided) else found.exposure,
+        fills=found.value if isinstance(found, DecisionsMatched) else found.fills,
+        exposure=found.value if isinstance(found, DecisionsMatched) else found.exposure,
         entries=found.entries,
         exits=found.exits,
         matched=found.matched,

@@ -69,7 +69,7 @@ class DecisionEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class DecisionsMatched:
     """How two runs compare on one market. ``stray`` events have no partner and are not forgiven."""
 
     value: float
@@ -118,7 +118,7 @@ def compare_decisions(
     theirs: tuple[DecisionEvent, ...],
     rows: int,
     config: DecisionsConfig | None = None,
-) -> Decided:
+) -> DecisionsMatched:
     """Return how far a candidate (``mine``) decides what the reference (``theirs``) does."""
     config = config or DecisionsConfig()
     partners = {event.key: event for event in theirs}
@@ -139,7 +139,7 @@ def compare_decisions(
     lone = [event for event in (*mine, *theirs) if event.key not in matched]
     stray = [event for event in lone if not (event.bar < start or (event.kind == "exit" and event.opened < start))]
     counted = 2 * len(matched) + len(stray)
-    return Decided(
+    return DecisionsMatched(
         value=2.0 * len(matched) / counted if counted else 1.0,
         matched=len(matched),
         stray=len(stray),
@@ -178,7 +178,7 @@ def _in_step(
     return begun if all(one == other for one, other in held.values()) else end
 
 
-def passes(found: Decided, config: DecisionsConfig | None = None) -> bool:
+def passes(found: DecisionsMatched, config: DecisionsConfig | None = None) -> bool:
     """Return whether a market is passed. One on which nothing at all matches never is."""
     config = config or DecisionsConfig()
     if found.reference and not found.matched:

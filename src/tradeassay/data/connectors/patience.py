@@ -29,7 +29,7 @@ LONGEST_REST_S = 86_400.0
 """A vendor that asks to be left alone for longer than a day is asked again after a day."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class VendorPatience(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds in seconds: ``timeout`` for one answer; waits double from ``first_wait`` up to ``longest_wait``.
 
     A vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for.
@@ -55,7 +55,7 @@ class Runtime:
 
     clock: Clock = field(default_factory=WallClock)
     sleep: Callable[[float], None] = time.sleep
-    patience: Patience = field(default_factory=Patience)
+    patience: VendorPatience = field(default_factory=VendorPatience)
 
 
 class Throttled(Exception):
@@ -67,7 +67,7 @@ class Throttled(Exception):
         self.retry_after = retry_after
 
 
-class Resting(SourceError):
+class VendorResting(SourceError):
     """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
 
     seconds: float = 0.0
@@ -115,7 +115,7 @@ def patiently(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime)
             error = silence
             wish = None
         if wish is not None and wish > patience.longest_wait:
-            refused = Resting(
+            refused = VendorResting(
                 f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
                 mend="fetch again after that time, or ask for fewer symbols at once",
             )

@@ -45,7 +45,7 @@ class MarketModel(msgspec.Struct, frozen=True, kw_only=True):
     sector_volatility: float = 0.08
 
 
-class StyleModel(msgspec.Struct, frozen=True, kw_only=True):
+class PlantedStyles(msgspec.Struct, frozen=True, kw_only=True):
     """Yearly premium and volatility of each style per unit of (z-scored) exposure, in the factors' order."""
 
     premia: tuple[float, ...] = (0.035, -0.025, 0.020, -0.020, 0.015, 0.010, -0.020, 0.025, -0.015)
@@ -125,7 +125,7 @@ class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
     minutes: int = 0
     fundamentals: bool = True
     market: MarketModel = MarketModel()
-    styles: StyleModel = StyleModel()
+    styles: PlantedStyles = PlantedStyles()
     noise: NoiseModel = NoiseModel()
     trading: TradingModel = TradingModel()
     actions: ActionModel = ActionModel()
@@ -186,7 +186,7 @@ CRYPTO = SyntheticConfig(
     delistings=1,
     fundamentals=False,
     market=MarketModel(volatility=0.50, bull=0.90, bear=-0.90, depth=0.40, sector_volatility=0.12),
-    styles=StyleModel(volatility=(0.10, 0.10, 0.05, 0.05, 0.05, 0.03, 0.05, 0.08, 0.05)),
+    styles=PlantedStyles(volatility=(0.10, 0.10, 0.05, 0.05, 0.05, 0.03, 0.05, 0.08, 0.05)),
     noise=NoiseModel(low=0.35, high=0.75, arch=0.10, garch=0.87, df=5, alpha=0.05),
     trading=TradingModel(overnight=0.01, turnover=0.03, suspensions=0.0),
     actions=ActionModel(payers=0.0, per_year=0, dividend_yield=0.0, splits=0.0),

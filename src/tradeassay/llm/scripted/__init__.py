@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tradeassay.llm.scripted.code_judge import CodeJudge
 from tradeassay.llm.scripted.coders import (
-    Away,
+    AwayCoder,
     CheatingCoder,
     GoldBuilder,
     GoldCoder,
@@ -44,7 +44,7 @@ from tradeassay.llm.scripted.traders import (
 )
 
 __all__ = [
-    "Away",
+    "AwayCoder",
     "BrokenJson",
     "CheatingCoder",
     "CodeJudge",

@@ -250,7 +250,7 @@ class CheatingCoder(SmaCoder):
 
 
 @scripted_models.register("away")
-class Away(SmaCoder):
+class AwayCoder(SmaCoder):
     """Stands for a model that cannot be reached: every question ends in a network error."""
 
     summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"

@@ -34,7 +34,7 @@ class SnapshotOfStock(Arguments, frozen=True, kw_only=True, forbid_unknown_field
     as_of: Day | None = None
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StockSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One name. ``bars`` are rows of ``columns``, oldest first; factors and limits are those of the data cutoff.
 
     ``limit_up`` and ``limit_down`` are the prices at which the name stops trading in the coming session.
@@ -53,7 +53,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     news: tuple[Headline, ...] = ()
 
 
-def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
+def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> StockSnapshot:
     """Return one name's recent past; raises :class:`ToolRefused` for the future or for too long a past."""
     config = desk.config
     column = look_up(desk, arguments.alias)
@@ -61,7 +61,7 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> Snapshot:
         raise ToolRefused(f"lookback is at most {config.longest_lookback} sessions")
     refuse_future(desk, arguments.as_of)
     close, up, down = desk.limits(column)
-    return Snapshot(
+    return StockSnapshot(
         stock_id=arguments.alias,
         board=desk.roster.boards[column],
         state=desk.state(column),
