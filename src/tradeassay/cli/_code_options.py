@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeassay.cli._options import one_each
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ _FILTERS = (
     ),
 )  # fmt: skip
 _RUN = (
-    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL",
+    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL", callback=one_each,
                  help="A model that writes programs; repeat for several."),
     click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
     *_FILTERS,

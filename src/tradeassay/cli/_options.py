@@ -42,6 +42,14 @@ def _with_ray(context: click.Context, option: click.Parameter, chosen: str) -> s
     return chosen
 
 
+def one_each(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse several models with commas between them, as masks may be given."""
+    for value in values:
+        if "," in value and all("/" in part for part in value.split(",")):
+            raise UserError(f"'{value}' is several models", mend="give each its own -m")
+    return values
+
+
 def find_run(name: str, out: Path) -> Path:
     """Return the run's folder; raises :class:`UserError` with near names when there is none."""
     for folder in (Path(name), out / name):
@@ -119,7 +127,7 @@ def spec_options(command: F) -> F:
                 help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
             ),
             click.option(
-                "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL",
+                "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", callback=one_each,
                 help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
             ),
             click.option("--mask", "masks", multiple=True, metavar="LEVEL[,LEVEL]",
@@ -163,6 +171,8 @@ def parse_agent(text: str) -> AgentSpec:
     from tradeassay.runs import AgentSpec
 
     own = is_own_file(text)
+    if text.endswith(".py"):
+        raise UserError(f"'{text}' does not say which class", mend=f"-a {text}:CLASS")
     name, _, rest = text.partition("," if own else ":")
     params: dict[str, bool | int | float | str] = {}
     for part in filter(None, rest.split(",")):

@@ -102,8 +102,11 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
     say(f"check:  tradeassay verify {run.folder}")
     failed = run.failed
     if failed:
-        more = " ..." if len(failed) > 3 else ""
-        say(f"{len(failed)} of {len(run.episodes)} episodes failed: {', '.join(list(failed)[:3])}{more}")
+        say(f"{len(failed)} of {len(run.episodes)} episodes failed:")
+        for key, why in list(failed.items())[:3]:
+            say(f"  {key}: {why}")
+        if len(failed) > 3:
+            say("  ...")
     return 1 if failed else 0
 
 

@@ -138,8 +138,14 @@ def assay(
         _planted(planted, config, spread, as_json)
         return
     path = Path(run)
-    _misplaced(table=path.is_file())
-    if path.is_file():
+    folder = None if path.is_file() else find_run(run, out)
+    _misplaced(table=folder is None)
+    if folder is None:
+        if benchmark is not None and (names is None or turnover is None):
+            raise UserError(
+                "--benchmark names the rules of a luck baseline, which needs --names and --turnover too",
+                mend="give all three; the returns that a table is compared with are --against FILE",
+            )
         own = OwnAccount(
             weights=None if weights is None else str(weights),
             returns=str(path),
@@ -154,7 +160,6 @@ def assay(
         )
         _show_verdicts(assay_of(own, config), html, as_json)
         return
-    folder = find_run(run, out)
     wanted: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
     studies = _studies(folder, [name for name, asked in wanted.items() if asked])
     leaks = LeakTestConfig(sessions=leak_sessions) if leak_test or leak_sessions is not None else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import asking_options, out_option, take_asking, workers_option
+from tradeassay.cli._options import asking_options, one_each, out_option, take_asking, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataError, UserError, require
 
@@ -31,7 +31,13 @@ PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
     "--data", metavar="NAME|PATH", help="A data set of the store, or a folder to import (or a task file)."
 )
 @click.option(
-    "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="A model to ask; repeat for several."
+    "-m",
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PROVIDER/MODEL",
+    callback=one_each,
+    help="A model to ask; repeat for several.",
 )
 @click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="quantcode, systrade: only N of the tasks.")

@@ -318,7 +318,9 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
         return
     if form is not None:
         if html is not None:
-            raise click.UsageError("--format prints tables and writes no page: leave --html out")
+            raise click.UsageError("--format prints tables, which > FILE keeps, and writes no page: leave -o out")
+        if as_json:
+            raise click.UsageError("--format and --json are two forms: choose one (--format json has the tables)")
         click.echo(paste(recorded, form), nl=False)
         return
     summary = summary_of(recorded) if isinstance(recorded, Run) else None
