@@ -20,11 +20,11 @@ _WAYS = (
         ),
     ),
     (
-        "Bring an agent of your own.",
+        "Bring your own agent.",
         ("tradeassay new agent mine", "tradeassay run daily-us-v2 -a ./mine/mine.py:Mine --slug mine"),
     ),
     (
-        "May generated code come near money?",
+        "Check a strategy that a model (or you) wrote.",
         ("tradeassay code tasks d-sma-cross-long", "tradeassay code eval YOUR.py --task d-sma-cross-long"),
     ),
 )
