@@ -88,7 +88,10 @@ def glance(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
 
 
 def _called(function: Any, table: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    return columns_of(function(shape(table, str(params["pass_as"]))))
+    # Of copies: whoever writes into what it is given must not find it changed in the next call.
+    return columns_of(
+        function(shape({name: values.copy() for name, values in table.items()}, str(params["pass_as"])))
+    )
 
 
 def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int]:
