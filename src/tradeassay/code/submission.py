@@ -520,24 +520,35 @@ class SubmissionRunner:
             for columns, result in zip(batch, self.executor.map(jobs), strict=True)
         ]
 
-    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterable[Trace | RunFailure]:
+    def next_bars(
+        self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
+    ) -> Iterable[Trace | RunFailure]:
         """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn, and
-        no further one after an outcome that is ``enough``.
+        no further one after an outcome that is ``enough``. A second look at some ``rows`` is one with the first,
+        and no run of its own.
         """
         if self.trust == "reference":
-            return self._one_by_one(columns, false)
+            bars = len(next(iter(columns.values())))
+            return self._one_by_one(columns, false, range(bars - 1) if rows is None else rows.tolist())
         known: Answers = {}
         result = self.executor.run(
             self._next_bars_job(
-                columns, false, lambda row, answer: enough(row, self._prefix(columns, answer, known))
+                columns, false, rows, lambda row, answer: enough(row, self._prefix(columns, answer, known))
             )
         )
-        found, failure = self._prefixes(columns, self.spent.add(result), known)
+        self.spent.runs -= rows is not None
+        found, failure = self._prefixes(columns, self.spent.add(result), known, rows)
         return found if failure is None else (*found, failure)
 
-    def _next_bars_job(self, columns: Columns, false: Columns, until: Callable[[int, bytes], bool]) -> Job:
-        both = {**columns, **{f"{name}\0": values for name, values in false.items()}}
-        form, rows = frame_format(both), len(next(iter(columns.values()))) - 1
+    def _next_bars_job(
+        self, columns: Columns, false: Columns, asked: Ints | None, until: Callable[[int, bytes], bool]
+    ) -> Job:
+        both: dict[str, Any] = {**columns, **{f"{name}\0": values for name, values in false.items()}}
+        rows = len(next(iter(columns.values()))) - 1
+        if asked is not None:
+            rows = int(asked[-1]) + 1
+            both["asked\0"] = np.isin(np.arange(rows), asked)
+        form = frame_format(both)
         head = {name: values[:rows] for name, values in both.items()}
         return Job(
             source=self.source,
@@ -549,9 +560,8 @@ class SubmissionRunner:
             limits=self.limits,
         )  # fmt: skip
 
-    def _one_by_one(self, columns: Columns, false: Columns) -> Iterator[Trace | RunFailure]:
-        bars = len(next(iter(columns.values())))
-        for row in range(bars - 1):
+    def _one_by_one(self, columns: Columns, false: Columns, rows: Iterable[int]) -> Iterator[Trace | RunFailure]:
+        for row in rows:
             yield self.run(
                 {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
             )
@@ -639,10 +649,11 @@ class SubmissionRunner:
         return np.asarray(np.round(known, 9), dtype=np.float64)
 
     def _prefixes(
-        self, columns: Columns, result: JobResult, known: Answers | None = None
+        self, columns: Columns, result: JobResult, known: Answers | None = None, asked: Ints | None = None
     ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
-        known = {} if known is None else known
-        found = tuple(self._prefix(columns, payload, known) for payload in result.answers)
+        known, given = {} if known is None else known, result.answers
+        answers = given if asked is None else [given[row] for row in asked.tolist() if row < len(given)]
+        found = tuple(self._prefix(columns, payload, known) for payload in answers)
         return found, None if result.failure is None else _failure(result)
 
     def _prefix(self, columns: Columns, payload: bytes, known: Answers) -> Trace | RunFailure:

@@ -84,7 +84,8 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
     """Take bars one at a time and run the strategy on all bars so far; answer with its trades each time.
 
     The child never holds a bar that it has not answered for, so no answer can depend on a later one. With
-    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far.
+    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far, and may say at its
+    end whether anything is asked about it.
     """
     behind = int(params.get("behind", 0))
     row = struct.Struct(str(params["format"]))
@@ -95,8 +96,11 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
     while (frame := receive(row.size)) is not None:
         found = row.unpack(frame)
         table.put(count, found[:width])
-        table.put(count + 1, found[width:])
+        table.put(count + 1, found[width : 2 * width])
         count += 1
+        if len(found) == 2 * width + 1 and not found[-1]:
+            answer()
+            continue
         answer(_answer(module, table, count + behind, float(params["capital"])))
     return {"bars": [count]}
 

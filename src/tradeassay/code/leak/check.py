@@ -471,18 +471,25 @@ def _every_bar(
     subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
 ) -> None:
     assert isinstance(subject, Stepper)
+    assert inquiry.scored is not None
     count = 0
     columns, false = feeds.head(len(feeds)), false_next_bars(feeds, rng)
-    assert inquiry.scored is not None
-    for row, outcome in enumerate(
-        subject.next_bars(columns, false, partial(_shows_leak, inquiry.scored, config.rtol))
-    ):
+    enough = partial(_shows_leak, inquiry.scored, config.rtol)
+    for row, outcome in enumerate(subject.next_bars(columns, false.columns, enough)):
         inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
         count += 1
         if inquiry.evidence:
             break
     inquiry.spend([len(feeds) // 2] * count, free=True)
     inquiry.every_bar = count >= len(feeds) - 1
+    if inquiry.evidence or not inquiry.every_bar or not false.along.size:
+        return
+    again = subject.next_bars(columns, false.against, enough, false.along)
+    for row, outcome in zip(false.along.tolist(), again, strict=False):
+        # One comparison with the one before: a bar is tried once, or against what followed as well.
+        if isinstance(outcome, RunFailure) or enough(row, outcome):
+            inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
+            return
 
 
 def _shows_leak(scored: Trace, rtol: float, row: int, outcome: Trace | RunFailure) -> bool:

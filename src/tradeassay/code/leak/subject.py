@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from tradeassay.code.leak.futures import Feeds
+from tradeassay.code.leak.futures import Feeds, Rows
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.sandbox import Job, JobExecutor, kind_of
 
@@ -47,10 +47,12 @@ class LeakSubject(Protocol):
 class Stepper(Protocol):
     """A subject that can be run at every bar of a short series."""
 
-    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterable[Trace | RunFailure]:
+    def next_bars(
+        self, columns: Columns, false: Columns, enough: Enough, rows: Rows | None = None
+    ) -> Iterable[Trace | RunFailure]:
         """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
-        row behind it; ``false`` has the same columns and rows. What follows an outcome that is ``enough`` may be
-        left out: runs cost with the square of their number.
+        row behind it; ``false`` has the same columns and rows. With ``rows`` only up to each of those. What follows
+        an outcome that is ``enough`` may be left out: runs cost with the square of their number.
         """
         ...
 
@@ -74,15 +76,15 @@ class FunctionSubject:
         """Run one after the other."""
         return [self.run(columns) for columns in batch]
 
-    def next_bars(self, columns: Columns, false: Columns, enough: Enough) -> Iterator[Trace | RunFailure]:
+    def next_bars(
+        self, columns: Columns, false: Columns, enough: Enough, rows: Rows | None = None
+    ) -> Iterator[Trace | RunFailure]:
         """Run at every bar, one after the other."""
         bars = len(next(iter(columns.values())))
-        grown = {name: np.array(values) for name, values in columns.items()}
-        for row in range(bars - 1):
-            for name, values in columns.items():
-                grown[name][row] = values[row]
-                grown[name][row + 1] = false[name][row]
-            yield self.run({name: values[: row + 2].copy() for name, values in grown.items()})
+        for row in range(bars - 1) if rows is None else rows.tolist():
+            yield self.run(
+                {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,10 +122,14 @@ def _mend_bars(
     factor: NDArray[np.float64],
     shift: NDArray[np.float64],
 ) -> None:
-    """Let bars open where the ones before closed, as they did: the first moved one and the first true one."""
+    """Let bars open near where the ones before closed, as they did: the first true one, and the first moved one,
+    on the other side of that close than the true one opened.
+    """
     if "open" in true:
         opened = np.asarray(true["open"], dtype=np.float64)
-        made["open"][cuts + 1] = opened[cuts + 1]
+        near = np.asarray(true.get("close", true["open"]), dtype=np.float64)[cuts]
+        turned = near * near / opened[cuts + 1] if bool((opened > 0).all()) else 2 * near - opened[cuts + 1]
+        made["open"][cuts + 1] = turned
         back = cuts + lengths + 1
         inside = back < opened.size
         made["open"][back[inside]] = opened[back[inside]] * factor[inside] + shift[inside]
@@ -219,49 +223,76 @@ def _moves(
     close: NDArray[np.float64], cuts: Rows, lengths: Rows, sizes: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return factors and shifts that take prices to the other side of the close at the cut."""
-    there = cuts + lengths
-    if bool((close > 0).all()):
-        steps = np.diff(np.log(close))
-        usual = float(np.std(steps)) or 1e-6
-        true = np.log(close[there] / close[cuts])
-        away = np.where(true == 0, rng.choice((-1.0, 1.0), cuts.size), -np.sign(true))
-        return np.exp(away * (2 * np.abs(true) + sizes * usual * np.sqrt(lengths))), np.zeros(cuts.size)
-    known = np.nan_to_num(close, nan=float(np.nanmean(close)) if np.isfinite(close).any() else 0.0)
-    usual = float(np.std(np.diff(known))) or 1e-6
-    true = known[there] - known[cuts]
-    away = np.where(true == 0, rng.choice((-1.0, 1.0), cuts.size), -np.sign(true))
-    return np.ones(cuts.size), away * (2 * np.abs(true) + sizes * usual * np.sqrt(lengths))
+    scale = _Scale.of(close)
+    true = scale.known[cuts + lengths] - scale.known[cuts]
+    away = -_signs(true, rng) * (2 * np.abs(true) + sizes * scale.usual * np.sqrt(lengths))
+    still = np.zeros(cuts.size)
+    return (np.exp(away), still) if scale.logarithms else (still + 1.0, away)
 
 
-def _other_volume(values: Array, cuts: Rows, rows: Rows, place: Rows) -> Array:
-    """Return volumes that rise where they fell from the cut's, and the other way round, by at least a factor 3."""
+def _other_volume(
+    values: Array, cuts: Rows, rows: Rows, place: Rows, sides: NDArray[np.float64] | None = None
+) -> Array:
+    """Return volumes that rise where they fell from the cut's, and the other way round, by at least a factor 3.
+
+    ``sides`` says for each row whether they do so (-1) or go on the way they went (1).
+    """
     numbers = np.asarray(values, dtype=np.float64)
     at_cut = np.maximum(np.abs(numbers[cuts]), 1.0)[place]
     ratio = np.maximum(np.abs(numbers[rows]), 1e-9) / at_cut
-    other = np.where(ratio >= 1.0, at_cut / np.maximum(ratio, 3.0), at_cut * np.maximum(1.0 / ratio, 3.0))
+    rises = np.where(ratio >= 1.0, 1.0, -1.0) * (-1.0 if sides is None else sides)
+    other = at_cut * np.maximum(np.maximum(ratio, 1.0 / ratio), 3.0) ** rises
     changed = numbers.copy()
     whole = bool((np.rint(numbers) == numbers).all())
     changed[rows] = np.rint(np.minimum(other, 1e15)) if whole else np.minimum(other, 1e15)
     return changed.astype(values.dtype) if values.dtype.kind in "iu" else changed
 
 
-def false_next_bars(feeds: Feeds, rng: np.random.Generator) -> dict[str, Array]:
-    """Return for every row the bar that is put behind it instead of the true next one. Only for aligned feeds."""
+_ALONG: Final = 0.25
+"""The share of bars behind which a false bar goes the way that the true one went."""
+
+
+@dataclass(frozen=True, slots=True)
+class FalseBars:
+    """For every row the bar that is put behind it instead of the true next one.
+
+    ``columns`` move against what followed, or along with it on the rows ``along``; ``against`` is against on those
+    too. A false bar that always moved against the true one would give it away: code could turn it round.
+    """
+
+    columns: dict[str, Array]
+    against: dict[str, Array]
+    along: Rows
+
+
+def false_next_bars(feeds: Feeds, rng: np.random.Generator) -> FalseBars:
+    """Return false bars for every row. Only for aligned feeds."""
+    sides = np.where(rng.random(len(feeds) - 1) < _ALONG, 1.0, -1.0)
+    return FalseBars(
+        _next_bars(feeds, sides, rng), _next_bars(feeds, np.full_like(sides, -1.0), rng), np.flatnonzero(sides > 0)
+    )
+
+
+def _next_bars(feeds: Feeds, sides: NDArray[np.float64], rng: np.random.Generator) -> dict[str, Array]:
+    """Return false bars on the given sides; how far they move says nothing about the true ones."""
     bars = len(feeds)
     cuts = np.arange(bars - 1)
-    ones = np.ones(bars - 1, dtype=np.int64)
     sizes = rng.choice(_SIZES, bars - 1)
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
         made = {name: values[np.minimum(np.arange(bars) + 1, bars - 1)].copy() for name, values in group.items()}
         base = next((name for name in ("close", *PRICES) if name in group), None)
         if base is not None:
-            factor, shift = _moves(np.asarray(group[base], dtype=np.float64), cuts, ones, sizes, rng)
+            scale = _Scale.of(np.asarray(group[base], dtype=np.float64))
+            true = scale.known[1:] - scale.known[:-1]
+            moves = _drawn_moves(true, sides, rng) + sides * _signs(true, rng) * sizes * scale.usual
             for name in PRICES:
                 if name in group:
-                    old = np.asarray(group[name], dtype=np.float64)
-                    moved = old[1:] if name == "open" else old[1:] * factor + shift
-                    made[name] = snapped(np.append(moved, old[-1]), group[name], np.arange(bars))
+                    old = scale.taken(np.asarray(group[name], dtype=np.float64))
+                    gaps = old[1:] - scale.known[:-1]
+                    moved = gaps + moves - true if name != "open" else _drawn_moves(gaps, sides, rng)
+                    new = scale.given(np.append(scale.known[:-1] + moved, old[-1]))
+                    made[name] = snapped(new, group[name], np.arange(bars))
             prices = [made[name] for name in PRICES if name in group]
             if "high" in group:
                 made["high"] = np.maximum.reduce(prices)
@@ -269,12 +300,48 @@ def false_next_bars(feeds: Feeds, rng: np.random.Generator) -> dict[str, Array]:
                 made["low"] = np.minimum.reduce(prices)
         for name, values in group.items():
             if name == "volume":
-                behind = _other_volume(values, cuts, cuts + 1, cuts)
+                behind = _other_volume(values, cuts, cuts + 1, cuts, sides)
                 made[name] = np.append(behind[1:], behind[-1])
             elif name not in (*PRICES, TIME, *TIMETABLE):
                 made[name] = values[rng.integers(0, bars, bars)]
         groups[feed] = made
     return feeds.join(groups)
+
+
+def _drawn_moves(
+    true: NDArray[np.float64], sides: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return moves on the given sides of the true ones, as large as others of the series."""
+    return sides * _signs(true, rng) * np.abs(true[rng.integers(0, true.size, true.size)])
+
+
+def _signs(true: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.where(true == 0, rng.choice((-1.0, 1.0), true.size), np.sign(true))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Prices as they are compared: by their logarithms where all of them are positive, else as they are."""
+
+    known: NDArray[np.float64]
+    usual: float
+    logarithms: bool
+
+    @classmethod
+    def of(cls, close: NDArray[np.float64]) -> _Scale:
+        logarithms = bool((close > 0).all())
+        if logarithms:
+            known = np.log(close)
+        else:
+            known = np.nan_to_num(close, nan=float(np.nanmean(close)) if np.isfinite(close).any() else 0.0)
+        return cls(known, float(np.std(np.diff(known))) or 1e-6, logarithms)
+
+    def taken(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.log(prices) if self.logarithms else prices
+
+    def given(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(values) if self.logarithms else values
 
 
 def spread_cuts(bars: int, count: int, rng: np.random.Generator) -> tuple[int, ...]:
