@@ -20,6 +20,12 @@ ALLOWED = allowed_modules({"numpy", "pandas"})
         ("from . import other", None),
         ("class A:\n    import ctypes.util", ImportFound("ctypes.util", 2)),
         ("__import__('socket')", None),
+        ("try:\n    import numba\nexcept ImportError:\n    numba = None", None),
+        (
+            "try:\n    import numba\nexcept (KeyError, ModuleNotFoundError):\n    import socket",
+            ImportFound("socket", 4),
+        ),
+        ("try:\n    import numba\nexcept KeyError:\n    pass", ImportFound("numba", 2)),
     ],
 )
 def test_first_forbidden_import(source: str, found: ImportFound | None) -> None:

@@ -113,6 +113,10 @@ def _read(asset: str, values: NDArray[Any], rows: int) -> Floats:
     return numbers
 
 
+_SAME: Final = 4e-9
+"""Targets of two rows that differ by less are one. More than the look-ahead check lets pass on both rows: what it
+does not see must not be an order.
+"""
 _DUST: Final = 1e-12
 """A change of position, relative to the position, that is rounding and not an order."""
 
@@ -126,7 +130,7 @@ def orders_for(targets: Floats, bars: TaskBars, terms: BrokerTerms) -> OrderLog:
     closes = np.column_stack([feed["close"] for feed in bars.feeds.values()])
     desk = _Desk(terms, [BrokerPosition() for _ in bars.feeds])
     before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
-    changed = targets != before
+    changed = np.abs(targets - before) > _SAME
     sent: list[Order] = []
     waiting: list[Order] = []
     for row in np.flatnonzero(changed.any(axis=1)).tolist():

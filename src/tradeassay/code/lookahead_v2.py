@@ -34,19 +34,22 @@ def frame_lookahead(
 ) -> tuple[Finding, LeakRecord]:
     """Grow a program on every market on which it ran, by the plan ``home`` on the first; a difference convicts."""
     grown: list[tuple[str, Growth]] = []
+    fewest = 1
     for number, (bars, targets) in enumerate(markets):
         if targets is None:
             continue
         rng = np.random.default_rng(seed_from(secret, "growing", task.id, number))
-        wanted = choose_rows(targets, AWAY if number else home, rng)
+        plan = AWAY if number else home
+        wanted = choose_rows(targets, plan, rng)
         found = grow(executor, source, bars, targets, wanted, limits=limits)
         grown.append((bars.name, found))
         if not found.same:
             break
-    return _finding(grown)
+        fewest = max(fewest, 1 if found.proven else fewest_met(plan, bars.rows))
+    return _finding(grown, fewest)
 
 
-def _finding(grown: Sequence[tuple[str, Growth]]) -> tuple[Finding, LeakRecord]:
+def _finding(grown: Sequence[tuple[str, Growth]], fewest: int) -> tuple[Finding, LeakRecord]:
     name, last = grown[-1]
     asked, rows = sum(one.asked for _, one in grown), sum(one.rows for _, one in grown)
     notes = tuple(f"{market}: {note}" for market, one in grown for note in one.notes)
@@ -63,7 +66,7 @@ def _finding(grown: Sequence[tuple[str, Growth]]) -> tuple[Finding, LeakRecord]:
         if proven
         else (
             "called on the rows so far it decides the same on every row that was tried; "
-            f"a leak that acts on fewer than {_fewest(grown)} rows is not excluded"
+            f"a leak that acts on fewer than {fewest} rows is not excluded"
         )
     )
     record = LeakRecord(
@@ -72,12 +75,9 @@ def _finding(grown: Sequence[tuple[str, Growth]]) -> tuple[Finding, LeakRecord]:
     return PASSED, record
 
 
-def _fewest(grown: Sequence[tuple[str, Growth]]) -> int:
-    """Return how many rows a leak must touch on one market to be met by a drawn row in 95 of 100 secrets."""
-    found = []
-    for _, one in grown:
-        if one.proven:
-            continue
-        share = one.asked / one.rows
-        found.append(int(np.ceil(np.log(0.05) / np.log(1.0 - share))))
-    return max(found, default=1)
+def fewest_met(plan: GrowthPlan, rows: int) -> int:
+    """Return how many rows a leak must touch, wherever they lie, to be met by a drawn one in 95 of 100 secrets.
+
+    Rows of the warm-up, and those on which a target changes, are asked about too, but a leak can do without them.
+    """
+    return int(np.ceil(np.log(0.05) / np.log1p(-plan.drawn / rows))) if plan.drawn < rows else 1

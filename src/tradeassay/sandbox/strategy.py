@@ -54,9 +54,21 @@ def is_allowed(module: str, allowed: frozenset[str]) -> bool:
 
 
 def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | None:
-    """Return the first import statement, by line, of a module that is not on the list."""
+    """Return the first import statement, by line, of a module that is not on the list.
+
+    One that the code can do without, because it catches the error, is left to fail where it stands.
+    """
     found: list[ImportFound] = []
+    optional = {
+        id(node)
+        for attempt in ast.walk(tree)
+        if isinstance(attempt, ast.Try) and any(map(_catches_imports, attempt.handlers))
+        for statement in attempt.body
+        for node in ast.walk(statement)
+    }
     for node in ast.walk(tree):
+        if id(node) in optional:
+            continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -65,6 +77,14 @@ def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | Non
             continue
         found += [ImportFound(name, node.lineno) for name in names if not is_allowed(name, allowed)]
     return min(found, key=lambda item: item.line, default=None)
+
+
+_ERRORS: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _ERRORS) for kind in kinds)
 
 
 _LONGEST_NAME: Final = 200

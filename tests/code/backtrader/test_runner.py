@@ -161,8 +161,9 @@ def test_secrets_of_the_host_are_scrubbed() -> None:
     assert isinstance(clean, ChildClaim)
     assert clean.message == "got [removed] and [removed]"
     assert names(found) == {"secrets-in-error"}
-    honest = ChildClaim(kind="exception", error="KeyError", message="'close'", trace="")
-    assert scrub(honest, {"MY_PASSWORD": "hunter2hunter2"}) == (honest, [])
+    for words in ("'close'", "no TOKEN_LIMIT: 123456"):
+        honest = ChildClaim(kind="exception", error="KeyError", message=words, trace="")
+        assert scrub(honest, {"MY_PASSWORD": "hunter2hunter2"}) == (honest, [])
 
 
 PEEPS = {

@@ -102,6 +102,13 @@ def test_targets_that_never_change_give_no_order() -> None:
     assert len(orders_for(column(0, 0, 0), bars, terms("fixed", 1))) == 0
 
 
+def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order() -> None:
+    """Otherwise a program could say by the last digits when to rebalance, and know later bars by then."""
+    bars = bars_of(A=[100.0, 101.0, 102.0, 103.0])
+    log = orders_for(column(1, 1 - 9e-10, 1 + 9e-10, 1), bars, terms("percent", 90))
+    assert log.turn.tolist() == [1]
+
+
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["fixed", "percent", "own"]), assets=st.integers(1, 3))
 def test_the_desk_knows_the_account_that_the_broker_keeps(data: st.DataObject, kind: Kind, assets: int) -> None:

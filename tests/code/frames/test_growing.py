@@ -10,7 +10,8 @@ import pytest
 from tradeassay.code.backtrader import BrokerTerms, sandbox_config
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import FrameJob, read_with_targets, sandbox_job
-from tradeassay.code.growing import AWAY, HOME, Growth, choose_rows, grow
+from tradeassay.code.growing import AWAY, HOME, Growth, GrowthPlan, choose_rows, grow
+from tradeassay.code.lookahead_v2 import fewest_met
 from tradeassay.sandbox import SandboxConfig, SandboxPool, ask_kernel, refusal
 
 pytest.importorskip("pandas")
@@ -67,3 +68,18 @@ def test_long_tables_are_asked_about_in_the_warm_up_at_changes_and_at_random() -
     rows = choose_rows(targets, HOME, np.random.default_rng(1))
     assert set(range(300)) <= set(rows.tolist()) and {1_999, 2_000, 2_099, 2_100, 4_999} <= set(rows.tolist())
     assert len(rows) < 600 and len(choose_rows(targets[:300], AWAY, np.random.default_rng(1))) == 300
+
+
+@pytest.mark.parametrize("plan", [AWAY, HOME])
+def test_the_printed_bound_holds_for_a_leak_that_keeps_out_of_the_way(plan: GrowthPlan) -> None:
+    """It acts behind the warm-up, on rows on which no target changes: only drawn ones meet it."""
+    rows = 2_000
+    targets = (np.arange(rows)[:, None] % 20 == 0).astype(float)
+    hidden = np.flatnonzero(np.abs(np.arange(rows) % 20 - 10) < 6)[200:]
+    few = fewest_met(plan, rows)
+    met = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        leak = rng.choice(hidden, few, replace=False)
+        met += bool(np.isin(choose_rows(targets, plan, rng), leak).any())
+    assert met >= 180

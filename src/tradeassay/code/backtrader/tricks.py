@@ -42,7 +42,8 @@ _RESULT_WORDS: Final = frozenset({"RESULT", "RESULTS", "VERDICT", "SCORE", "REWA
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|DSN|PRIVATE", re.IGNORECASE)
 _SECRET_TEXT: Final = re.compile(
     r"\b(?:sk|pk|ghp|gho|xox[abp]|hf)[-_][A-Za-z0-9_-]{16,}\b|\bAKIA[0-9A-Z]{16}\b|"
-    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*+\b['\"]?\s*[:=]\s*['\"]?[^\s'\",}]{6,}"
+    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*+\b['\"]?\s*[:=]\s*['\"]?"
+    r"(?=[^\s'\",}]{0,99}\d)(?=[^\s'\",}]{0,99}[A-Za-z])[^\s'\",}]{6,}"
 )
 _ENVIRONMENT_DUMP: Final = re.compile(r"environ\(|" + "|".join(f"{name}['\"]?\\s*[:=]" for name in ENVIRONMENT))
 _SHORTEST_SECRET: Final = 8
