@@ -51,8 +51,8 @@ class Stepper(Protocol):
         self, columns: Columns, false: Columns, enough: Enough, rows: Rows | None = None
     ) -> Iterable[Trace | RunFailure]:
         """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
-        row behind it; ``false`` has the same columns and rows. With ``rows`` only up to each of those. What follows
-        an outcome that is ``enough`` may be left out: runs cost with the square of their number.
+        row behind it; ``false`` has the same columns and rows. With ``rows`` only up to each of those. What
+        follows an outcome that is ``enough`` may be left out: runs cost with the square of their number.
         """
         ...
 
