@@ -113,6 +113,20 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
             line.array = array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
         self.home()
 
+    def advance_peek(self) -> float:
+        """Return when the next bar is, for the framework's own loop; infinity after the last."""
+        clock = self.lines.datetime
+        if clock.lencount < len(clock.array) - clock.extension:
+            return float(clock.array[clock._idx + 1])
+        return float("inf")
+
+    def advance(self, size: int = 1, datamaster: Any = None, ticks: bool = True) -> None:
+        """Move on. There are no ticks to be kept, and without a master nothing else to do."""
+        if datamaster is None:
+            self.lines.advance(size)
+        else:
+            super().advance(size, datamaster, ticks)
+
     def _tick_nullify(self) -> None:
         """Do nothing: where a feed keeps no ticks the broker reads the bar itself, with the same numbers."""
 

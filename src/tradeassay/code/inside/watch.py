@@ -17,6 +17,7 @@ import backtrader as bt
 from backtrader.linebuffer import LineBuffer
 from backtrader.lineseries import LineSeries
 
+from tradeassay.code.inside.shortcuts import SHORTCUTS
 from tradeassay.code.inside.wire import FUTURE, PATCHED
 from tradeassay.sandbox.strategy import FILE
 
@@ -26,7 +27,9 @@ _DEEP: Final = 3
 
 
 class LineWatch:
-    """Watches every line while it is open, as a context manager; what it finds goes to ``notes``."""
+    """Watches every line while it is open, as a context manager; what it finds goes to ``notes``. Meanwhile lines
+    take shorter ways (:mod:`~tradeassay.code.inside.shortcuts`).
+    """
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
@@ -62,6 +65,8 @@ class LineWatch:
         self._put(LineBuffer, "get", get)
         self._put(LineBuffer, "__call__", call)
         self._put(LineSeries, "__call__", call_series)
+        for owner, name, mine in SHORTCUTS:
+            self._put(owner, name, mine)
         return self
 
     def __exit__(self, *_: object) -> None:
