@@ -147,6 +147,18 @@ def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) 
     assert found["evaluation"]["judge_language"]["status"] == "passed"
 
 
+def test_a_validation_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "public.json"
+    file.write_text('[{"id": 1, "reformulated_task": "Buy low."}]')
+    assert main(["code", "validate", "--task-file", str(file)]) == 2
+    assert "nothing to validate" in capsys.readouterr().err
+    for wrong in (["--junit", "x"], ["--symbols", "A"], ["--dataset", "synthetic/us:1"]):
+        assert main(["code", "eval", "x.py", "--task", TASK, *wrong]) == 2
+    assert "drawn markets" in capsys.readouterr().err
+    assert main(["code", "eval", "x", "--spec", "bollinger", "--strict"]) == 2
+    assert "--strict means nothing" in capsys.readouterr().err
+
+
 def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The validation itself is tested with the judges; the manual runs the command."""
     good = ProgramLine(

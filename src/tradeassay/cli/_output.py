@@ -159,7 +159,7 @@ def show_validation(done: ValidationReport) -> None:
     for line in done.lines:
         kinds.setdefault("reference" if line.kind == "gold" else f"decoy for {line.expected}", []).append(line)
     rows = [(kind, f"{len(lines)}", f"{sum(line.ok for line in lines)}") for kind, lines in sorted(kinds.items())]
-    print_table(f"{done.tasks} tasks", ("programs", "run", "as expected"), rows)
+    print_table(f"{done.tasks} task{'s' * (done.tasks != 1)}", ("programs", "run", "as expected"), rows)
     for errors in done.judges:
         wrong = [
             f"{name} {'n/a' if rate.value is None else f'{rate.value:.1%} of {rate.n}'}"

@@ -103,8 +103,14 @@ def validate_tasks(
 
     ``judge`` names a model whose errors are measured too, ``secret`` is what the judged markets are drawn from.
     ``workers`` defaults to the cores. With ``executor="ray"`` each task is a piece of work for the cluster.
-    Raises MissingExtra and SandboxRefused where programs cannot be run.
+    Raises :class:`UserError` for tasks with neither references nor decoys, MissingExtra and SandboxRefused where
+    programs cannot be run.
     """
+    if not any(task.has_reference or task.decoys or task.frame for task in tasks):
+        raise UserError(
+            "none of these tasks comes with a reference or decoys: there is nothing to validate",
+            mend="tasks of the public file have neither; leave --task-file out",
+        )
     require_code_extra()
     rules = rules_of(secret)
     if executor == "ray":
@@ -217,7 +223,8 @@ def find_task(task_id: str, file: Path | None = None) -> CodeTask:
     known = {task.id: task for task in found}
     if task_id not in known:
         raise UserError(
-            f"there is no task '{task_id}' in {file.name}", mend=did_you_mean(task_id, known, "list them")
+            f"there is no task '{task_id}' in {file.name}",
+            mend=did_you_mean(task_id, known, f"the first is {next(iter(known))}; see tradeassay code tasks"),
         )
     return known[task_id]
 

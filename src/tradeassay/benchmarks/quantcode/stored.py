@@ -68,9 +68,8 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
         if spelled and spelled in plain:
             return plain[spelled]
     what = f"'{symbol}'" if symbol else "the symbol of a task that names none"
-    raise UserError(
-        f"'{dataset}' does not have {what}", mend=did_you_mean(symbol, known, "name one with --symbols")
-    )
+    mend = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...; name one with --symbols")
+    raise UserError(f"'{dataset}' does not have {what}", mend=mend)
 
 
 def _plain(symbol: str) -> str:
