@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TypeGuard
 
 import msgspec
@@ -49,6 +50,7 @@ class Halves(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, program=program, card=card, wrong=told)
 
 
+@lru_cache(maxsize=32)  # a conversation is gone through again on every resume, and by everybody who checks it
 def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     """Return the program and the card of an answer as a careful reader finds them.
 
