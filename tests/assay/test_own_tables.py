@@ -363,8 +363,9 @@ def test_a_month_is_not_compared_with_its_last_day() -> None:
         assert found.verdict.kind == "market", found.verdict.sentence
         assert any("compounded" in note for note in found.notes)
     # Vendors date a month by its first day, others by its last one, or by the day on which it was over.
-    first, after = monthly.copy(), monthly.copy()
-    first.index, after.index = first.index - pd.offsets.MonthBegin(), after.index + pd.Timedelta(days=1)
+    ends = pd.DatetimeIndex(monthly.index)
+    first = pd.Series(monthly.to_numpy(), index=ends - pd.offsets.MonthBegin())
+    after = pd.Series(monthly.to_numpy(), index=ends + pd.Timedelta(days=1))
     index = (1.0 + market).resample("MS").prod() - 1.0
     for account, bench in ((first, daily), (after, daily), (after, index), (first, index), (monthly, index)):
         found = assay(OwnAccount(returns=account.to_frame("return"), against=bench)).agents[0]

@@ -178,8 +178,8 @@ def _dated(series: OwnSeries) -> list[OwnSeries]:
 
 
 def _month_end(day: str, back: int) -> str:
-    month = np.datetime64(day[:7], "M") - back + 1
-    return str(np.datetime64(month, "D") - 1)
+    following = np.array([day[:7]], dtype="datetime64[M]") + (1 - back)
+    return str((following.astype("datetime64[D]") - 1)[0])
 
 
 def _likeness(pair: OwnSeries) -> float:
