@@ -247,6 +247,7 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
         ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,160,50"], "paid in or out"),
         ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
         ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
+        ("date,return", ["2024-01-02,101", "2024-01-03,99.5", "2024-01-04,102"], "account's value"),
         ("date,P&L", ["2024-01-02,310.5", "2024-01-03,-120", "2024-01-04,55"], "looks like money"),
         ("date,return", ["2024-01-02,31050", "2024-01-03,-12000", "2024-01-04,5500"], "looks like money"),
         ("PK\x03\x04", ["xl/workbook.xml"], "Excel"),
@@ -330,6 +331,18 @@ def test_losses_that_are_rare_and_large_stand_in_the_sentence() -> None:
     said = assay(account(total, MARKET)).agents[0].verdict
     assert "its losses are rare and large" in said.sentence
     assert "11 more like the worst day" in " ".join(said.limits)  # 1.91 x 0.94^11 is the first below 1
+
+
+def test_cash_is_no_market() -> None:
+    total = np.random.default_rng(12).normal(0.002, 0.01, 300)
+    with pytest.raises(UserError, match="cash is no market"):
+        assay(account(total, np.random.default_rng(1).normal(0, 1e-5, 300)))
+    with pytest.raises(UserError, match="cash is no market"):
+        assay(OwnAccount(returns=account(total, None), against=account(np.full(300, 0.0001), None)))
+    with pytest.raises(UserError, match="a price or the returns of cash"):
+        assay(account(total, 0.0001 + np.random.default_rng(1).normal(0, 1e-5, 300)))
+    with pytest.raises(UserError, match="5 rows are too few"):
+        assay(account(total[:5], MARKET[:5]))
 
 
 def test_without_a_benchmark_nothing_is_claimed() -> None:

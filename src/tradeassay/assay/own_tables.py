@@ -62,6 +62,8 @@ _JUMP = 0.2
 _PERCENT_FROM = 0.2
 """A spread per session from which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
+_CASH_UNTIL = 0.01
+"""Positive numbers below this that hardly change are the returns of cash as likely as a price."""
 _MONEY_FROM = 1000.0
 """A spread per session from which numbers cannot be basis points either: ten per cent."""
 _MONEY = re.compile(r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)")
@@ -301,7 +303,14 @@ def _looks_like_value(name: str, title: str, values: Sequence[Any], days: Sequen
     numbers, _ = read_numbers(name, title, values, days)
     if numbers.size < 3 or not (numbers > 0).all():
         return False
-    return bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
+    still = bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
+    if still and numbers.max() < _CASH_UNTIL and not {bare_title(title)} & {*VALUES, *RETURNS}:
+        raise UserError(
+            f"{name}: '{title}' may be a price or the returns of cash: all its numbers are between 0 and "
+            f"{numbers.max():.2g}",
+            mend="call the column 'price' or 'return'",
+        )
+    return still and bare_title(title) not in RETURNS
 
 
 def _returns(
@@ -323,7 +332,7 @@ def _returns(
     order = np.argsort(np.array(given))
     days, numbers = [given[place] for place in order.tolist()], numbers[order]
     if by_value is None:
-        by_value = _looks_like_value(name, title, values, given) and bare_title(title) not in RETURNS
+        by_value = _looks_like_value(name, title, values, given)
     unit = unit or _title_unit(name, title, numbers)
     if _CUMULATIVE.search(plain_title(title)):
         scale, said = _scale(name, title, np.diff(numbers), percent, unit)
@@ -371,16 +380,20 @@ def _moves(name: str, title: str, days: Sequence[str], numbers: Floats, notes: l
 
 
 def _no_factors(name: str, title: str, numbers: Floats, unit: Unit | None, *, by_value: bool) -> None:
-    """Refuse numbers around 1 that are growth factors, or may be a value under the name of returns."""
+    """Refuse growth factors, and a value under the name of returns: positive numbers that hardly move."""
+    middle = float(np.median(numbers)) if numbers.size else 0.0
     if unit is not None or numbers.size < 3 or not (numbers > 0.5).all():
         return
-    if not 0.9 < float(np.median(numbers)) < 1.1:
+    around_one = 0.9 < middle < 1.1
+    moves = float(np.median(np.abs(np.diff(numbers)))) >= 0.2 * middle
+    if moves and not around_one:
         return
-    if by_value and (numbers.size < 20 or float(numbers.std()) > float(np.diff(numbers).std())):
+    if by_value and (not around_one or numbers.size < 20 or numbers.std() > np.diff(numbers).std()):
         return
+    said = "growth factors, or an account's value?" if around_one else "an account's value?"
     raise UserError(
-        f"{name}: '{title}' lies around 1: growth factors, or an account's value?",
-        mend="give returns (0.01 for 1 %), or a value in a column called 'value'",
+        f"{name}: '{title}' lies around {middle:,.4g} and hardly moves: {said}",
+        mend="give returns (0.01 for 1 %), a value in a column called 'value', or --unit if they are returns",
     )
 
 

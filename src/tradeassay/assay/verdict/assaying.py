@@ -517,6 +517,9 @@ def _series(own: OwnAccount) -> OwnSeries:
 
 
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
+_LEAST_SHARED = 20
+_STILL = 0.02
+"""A benchmark that moves less than this share of what the account does is cash."""
 ALONE = "returns alone do not say what was held"
 
 
@@ -530,7 +533,12 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     market: Floats | None = None
     if series.against is not None:
         shared = tuple(day for day in days if day in (series.against or {}))
-        if len(shared) < 20 or len(shared) < 0.5 * len(days):
+        if len(days) < _LEAST_SHARED:
+            raise UserError(
+                f"{len(days)} rows are too few to compare with a benchmark",
+                mend=f"give at least {_LEAST_SHARED}, or leave the benchmark out",
+            )
+        if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
             raise UserError(
                 f"the account and its benchmark share {len(shared)} of {len(days)} days",
                 mend="give both for the same days, in the same form",
@@ -540,6 +548,11 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         days = shared
         market = np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])
+    if market is not None and market.std() < _STILL * total.std():
+        raise UserError(
+            f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
+            mend="cash is no market: give the returns of what could have been held, or leave the benchmark out",
+        )
     daily = _rows_of_series(total, market)
     found = AgentFindings(
         cell="own",

@@ -596,7 +596,10 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     most = f"most of what moves it apart from the market is style ({share:.0%}: {_leans(found, config)}), which"
     said = f"{most} brought {brought}"
     if share < 0.5:
-        said = f"style made more of it than its own choices did: {brought} ({_leans(found, config)})"
+        own = percent((part_of(found, "selection") or 0.0) + (part_of(found, "trading") or 0.0))
+        said = (
+            f"style brought {brought} ({_leans(found, config)}), more than selection and trading together ({own})"
+        )
     rest, but = f"the rest, {spanned(found.edge.tested)} a year", _but(found, config)
     if but is not None:
         return f"{made}; {said}; {rest}, may be luck: {but}."
