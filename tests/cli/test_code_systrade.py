@@ -35,7 +35,8 @@ def test_strategies_are_listed_shown_and_written(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.startswith("#")
     assert main(["code", "strategies", "turtle", "--semantics"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == "turtle"
-    assert main(["code", "strategies", "turtle", "--reference", "mine"]) == 0
+    assert main(["code", "strategies", "turtle", "--reference", "mine", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"folder": "mine", "strategy": "turtle"}
     assert (place / "mine/strategy.py").is_file() and (place / "mine/strategy_card.json").is_file()
     assert main(["code", "strategies", "turtle", "--reference", "mine"]) == 2
     assert "is there already" in capsys.readouterr().err

@@ -315,6 +315,8 @@ def strategies(strategy: str | None, semantics: bool, reference: Path | None, as
         return
     if reference is not None:
         write_reference(strategy, reference)
+        if as_json:
+            print_json({"folder": reference, "strategy": strategy})
         say(f"written: {reference}; check it with: tradeassay code eval {reference} --spec {strategy}")
         return
     click.echo(strategy_text(strategy, semantics=semantics or as_json))
