@@ -29,6 +29,7 @@ GUIDES = [
     *sorted((ROOT / "docs/howto").glob("*.md")),
 ]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"))]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"<!-- needs: (network|a key|a server|a GPU|Docker|qlib|your own data) -->\s*$")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -56,7 +57,7 @@ def script(body: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     dead = [target for target in LINK.findall(page.read_text()) if not (page.parent / target).exists()]
     assert not dead
