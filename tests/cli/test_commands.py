@@ -50,6 +50,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),
         (["run", "daily-us-v1", "-a", "mine/mine.py"], 2, "does not say which class (-a mine/mine.py:CLASS)"),
         (["run", "daily-us-v1", "-m", "scripted/sensible,openai/gpt-5"], 2, "give each its own -m"),
+        (["arena", "health", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
+        (["arena", "bars", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["assay", "gone.csv", "--against", "market.csv"], 2, "no file gone.csv"),
         (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is not a date"),
         (["run", "daily-us-v1", "-a", "cash", "--dataset", "synthetic/mars:1"], 2, "mars"),

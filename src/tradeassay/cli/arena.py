@@ -264,15 +264,11 @@ def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
 def bars(season: str, db: str, as_json: bool) -> None:
     """List a season's live bars that look wrong and hold up their rounds."""
     _need_extra()
+    from tradeassay.arena.reading.reader import opened_store
     from tradeassay.arena.rounds.waiting import held_bars_of
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
 
-    store = Store(open_engine(db))
-    try:
+    with opened_store(db, season) as store:
         found = held_bars_of(store, season)
-    finally:
-        store.engine.dispose()
     if as_json:
         print_json(found)
         return
@@ -314,15 +310,11 @@ def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_j
 def health(db: str, as_json: bool) -> None:
     """Show the state of every worker of an arena. Exits with 1 when one is stalled."""
     _need_extra()
+    from tradeassay.arena.reading.reader import opened_store
     from tradeassay.arena.rounds.health import read_workers
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
 
-    store = Store(open_engine(db))
-    try:
+    with opened_store(db) as store:
         found = read_workers(store)
-    finally:
-        store.engine.dispose()
     if as_json:
         print_json(found)
     else:
@@ -387,14 +379,10 @@ def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
     """Show the reward log of an entry, in a season with the rule feedback."""
     _need_extra()
     from tradeassay.arena.learning import experiences
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.reading.reader import opened_store
 
-    store = Store(open_engine(db))
-    try:
+    with opened_store(db, season) as store:
         found = experiences(store, season, entry)
-    finally:
-        store.engine.dispose()
     if as_json:
         print_json(found)
         return

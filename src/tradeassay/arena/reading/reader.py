@@ -453,18 +453,26 @@ def cited_of(db: str, season: str | None = None) -> CitedFigures:
 
 
 @contextmanager
-def _opened(db: str, season: str | None) -> Iterator[SeasonReader]:
+def opened_store(db: str, season: str | None = None) -> Iterator[Store]:
+    """Open a database that is there; raises :class:`UserError` without one, or without the season."""
     if "://" not in db and not Path(db).is_file():
         raise UserError(f"there is no database '{db}'", mend="tradeassay arena run --replay synthetic makes one")
     store = Store(open_engine(db))
     try:
-        reader = ArenaReader(store)
-        ids = reader.ids()
-        wanted = season or next(iter(ids), None)
-        found = None if wanted is None else reader.season(wanted)
-        if found is None:
-            hint = did_you_mean(wanted or "", ids, f"it has {', '.join(ids) or 'none yet'}")
-            raise UserError(f"'{db}' has no season '{wanted or ''}'", mend=hint)
-        yield found
+        ids = season_ids(store)
+        if season is not None and season not in ids:
+            hint = did_you_mean(season, ids, f"it has {', '.join(ids) or 'none yet'}")
+            raise UserError(f"'{db}' has no season '{season}'", mend=hint)
+        yield store
     finally:
         store.engine.dispose()
+
+
+@contextmanager
+def _opened(db: str, season: str | None) -> Iterator[SeasonReader]:
+    with opened_store(db, season) as store:
+        reader = ArenaReader(store)
+        found = reader.season(season or next(iter(reader.ids()), ""))
+        if found is None:
+            raise UserError(f"'{db}' has no season", mend="tradeassay arena run plays one")
+        yield found
