@@ -58,7 +58,7 @@ FORMS = {
     ),
     "seconds since 1970": (
         "time,return",
-        [f"{int(pd.Timestamp(d).timestamp())},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{int(pd.Timestamp(d).timestamp())}000000,{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
     ),
     "numbered rows below a remark": (
         "# exported\n,date,My Fund",
@@ -89,6 +89,18 @@ FORMS = {
         "No,Date,Return",
         [*(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))),
          "61,Grand Total,0.1", "61,,0.2", "Source: my broker"],
+    ),
+    "columns with blanks between": (
+        "date        return",
+        [f"{d}  {float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "a table of a page": (
+        "| date | return |\n|---|---|",
+        [f"| {d} | {float(r)!r} |" for d, r in zip(DAYS, EARNED, strict=True)],
+    ),
+    "stamps of mail": (
+        "date;return",
+        [f"{pd.Timestamp(d):%a, %d %b %Y} 00:00:00 GMT;{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
     ),
     "German months": (
         "Datum;Rendite",
@@ -248,6 +260,7 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
         ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
         ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
         ("date,return", ["2024-01-02,101", "2024-01-03,99.5", "2024-01-04,102"], "account's value"),
+        ("date,YTD", ["2024-01-02,0.5", "2024-01-03,-0.8", "2024-01-04,1.7"], "from one row to the next"),
         ("date,P&L", ["2024-01-02,310.5", "2024-01-03,-120", "2024-01-04,55"], "looks like money"),
         ("date,return", ["2024-01-02,31050", "2024-01-03,-12000", "2024-01-04,5500"], "looks like money"),
         ("PK\x03\x04", ["xl/workbook.xml"], "Excel"),

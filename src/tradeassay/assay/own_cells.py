@@ -29,8 +29,9 @@ _DAY = re.compile(
     r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{4})(\d{2})(\d{2})|(\d{4})\u5e74(\d{1,2})\u6708(\d{1,2})\u65e5"
 )
 _OTHER_DAY = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4}|\d{2})")
-_CLOCK = re.compile(r"\d{10}|\d{13}")
-"""Seconds or milliseconds since 1970."""
+_CLOCK = re.compile(r"\d{10}(\d{3}){0,3}")
+"""Seconds since 1970, or a thousandth, millionth or billionth of them."""
+_TIME = re.compile(r"\s+\d{1,2}:\d{2}(:\d{2})?(\s*[AP]M)?(\s+[A-Z]{3,4})?$")
 _SERIAL = re.compile(r"[2-6]\d{4}(\.\d+)?")
 """Days since 1899-12-30, as spreadsheets count them; behind the point is the time of day."""
 _OF_MONTH = re.compile(r"((?:19|20)\d{2})[-/.]?(0[1-9]|1[0-2])")
@@ -82,8 +83,7 @@ def read_days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[
 
 
 def _of_clock(text: str) -> str:
-    seconds = int(text) / (1000 if len(text) == 13 else 1)
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    return datetime.fromtimestamp(int(text[:10]), UTC).date().isoformat()
 
 
 def _of_serial(text: str) -> str:
@@ -103,7 +103,9 @@ def _spelled(texts: Sequence[str]) -> list[str] | None:
 
     A month without a day is its last day: its return is known then.
     """
-    plain = [" ".join(re.sub(r"[-/.,]", " ", _MONTH.sub(_in_english, text)).split()) for text in texts]
+    plain = [
+        " ".join(re.sub(r"[-/.,]", " ", _MONTH.sub(_in_english, _TIME.sub("", text))).split()) for text in texts
+    ]
     for form in (*_FORMS, *_MONTH_FORMS):
         try:
             found = [datetime.strptime(text, form).replace(tzinfo=UTC).date() for text in plain]
@@ -294,7 +296,7 @@ def _text(path: Path, raw: bytes) -> dict[str, list[Any]]:
     import csv
 
     text = _decoded(path, raw)
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line for line in text.splitlines() if line.strip(" \t|:+-=") and not line.startswith("#")]
     if not lines:
         return {}
     if lines[0].lstrip()[:1] in ("<", "{", "["):
@@ -306,6 +308,8 @@ def _text(path: Path, raw: bytes) -> dict[str, list[Any]]:
     shown = [re.sub('"[^"]*"', "", line) for line in lines[:50]]
     middle = {sign: sorted(line.count(sign) for line in shown)[len(shown) // 2] for sign in ";\t|"}
     separator = max(middle, key=lambda sign: middle[sign]) if any(middle.values()) else ","
+    if separator == "," and sorted(line.count(",") for line in shown)[len(shown) // 2] == 0:
+        lines, separator = ["\t".join(line.split()) for line in lines], "\t"  # columns with blanks between
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
     head, rows = _titled([row for row in rows if any(row)])
     at = next((k for k, title in enumerate(head) if plain_title(title) in set(DATES) - {""}), 0)

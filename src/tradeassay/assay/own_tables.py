@@ -35,13 +35,13 @@ RETURNS = (
     "\u65e5\u6536\u76ca\u7387", "\u6536\u76ca", "\u56de\u62a5\u7387", "\u6da8\u8dcc\u5e45",
 )  # fmt: skip
 VALUES = (
-    "nav", "equity", "value", "price", "close", "adj close", "balance", "account value", "portfolio value",
-    "level", "net asset value", "net liquidation", "kurs", "total", "\u51c0\u503c", "\u5355\u4f4d\u51c0\u503c",
+    "nav", "equity", "value", "price", "adj close", "adjusted close", "close", "balance",
+    "account value", "portfolio value", "level", "net asset value", "net liquidation", "kurs", "total", "\u51c0\u503c", "\u5355\u4f4d\u51c0\u503c",
     "\u7d2f\u8ba1\u51c0\u503c", "\u603b\u8d44\u4ea7", "\u6536\u76d8\u4ef7", "\u57fa\u6e96\u4fa1\u984d",
 )  # fmt: skip
 AGAINST = (
-    "benchmark", "market", "index return", "bench", "benchmark return", "spy", "index", "\u57fa\u51c6",
-    "\u57fa\u51c6\u6536\u76ca\u7387", "\u6caa\u6df1300",
+    "benchmark", "market", "index return", "bench", "benchmark return", "benchmark value", "spy", "index",
+    "\u57fa\u51c6", "\u57fa\u51c6\u6536\u76ca\u7387", "\u6caa\u6df1300",
 )  # fmt: skip
 FLOWS = (
     "deposit", "deposits", "withdrawal", "withdrawals", "flow", "flows", "cash flow", "cash flows", "net flow",
@@ -52,6 +52,10 @@ _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
     (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
     (r"\b(bps|bp|basis points)\b", "basis points"),
 )
+_NO_RETURN = re.compile(
+    r"\b(mtd|qtd|ytd|drawdown|excess|active|alpha|relative|rolling|annuali[sz]ed|volatility|sharpe)\b"
+)
+"""Words of titles over other numbers than an account's returns."""
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|\u7d2f\u8ba1\u6536\u76ca")
 _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
@@ -288,6 +292,11 @@ def _which(
             return named[one], True
     if len(columns) == 1:
         title = next(iter(columns.values()))
+        if _NO_RETURN.search(plain_title(title)):
+            raise UserError(
+                f"{name}: '{title}' is not what was earned from one row to the next",
+                mend="give returns or values; --column if it is",
+            )
         return title, _looks_like_value(name, title, table[title], days)
     raise UserError(
         f"{name} does not say which column is the account's",
