@@ -36,7 +36,8 @@ RETURNS = (
 )  # fmt: skip
 VALUES = (
     "nav", "equity", "value", "price", "adj close", "adjusted close", "close", "balance",
-    "account value", "portfolio value", "level", "net asset value", "net liquidation", "kurs", "total", "\u51c0\u503c", "\u5355\u4f4d\u51c0\u503c",
+    "account value", "portfolio value", "level", "net asset value", "net liquidation", "kurs", "total",
+    "\u51c0\u503c", "\u5355\u4f4d\u51c0\u503c",
     "\u7d2f\u8ba1\u51c0\u503c", "\u603b\u8d44\u4ea7", "\u6536\u76d8\u4ef7", "\u57fa\u6e96\u4fa1\u984d",
 )  # fmt: skip
 AGAINST = (
