@@ -453,7 +453,7 @@ def _look_at_whole(
     bars = len(feeds)
     short = bars <= whole.every_bar and feeds.aligned and isinstance(subject, Stepper)
     if short:
-        _every_bar(subject, feeds, inquiry, config, rng)
+        _every_bar(subject, feeds, inquiry, suspects, config, rng)
     if not inquiry.evidence:
         _run_free(subject, _rest_changed(feeds, 2 if short else whole.cuts, config, rng), inquiry)
     if not inquiry.evidence and not short:
@@ -468,25 +468,29 @@ def _look_at_whole(
 
 
 def _every_bar(
-    subject: LeakSubject, feeds: Feeds, inquiry: Inquiry, config: LeakConfig, rng: np.random.Generator
+    subject: LeakSubject,
+    feeds: Feeds,
+    inquiry: Inquiry,
+    suspects: Sequence[int],
+    config: LeakConfig,
+    rng: np.random.Generator,
 ) -> None:
     assert isinstance(subject, Stepper)
     assert inquiry.scored is not None
     count = 0
-    columns, false = feeds.head(len(feeds)), false_next_bars(feeds, rng)
+    columns, false = feeds.head(len(feeds)), false_next_bars(feeds, rng, preferred(inquiry.scored, suspects))
     enough = partial(_shows_leak, inquiry.scored, config.rtol)
-    for row, outcome in enumerate(subject.next_bars(columns, false.columns, enough)):
+    for row, outcome in enumerate(subject.next_bars(columns, false.first, enough)):
         inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
         count += 1
         if inquiry.evidence:
             break
     inquiry.spend([len(feeds) // 2] * count, free=True)
     inquiry.every_bar = count >= len(feeds) - 1
-    if inquiry.evidence or not inquiry.every_bar or not false.along.size:
+    if inquiry.evidence or not inquiry.every_bar or not false.again.size:
         return
-    again = subject.next_bars(columns, false.against, enough, false.along)
-    for row, outcome in zip(false.along.tolist(), again, strict=False):
-        # One comparison with the one before: a bar is tried once, or against what followed as well.
+    again = subject.next_bars(columns, false.second, enough, false.again)
+    for row, outcome in zip(false.again.tolist(), again, strict=False):  # one comparison with the one before
         if isinstance(outcome, RunFailure) or enough(row, outcome):
             inquiry.take(Trial("next bar", row, row + 1, {}), outcome)
             return

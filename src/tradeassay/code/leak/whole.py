@@ -249,27 +249,29 @@ def _other_volume(
 
 
 _ALONG: Final = 0.25
-"""The share of bars behind which a false bar goes the way that the true one went."""
+"""The share of other bars behind which a false bar first goes the way that the true one went."""
 
 
 @dataclass(frozen=True, slots=True)
 class FalseBars:
     """For every row the bar that is put behind it instead of the true next one.
 
-    ``columns`` move against what followed, or along with it on the rows ``along``; ``against`` is against on those
-    too. A false bar that always moved against the true one would give it away: code could turn it round.
+    ``first`` moves against what followed, or along with it; ``second`` the other way on the rows ``again``, so
+    that every row is tried against what followed. A false bar that always moved against the true one would give
+    it away: code could turn it round.
     """
 
-    columns: dict[str, Array]
-    against: dict[str, Array]
-    along: Rows
+    first: dict[str, Array]
+    second: dict[str, Array]
+    again: Rows
 
 
-def false_next_bars(feeds: Feeds, rng: np.random.Generator) -> FalseBars:
-    """Return false bars for every row. Only for aligned feeds."""
-    sides = np.where(rng.random(len(feeds) - 1) < _ALONG, 1.0, -1.0)
+def false_next_bars(feeds: Feeds, rng: np.random.Generator, suspects: Rows) -> FalseBars:
+    """Return false bars for every row; behind ``suspects`` both ways are tried. Only for aligned feeds."""
+    both = np.isin(np.arange(len(feeds) - 1), suspects)
+    sides = np.where(rng.random(both.size) < np.where(both, 0.5, _ALONG), 1.0, -1.0)
     return FalseBars(
-        _next_bars(feeds, sides, rng), _next_bars(feeds, np.full_like(sides, -1.0), rng), np.flatnonzero(sides > 0)
+        _next_bars(feeds, sides, rng), _next_bars(feeds, -sides, rng), np.flatnonzero(both | (sides > 0))
     )
 
 
