@@ -103,11 +103,12 @@ class OwnFile:
     def __init__(self, config: OwnFileConfig) -> None:
         if not config.path or not config.name:
             raise UserError("agent 'file' needs a file and a class", mend="write -a ./mine.py:Mine")
-        cls = load_own(config.path, config.name)
-        if config.sha256 and sha256_file(Path(config.path)) != config.sha256:
+        file = Path(config.path)
+        if config.sha256 and file.is_file() and sha256_file(file) != config.sha256:  # before any of it is run
             raise UserError(
                 f"'{config.path}' is not the file this run began with", mend="restore it, or start a new run"
             )
+        cls = load_own(config.path, config.name)
         wanted = getattr(cls, "Config", None)
         settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
         if wanted is None and settings:
