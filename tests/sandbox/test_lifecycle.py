@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import tradeassay
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox import (
     ForbiddenImport,
@@ -379,3 +381,26 @@ def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine: 
     assert fork == "BlockingIOError"
     assert read in ("FileNotFoundError", "PermissionError")
     assert memory == "PermissionError"
+
+
+def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path: Path) -> None:
+    """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed one."""
+    package = Path(tradeassay.__file__).parent
+    copy = tmp_path / "tradeassay"
+    copy.mkdir()
+    for part in package.iterdir():
+        if part.name != "sandbox":
+            (copy / part.name).symlink_to(part)
+    shutil.copytree(package / "sandbox", copy / "sandbox")
+    with (copy / "sandbox" / "zygote.py").open("a") as file:
+        file.write('\nif sys.argv[0] == "-c" and len(sys.argv) > 2:\n    raise SystemExit("this copy")\n')
+    program = (
+        "from tradeassay.core.errors import SandboxError\n"
+        "from tradeassay.sandbox import SandboxConfig\n"
+        "from tradeassay.sandbox.zygote_process import ZygoteProcess\n"
+        "try:\n    ZygoteProcess(SandboxConfig(preload=()))\n"
+        "except SandboxError as error:\n    print(error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert "ended while it loaded its libraries: this copy" in done.stdout, (done.stdout, done.stderr)

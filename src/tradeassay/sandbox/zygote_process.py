@@ -21,10 +21,19 @@ from tradeassay.sandbox.tier import SandboxRefused, Tier
 from tradeassay.sandbox.watch import Reach
 from tradeassay.sandbox.zygote import Hello
 
-_START: Final = (
-    "import sys; sys.path += [one for one in sys.argv[3:] if one not in sys.path]; sys.path.append(sys.argv[1]); "
-    "from tradeassay.sandbox.zygote import main; main(int(sys.argv[2]))"
-)
+# The package is loaded from the host's own folder: another one may be installed, and search paths would find that.
+_START: Final = """
+import importlib.util, sys
+sys.path += [one for one in sys.argv[3:] if one not in sys.path]
+sys.path.append(sys.argv[1])
+place = sys.argv[1] + "/tradeassay"
+within = {"submodule_search_locations": [place]}
+spec = importlib.util.spec_from_file_location("tradeassay", place + "/__init__.py", **within)
+sys.modules["tradeassay"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from tradeassay.sandbox.zygote import main
+main(int(sys.argv[2]))
+"""
 _PACKAGE_PARENT: Final = str(Path(__file__).resolve().parents[2])
 _STOP_S: Final = 5.0
 _HELLO_BYTES: Final = 1 << 18
@@ -139,7 +148,10 @@ class ZygoteProcess:
                 f"the sandbox's zygote was not ready after {config.start_s:g} s",
                 mend="raise SandboxConfig.start_s",
             )
-        message = self.socket.recv(_HELLO_BYTES)
+        try:
+            message = self.socket.recv(_HELLO_BYTES)
+        except OSError:  # it ended before it had read what it was sent
+            message = b""
         if not message:
             raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
         hello = msgspec.json.decode(message, type=Hello)
