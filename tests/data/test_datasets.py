@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.data.datasets import list_datasets, load_dataset
 from tradeassay.data.home import data_home, snapshot_folder, store_folder
 from tradeassay.data.panel import Panel
@@ -52,6 +52,8 @@ def test_an_unknown_name_gets_near_ones(tmp_path: Path, panel: Panel) -> None:
         load_dataset("synthetic/us", tmp_path)
     with pytest.raises(UserError, match="moon"):
         load_dataset("synthetic/moon:1", tmp_path)
+    with pytest.raises(DataError, match=r"nowhere does not exist \(name a data set"):
+        load_dataset(str(tmp_path / "nowhere"), tmp_path)
 
 
 def test_listing_names_what_is_damaged(tmp_path: Path, make_panel: Callable[..., Panel]) -> None:

@@ -6,10 +6,12 @@ import runs_world as world
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import AgentSpec, RunSpec, Window, expand
 from tradeassay.runs.episode import dataset_name
+from tradeassay.runs.manifest import played_as
 from tradeassay.runs.spec import safe_name, work_sha256
 
 world.register()
@@ -39,6 +41,13 @@ def test_a_grid_is_one_spec_and_expands_in_order() -> None:
     assert [(episode.label, episode.seed, episode.added) for episode in baselines] == [
         ("equal-weight", 0, True)
     ] * 2
+
+
+def test_no_index_can_be_asked_for() -> None:
+    for asked, played in (("none", None), ("hs300", "hs300"), (msgspec.UNSET, "IDX")):
+        spec = world.tiny_spec(index=asked)
+        episode = expand(spec)[0]
+        assert played_as(benchmarks.get(episode.benchmark), episode, spec).index == played
 
 
 def test_a_named_baseline_is_not_added_again() -> None:

@@ -160,14 +160,18 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
 Manifest = RunManifest | CodeManifest
 
 
+NO_INDEX = "none"
+"""What a spec's ``index`` says where results are to be compared with none."""
+
+
 def played_as(
     benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
 ) -> Benchmark:
     """Return a benchmark as an episode plays it: in the spec's window and universe, with its own conversation."""
     days = named or spec.window
-    changed: dict[str, str] = {} if days is None else {"first": days.first, "last": days.last}
+    changed: dict[str, str | None] = {} if days is None else {"first": days.first, "last": days.last}
     if spec.index:
-        changed["index"] = spec.index
+        changed["index"] = None if spec.index == NO_INDEX else spec.index
     if spec.universe:
         changed["universe"] = spec.universe
     if changed:

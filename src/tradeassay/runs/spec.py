@@ -69,7 +69,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
     Each benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of
     aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`). ``index``
-    and ``universe`` replace the benchmarks' own: what results are compared with, and what may be bought.
+    and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no index), and what
+    may be bought.
     Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
     """
 

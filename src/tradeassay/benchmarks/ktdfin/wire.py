@@ -114,6 +114,7 @@ class Wire:
         self._encoder = msgspec.json.Encoder(enc_hook=self._shown)
         self._depth = gate.config.scrub_news
         self._seen: dict[str, str] = {}
+        self._stocks: dict[str, str] = {}
 
     def encode(self, value: object) -> str:
         """Return a result as the model may see it, as JSON text."""
@@ -162,7 +163,10 @@ class Wire:
 
     def _shown(self, value: object) -> str:
         if isinstance(value, Stock):
-            return self.gate.alias(value.symbol)
+            shown = self._stocks.get(value.symbol)
+            if shown is None:
+                shown = self._stocks[value.symbol] = self.gate.alias(value.symbol)
+            return shown
         if isinstance(value, Day):
             shown = self._seen.get(value.iso)
             if shown is None:

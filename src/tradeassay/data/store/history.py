@@ -221,7 +221,8 @@ class History:
     def no_index(self, index: str, row: int) -> DataError:
         """Return the error for an index that was not known by a session."""
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
-        return DataError(f"no index '{index}' is known", mend=f"known: {', '.join(known) or 'none'}")
+        mend = f"known: {', '.join(known)}" if known else "this data has no index: --index none plays without one"
+        return DataError(f"no index '{index}' is known", mend=mend)
 
     # -- figures and minutes -------------------------------------------------------------------------------------
 

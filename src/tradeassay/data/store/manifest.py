@@ -91,6 +91,10 @@ def read_manifest(folder: Path) -> Manifest:
     except IsADirectoryError:
         raise DataError(f"{path} is a folder", mend="get or import the data again") from None
     except (FileNotFoundError, NotADirectoryError):
+        if not folder.exists():
+            raise DataError(
+                f"{folder} does not exist", mend="name a data set (tradeassay data list) or a folder that has one"
+            ) from None
         raise DataError(
             f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", mend="get or import it again"
         ) from None
@@ -164,12 +168,16 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
     # buffers, so that a library's way of laying them out does not either.
     for name in table.column_names:
         pieces = table.column(name)
-        # An empty column of a file has no chunk; joining none would load pandas.
-        column = pieces.combine_chunks() if pieces.num_chunks else tables.column([], pieces.type)
+        # Joining one chunk would copy it, and joining none, which an empty column of a file has, would load pandas.
+        column = pieces.chunk(0) if pieces.num_chunks == 1 else tables.column([], pieces.type)
+        if pieces.num_chunks > 1:
+            column = pieces.combine_chunks()
         where = f"{label}.{name}"
         if pa.types.is_list(column.type):
             _add_array(digest, f"{where} ends", plain(column.offsets).astype(np.int64))
-            column = column.flatten()
+            # What flatten() returns where no list is missing; that would load ten megabytes of pyarrow.
+            first, last = column.offsets[0].as_py(), column.offsets[len(column)].as_py()
+            column = column.flatten() if column.null_count else column.values.slice(first, last - first)
         if pa.types.is_string(column.type) and len(column) and not column.null_count:
             ends = np.frombuffer(column.buffers()[1], dtype=np.int32)[column.offset :][: len(column) + 1]
             _add_array(digest, f"{where} lengths", np.diff(ends).astype(np.int64))
