@@ -168,7 +168,7 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
     # buffers, so that a library's way of laying them out does not either.
     for name in table.column_names:
         pieces = table.column(name)
-        # Joining one chunk would copy it, and joining none, which an empty column of a file has, would load pandas.
+        # Joining one chunk would copy it, and joining none (an empty column of a file) would load pandas.
         column = pieces.chunk(0) if pieces.num_chunks == 1 else tables.column([], pieces.type)
         if pieces.num_chunks > 1:
             column = pieces.combine_chunks()
