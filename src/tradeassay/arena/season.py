@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -294,10 +295,16 @@ def _frozen(value: Any) -> Any:
         return value
     always = _ALWAYS.get(type(value), frozenset())
     return {
-        field.name: _frozen(getattr(value, field.name))
-        for field in msgspec.structs.fields(value)
-        if field.name in always or getattr(value, field.name) != field.default
+        name: _frozen(getattr(value, name))
+        for name, default in _defaults(type(value))
+        if name in always or getattr(value, name) != default
     }
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return the settings of a struct with their defaults; asking msgspec takes longer than writing them down."""
+    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
 
 
 def load_season(path: Path) -> Season:

@@ -120,6 +120,26 @@ def test_reasons_of_several_clauses_are_translated() -> None:
     assert said == "数字“7”不在来源中；something new；名称“X”不在来源中"
 
 
+def test_what_is_kept_of_one_asset_or_architecture_is_not_computed_again(
+    web_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradeassay.arena.reading.view.COSTLY_S", -1.0)
+    before = ArenaReader(web_store, config=FAST).season("small")
+    assert before is not None and before.rests
+    view, season = before.view(), before.season
+    kind = season.entries[0].architecture
+    wanted = [Selection(assets=(season.assets[0].symbol,)), Selection(architectures=(kind,)), Selection()]
+    made = [(view.board(one), view.equity(one)) for one in wanted]
+    split = view.split(Selection())
+    view.keep(whole=True)
+    for name in ("standings", "equity", "split_variance", "behaviour"):
+        monkeypatch.setattr(f"tradeassay.arena.reading.view.{name}", None)
+    after = ArenaReader(web_store, config=FAST).season("small")
+    assert after is not None
+    assert [(after.view().board(one), after.view().equity(one)) for one in wanted] == made
+    assert after.view().split(Selection()) == split
+
+
 def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up(
     web_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -308,11 +308,18 @@ def _own_routes(made: APIRouter, gate: DoorGate) -> None:
 def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
     found = {**_answers(Told, "A decision waits for you.", 401, 422, 429), 204: {"description": "Nothing waits."}}
 
-    @made.get("/me/packet", responses=found)
-    async def packet(request: Request, wait: float = Query(0.0, ge=0.0, le=MAX_WAIT_S)) -> Response:
+    patience = {
+        "name": "wait",
+        "in": "query",
+        "schema": {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0},
+    }
+
+    @made.get("/me/packet", responses=found, openapi_extra={"parameters": [patience]})
+    async def packet(request: Request) -> Response:
         """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
 
         async def make() -> Told | None:
+            wait = _seconds(request.query_params.get("wait", "0"))
             return await gate.desk.packet(await gate.agent(request), wait)
 
         return await _reply(make())
@@ -363,6 +370,16 @@ def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
             return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
 
         return await _reply(make())
+
+
+def _seconds(text: str) -> float:
+    try:
+        wait = float(text)
+    except ValueError:
+        wait = math.nan
+    if not 0.0 <= wait <= MAX_WAIT_S:
+        raise TurnedAway(422, f"wait: {text[:40]!r} is no number of seconds from 0 to {MAX_WAIT_S:g}")
+    return wait
 
 
 async def _reply(making: Coroutine[Any, Any, Any]) -> Response:

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.arena.reading.trades import EntryTrades
-from tradeassay.arena.standings import Behaviour, BoardConfig, Standings
+from tradeassay.arena.standings import Behaviour, BoardConfig, Standings, VarianceSplit
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views
 from tradeassay.core.errors import UNDECODABLE
@@ -19,10 +19,21 @@ from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Equity
 
 
+class KeptSelection(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first page shows of one asset, or of one architecture."""
+
+    asset: str | None = None
+    architecture: str | None = None
+    board: Standings
+    equity: Equity
+    behaviours: tuple[Behaviour, ...]
+
+
 class KeptView(msgspec.Struct, frozen=True, kw_only=True):
     """What the pages of a season and of its entries are made of, as of the settlement number ``version``.
 
-    ``cost_s`` is what it took to make, ``config`` how.
+    ``cost_s`` is what it took to make, ``config`` how. ``selections`` and ``split`` are kept where days lie
+    between two settlements, or nobody plays.
     """
 
     version: int
@@ -34,6 +45,8 @@ class KeptView(msgspec.Struct, frozen=True, kw_only=True):
     first_day: dict[str, dict[str, str]]
     luck: dict[str, dict[str, Measure]]
     trades: dict[str, EntryTrades]
+    selections: tuple[KeptSelection, ...] = ()
+    split: VarianceSplit | None = None
 
 
 _KEPT = msgspec.msgpack.Decoder(KeptView)
@@ -56,7 +69,7 @@ def keep_view(store: Store, season: str, view: KeptView) -> None:
     try:
         with store.change() as db:
             known = db.execute(select(kept_views.c.version).where(kept_views.c.season == season)).scalar()
-            if known is not None and known >= view.version:
+            if known is not None and (known > view.version or (known == view.version and view.split is None)):
                 return
             db.execute(delete(kept_views).where(kept_views.c.season == season))
             db.execute(insert(kept_views).values(season=season, version=view.version, body=body))

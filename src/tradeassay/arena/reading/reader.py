@@ -268,7 +268,13 @@ class SeasonReader:
         view = self.view()
         if self._kept != view.version > 0 and view.cost_s > QUICK_S and not self._renewing:
             self._kept = view.version
-            Thread(target=view.keep, daemon=True).start()
+            whole = self.rests
+            Thread(target=lambda: view.keep(whole=whole), daemon=True).start()
+
+    @property
+    def rests(self) -> bool:
+        """Whether settlements are days apart, or over: what costs much to compute is computed once then."""
+        return self.facts().progress.status not in ("replay", "stalled", "settling")
 
     @property
     def sealed(self) -> bool:
@@ -416,7 +422,7 @@ def keep_standings(store: Store, season: str) -> None:
             newest = reader.view()
             if newest.version != reader.newest_settled:
                 newest = newest.next(reader.newest_settled)
-            newest.keep()
+            newest.keep(whole=reader.rests)
     except SQLAlchemyError:
         pass
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable
 from threading import Lock, RLock
 from typing import TypeVar, cast
 
+import msgspec
 import numpy as np
 
-from tradeassay.arena.reading.kept import KeptView, keep_view
+from tradeassay.arena.reading.kept import KeptSelection, KeptView, keep_view
 from tradeassay.arena.reading.seasons import Selection
 from tradeassay.arena.reading.trades import EntryTrades, entry_trades
 from tradeassay.arena.season import BASELINE, Season
@@ -73,7 +74,19 @@ Value = TypeVar("Value")
 KEPT = 96
 """How many answers about selections a view keeps: readers choose what to select, not how much memory it takes."""
 
+COSTLY_S = 2.0
+"""Standings that took less than this are made again when somebody asks."""
+
+MOST_SINGLE = 12
+"""Of how many assets, and architectures, the standings are kept one by one."""
+
 _EVERYTHING = Selection()
+
+
+def _one(asset: str | None, architecture: str | None) -> Selection:
+    return Selection(
+        assets=() if asset is None else (asset,), architectures=() if architecture is None else (architecture,)
+    )
 
 
 class SeasonView:
@@ -115,14 +128,25 @@ class SeasonView:
             self._pinned[("luck", asset)] = percentiles
         for entry, trades in kept.trades.items():
             self._pinned[("trades", entry)] = trades
+        if kept.split is not None:
+            self._pinned[("split", _EVERYTHING)] = kept.split
+        for some in kept.selections:
+            wanted = _one(some.asset, some.architecture)
+            self._pinned[("board", wanted)] = some.board
+            self._pinned[("equity", wanted)] = some.equity
+            for one in some.behaviours:
+                self._pinned[("behaviour", one.entry, wanted)] = one
 
     def begin_empty(self, cost_s: float) -> None:
         """Be the view before the first settlement; ``cost_s`` is what a newer one is expected to cost."""
         self.version, self.cost_s = 0, cost_s
         self._pinned["lines", _EVERYTHING] = {}
 
-    def keep(self) -> None:
-        """Keep what the pages of the season and of its entries show for the next start."""
+    def keep(self, *, whole: bool = False) -> None:
+        """Keep what the pages of the season and of its entries show for the next start.
+
+        The ``whole`` is also what they show of every asset and architecture, where that is worth it.
+        """
         board = self.board(_EVERYTHING)
         kept = KeptView(
             version=self.version,
@@ -136,6 +160,29 @@ class SeasonView:
             trades={row.entry: self.trades(row.entry) for row in board.rows},
         )
         keep_view(self._store, self.season.id, kept)
+        if whole and self.cost_s > COSTLY_S:
+            some = tuple(self._kept_selection(*which) for which in self._single())
+            split = self.split(_EVERYTHING)
+            keep_view(self._store, self.season.id, msgspec.structs.replace(kept, selections=some, split=split))
+
+    def _single(self) -> list[tuple[str | None, str | None]]:
+        """Return the selections of one asset or one architecture, where there are several and not too many."""
+        assets = sorted(asset.symbol for asset in self.season.assets)
+        kinds = sorted({entry.architecture for entry in self.season.entries})
+        found: list[tuple[str | None, str | None]] = []
+        found += [(asset, None) for asset in assets if 1 < len(assets) <= MOST_SINGLE]
+        return found + [(None, kind) for kind in kinds if 1 < len(kinds) <= MOST_SINGLE]
+
+    def _kept_selection(self, asset: str | None, architecture: str | None) -> KeptSelection:
+        wanted = _one(asset, architecture)
+        board = self.board(wanted)
+        return KeptSelection(
+            asset=asset,
+            architecture=architecture,
+            board=board,
+            equity=self.equity(wanted),
+            behaviours=tuple(self.behaviour(row.entry, wanted) for row in board.rows),
+        )
 
     def lines(self, wanted: Selection) -> Lines:
         """Return the selected lines, with the baseline's."""

@@ -202,8 +202,8 @@ def _excess(path: Floats, base: Floats | None, config: BoardConfig) -> Measure:
     value = float(np.prod(1 + path) - np.prod(1 + base))
     if path.size < config.least:
         return Measure(value=value, n=path.size, note=f"fewer than {config.least} sessions: no interval")
-    drawn = _draw(np.stack([path, base]), config)
-    gaps = np.prod(1 + drawn[0], axis=-1) - np.prod(1 + drawn[1], axis=-1)
+    grown = _draw(np.stack([path, base]), config)
+    gaps = np.prod(grown[0], axis=-1) - np.prod(grown[1], axis=-1)
     level = config.bootstrap.level
     low, high = np.quantile(gaps, ((1 - level) / 2, (1 + level) / 2))
     return Measure(value=value, low=float(low), high=float(high), level=level, n=path.size)
@@ -218,7 +218,7 @@ def _rank_probabilities(
     stacked = np.stack([paths[name] for name in names])
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
-    totals = np.prod(1 + _draw(stacked, config), axis=-1)  # (names, draws)
+    totals = np.prod(_draw(stacked, config), axis=-1)  # (names, draws)
     order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # ties share the better rank
     first = order == 1
     found = {}
@@ -230,10 +230,10 @@ def _rank_probabilities(
 
 
 def _draw(stacked: Floats, config: BoardConfig) -> Floats:
-    """Return jointly resampled returns, shape (lines, draws, sessions)."""
+    """Return jointly resampled growth (1 and the return), shape (lines, draws, sessions)."""
     together = stacked.mean(axis=0)
     block = choose_block(together, config.bootstrap)
     seed = content_seed(config.bootstrap, stacked)
     n = stacked.shape[1]
     rows = np.concatenate(list(resamples(n, config.bootstrap.draws, block, seed)))
-    return np.asarray(stacked[:, rows])
+    return np.asarray((1 + stacked)[:, rows])

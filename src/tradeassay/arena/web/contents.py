@@ -256,8 +256,9 @@ def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None
 def _groups(reader: SeasonReader, words: PageWords) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what can be chosen: parameter, then values with their names."""
     everyone = [entry for entry in reader.season.everyone if entry.id != BASELINE]
+    names = _names(reader, words)
     return [
-        ("entry", [(entry.id, _names(reader, words)[entry.id]) for entry in everyone]),
+        ("entry", [(entry.id, names[entry.id]) for entry in everyone]),
         (
             "architecture",
             [

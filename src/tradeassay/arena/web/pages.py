@@ -71,10 +71,10 @@ def pages(house: House) -> APIRouter:
     return router
 
 
-def _route(house: House, name: str, make: Make) -> Callable[[Request, str], Any]:
-    async def page(request: Request, season: str) -> Response:
+def _route(house: House, name: str, make: Make) -> Callable[[Request], Any]:
+    async def page(request: Request) -> Response:
         """Answer with a page, made once per event and language."""
-        reader, version = await house.found(season)
+        reader, version = await house.found(request.path_params["season"])
         language = _language(request)
         query = urlencode(sorted((k, v) for k, v in request.query_params.multi_items() if k != "lang" and v))
         part = request.query_params.get("part")
