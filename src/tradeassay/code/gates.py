@@ -41,7 +41,7 @@ from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.leak.whole import held_after
 from tradeassay.code.lookahead import NOT_CLEARED, seed_of_source, submission_lookahead
 from tradeassay.code.semantics import Semantics
-from tradeassay.code.source import in_python_words, read_source
+from tradeassay.code.source import LONGEST_SOURCE, in_python_words, read_source
 from tradeassay.code.submission import (
     CAPITAL,
     CARD,
@@ -285,6 +285,8 @@ def _card_faults(text: str) -> tuple[Exhibit, ...]:
 
 
 def _source_faults(source: str, version: int) -> tuple[Exhibit, ...]:
+    if len(source) > LONGEST_SOURCE:
+        return (Exhibit(code="too_long", text=f"the source has more than {LONGEST_SOURCE:,} characters"),)
     tree = read_source(source, compiles=True)
     if isinstance(tree, SourceFault):
         fault = in_python_words(source, tree) if version == 1 else tree

@@ -106,6 +106,7 @@ def test_parse_stops_what_cannot_be_read() -> None:
     assert parse_gate(submission()).passed
     assert codes(parse_gate(Submission(source=SOURCE, card="[1"))) == ["card_no_json"]
     assert codes(parse_gate(Submission(source=SOURCE, card="[1]"))) == ["card_no_object"]
+    assert codes(parse_gate(submission(SOURCE + "#" * 200_000))) == ["too_long"]
     broken = parse_gate(submission("class TradingStrategy:\n  def run(self:\n"))
     assert codes(broken) == ["syntax"] and broken.evidence[0].line == 2
     assert codes(parse_gate(submission("import socket\n" + SOURCE))) == ["forbidden_import"]
