@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 560.0, 250.0
-_SIGN = 7.0
-"""Width of a letter under a bar, rather too much."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 28.0
 _NAMES = {"Market": "common", "Selection": "selection", "Trading": "trading", "Style": "style"}
 _TICKS = 5
+_ROOM = 2.0
+"""How much room intervals get beside the bars, at most, on either side and in heights of the bars."""
 
 
 class _Scale:
@@ -60,8 +60,7 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
         return None
     ends = _ends(steps)
     spans = [_interval(one, step, start) for step, (start, _) in zip(steps, ends, strict=True)]
-    levels = [level for pair in ends for level in pair] + [level for span in spans if span for level in span]
-    scale = _Scale(min(0.0, *levels), max(0.0, *levels), _TOP, _HEIGHT - _BOTTOM)
+    scale = _scale_of(ends, spans)
     width = (_WIDTH - _LEFT - _RIGHT) / len(steps)
     parts = [*_frame(scale)]
     for place, (step, (start, end), span) in enumerate(zip(steps, ends, spans, strict=True)):
@@ -74,18 +73,13 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
             f'height="{max(bottom - top, 1.0):.1f}" rx="2"/>'
         )
         if span:
-            low, high = scale.at(span[0]), scale.at(span[1])
-            parts.append(f'<line class="whisker" x1="{middle}" x2="{middle}" y1="{low}" y2="{high}"/>')
-            parts += [
-                f'<line class="whisker" x1="{middle - 4}" x2="{middle + 4}" y1="{at}" y2="{at}"/>'
-                for at in (low, high)
-            ]
+            parts += _whisker(scale, middle, span)
         if step.kind != "total":
             level = scale.at(end)
             parts.append(
                 f'<line class="link" x1="{middle:.1f}" x2="{middle + width:.1f}" y1="{level}" y2="{level}"/>'
             )
-        above = min(top, scale.at(span[1]) if span else top) - 5
+        above = min(top, scale.at(min(span[1], scale.high)) if span else top) - 5
         parts.append(
             f'<text class="value" x="{middle}" y="{max(above, 11):.1f}">{numbers.difference(step.value)}</text>'
         )
@@ -98,8 +92,16 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
 def _fitting(label: str, width: float) -> str:
     """Return a label that does not run into its neighbour's; a sector is known by its own name."""
     label = label.removeprefix("SECTOR ")
-    most = max(4, int(width / _SIGN))
-    return label if len(label) <= most else f"{label[: most - 1]}\u2026"
+    if _wide(label) <= width:
+        return label
+    while len(label) > 3 and _wide(label) + 7.0 > width:
+        label = label[:-1]
+    return f"{label}\u2026"
+
+
+def _wide(text: str) -> float:
+    """Return about how wide small letters under a bar are: capitals and figures are wider than the others."""
+    return sum(7.2 if sign.isupper() else 3.5 if sign in " .,ijlt-" else 6.2 for sign in text)
 
 
 def curve_svg(one: AgentAssay) -> Markup | None:
@@ -134,6 +136,35 @@ def _ends(steps: Sequence[WaterfallStep]) -> list[tuple[float, float]]:
         level = start + step.value
         found.append((start, level))
     return found
+
+
+def _scale_of(ends: list[tuple[float, float]], spans: list[tuple[float, float] | None]) -> _Scale:
+    """Return a scale on which the bars can be seen: intervals get at most twice their room on either side."""
+    bars = [0.0, *(level for pair in ends for level in pair)]
+    low, high = min(bars), max(bars)
+    room = _ROOM * (high - low)
+    every = [level for span in spans if span for level in span]
+    return _Scale(
+        min(low, max(low - room, min(every, default=low))),
+        max(high, min(high + room, max(every, default=high))),
+        _TOP,
+        _HEIGHT - _BOTTOM,
+    )
+
+
+def _whisker(scale: _Scale, middle: float, span: tuple[float, float]) -> list[str]:
+    """Return an interval's line; an end that goes on beyond the picture is an arrow."""
+    low, high = scale.at(max(span[0], scale.low)), scale.at(min(span[1], scale.high))
+    parts = [f'<line class="whisker" x1="{middle}" x2="{middle}" y1="{low}" y2="{high}"/>']
+    for at, beyond, back in ((low, span[0] < scale.low, -6.0), (high, span[1] > scale.high, 6.0)):
+        if beyond:
+            for side in (-4, 4):
+                parts.append(
+                    f'<line class="whisker" x1="{middle}" x2="{middle + side}" y1="{at}" y2="{at + back:.1f}"/>'
+                )
+        else:
+            parts.append(f'<line class="whisker" x1="{middle - 4}" x2="{middle + 4}" y1="{at}" y2="{at}"/>')
+    return parts
 
 
 def _interval(one: AgentAssay, step: WaterfallStep, start: float) -> tuple[float, float] | None:
