@@ -24,6 +24,7 @@ from tradeassay.runs.recordings import (
     find_recording,
     is_our_command,
     list_recordings,
+    manifest_differences,
     open_recording,
     pack_recording,
     recording_faults,
@@ -257,6 +258,18 @@ def test_where_a_hash_stands_nothing_else_may_be_said() -> None:
     for word in ("0" * 64, "live"):
         assert not list(differences({"answers": "replayed"}, {"answers": word}, ""))
     assert list(differences({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
+
+
+def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(shelf: Path, tmp_path: Path) -> None:
+    opened = open_recording(shelf)
+    manifest = json.loads((opened.folder / "manifest.json").read_bytes())
+    (record,) = manifest["datasets"].values()
+    record["facts"] |= {"retrieved_at": "2026-11-01T00:00:00Z", "query": "fetched again"}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert manifest_differences(opened, tmp_path) == []
+    record["facts"]["biases"] = ["picked with hindsight"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert len(manifest_differences(opened, tmp_path)) == 1
 
 
 def packed_as(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
