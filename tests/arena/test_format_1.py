@@ -68,7 +68,7 @@ def test_the_journal_comes_back(tmp_path: Path, shared: bool) -> None:
     as_format_1(path)
     with closing(sqlite3.connect(path)) as was:
         old = list(was.iterdump())
-    with pytest.warns(TradeassayWarning, match=r"kept in a\.db\.format-1"):
+    with pytest.warns(TradeassayWarning, match=r"kept as a\.db\.format-1"):
         again = Store(open_engine(str(path)))
     with closing(sqlite3.connect(f"{path}.format-1")) as kept:
         assert list(kept.iterdump()) == old

@@ -79,7 +79,7 @@ def test_cutoffs_split_before_and_after() -> None:
 
 def test_what_is_not_known_is_said(contrast: MemoryContrast) -> None:
     assert {arm.period for arm in contrast.arms if arm.by_model} == {"unknown"}
-    assert any("knowledge ends" in note for note in contrast.notes)
+    assert any("no known cutoff" in note for note in contrast.notes)
     assert any("synthetic" in note for note in contrast.notes)
     assert contrast.fades[0].selection.reason == "the model's cutoff is not known"
 

@@ -59,7 +59,7 @@ FEEDS = (
     "bomb", "round", "out", "cut", "missing", "busy",
 )  # fmt: skip
 REFUSED = {
-    "laughs": "document type", "html": "document type", "empty": "not XML", "page": "no feed", "huge": "larger",
+    "laughs": "document type", "html": "document type", "empty": "not XML", "page": "not a feed", "huge": "larger",
     "bomb": "larger", "busy": "429", "round": "redirect", "out": "cannot be read", "cut": "cannot be read",
     "missing": "404",
 }  # fmt: skip
