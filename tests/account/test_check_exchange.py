@@ -23,6 +23,7 @@ from tradeassay.account import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Marked, Rejected
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.testing import CheckFailed, check_exchange
 
 
@@ -108,7 +109,7 @@ def test_a_venue_is_found_by_name_and_a_stranger_passes(plain):
 
 
 def test_the_auditor_shares_no_code_with_what_it_audits():
-    tree = ast.parse(Path(audit.__file__).read_text())
+    tree = syntax_tree(Path(audit.__file__).read_text())
     taken = {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module}
     ours = {name for name in taken if name.startswith("tradeassay")}
     assert ours and all(name.startswith("tradeassay.core.") for name in ours)

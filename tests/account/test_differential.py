@@ -12,6 +12,7 @@ import pytest
 from plain_books import TERMS, Differs, PlainBooks
 
 from tradeassay.account import BUILTIN, Exchange, Ledger, Venue
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.testing._rough import rough_market, rough_orders
 
 SESSIONS = 70
@@ -51,7 +52,7 @@ def test_ten_thousand_sessions_agree(venue: Venue) -> None:
 
 
 def test_the_plain_books_import_nothing_that_books_money() -> None:
-    tree = ast.parse(Path(plain_books.__file__).read_text())
+    tree = syntax_tree(Path(plain_books.__file__).read_text())
     modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
     assert not [module for module in modules if str(module).startswith("tradeassay")]

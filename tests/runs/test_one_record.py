@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import tradeassay.report
 from tradeassay.cli._group import root
 from tradeassay.core.measure import Measure
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers, paste, paste_tables, render_html, terminal
 from tradeassay.runs import Run, run
@@ -109,7 +110,7 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
         "tradeassay.assay.verdict.waterfall": {"WaterfallStep", "waterfall"},
     }
     for path in sorted(Path(tradeassay.report.__file__).parent.glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax_tree(path.read_text())):
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("tradeassay.metrics", "scipy")):
                 extra = {one.name for one in node.names} - allowed.get(str(node.module), set())
                 assert not extra, f"{path.name} imports {extra}"

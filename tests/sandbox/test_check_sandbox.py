@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import msgspec
 import pytest
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.sandbox import BadResult, Job, JobResult, JobUsage, Tier
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
 from tradeassay.testing._failed import CheckFailed
@@ -23,8 +23,8 @@ def test_there_are_enough_attacks_and_each_is_a_program() -> None:
     assert len(ATTACKS) >= 40
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
     for attack in ATTACKS:
-        ast.parse(attack.source)
-        ast.parse(attack.second)
+        syntax_tree(attack.source)
+        syntax_tree(attack.second)
     families = {attack.family for attack in ATTACKS}
     assert {attack.family for attack in ATTACKS if attack.short} >= families - {"privileged"}
 

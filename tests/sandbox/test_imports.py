@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import ast
-
 import pytest
 
+from tradeassay.core.syntax import syntax_tree
 from tradeassay.sandbox.strategy import ImportFound, allowed_modules, first_forbidden, is_allowed
 
 ALLOWED = allowed_modules({"numpy", "pandas"})
@@ -29,7 +28,7 @@ ALLOWED = allowed_modules({"numpy", "pandas"})
     ],
 )
 def test_first_forbidden_import(source: str, found: ImportFound | None) -> None:
-    assert first_forbidden(ast.parse(source), ALLOWED) == found
+    assert first_forbidden(syntax_tree(source), ALLOWED) == found
 
 
 def test_the_list_knows_the_top_of_a_dotted_name() -> None:

@@ -16,6 +16,7 @@ from tradeassay.code.collapse import shape_sha256
 from tradeassay.code.source import check_compiles
 from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
 from tradeassay.core.errors import UserError
+from tradeassay.core.syntax import syntax_tree
 
 TASKS = load_tasks()
 DAILY = tuple(task for task in TASKS if task.timeframe == "1d")
@@ -78,7 +79,7 @@ def test_both_wordings_stand_alone(task: CodeTask) -> None:
 
 def normalised(source: str) -> str:
     """A syntax tree without constants and without any name: not of variables, and not of libraries either."""
-    tree = ast.parse(source)
+    tree = syntax_tree(source)
     for node in ast.walk(tree):
         for field in ("id", "name", "asname", "attr", "arg", "module"):
             if hasattr(node, field):

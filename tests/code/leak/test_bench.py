@@ -1,7 +1,5 @@
 """The bench is what it says, and the check finds all of it."""
 
-import ast
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from tradeassay.code.leak import LeakConfig, source_rules
 from tradeassay.code.leak.bench import BenchCase, bench_columns, load_bench, measure_bench, replay
 from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.trace import same
+from tradeassay.core.syntax import syntax_tree
 
 CASES = load_bench()
 RARE = {"one-bar-in-a-thousand": [518, 2035]}
@@ -37,7 +36,7 @@ def test_the_bench_is_large_enough() -> None:
     assert sum(not case.leaky for case in CASES) >= 8
     assert len({case.name for case in CASES}) == len(CASES)
     for case in CASES:
-        ast.parse(case.source)
+        syntax_tree(case.source)
 
 
 def test_leaky_cases_decide_otherwise_bar_by_bar_and_honest_ones_do_not() -> None:
