@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, time
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 import numpy as np
@@ -21,10 +19,11 @@ from tradeassay.code.bars import FIELDS, MINUTES, OPEN_MINUTE, Clock, TaskBars, 
 from tradeassay.code.task import CodeTask, Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.near import did_you_mean
+from tradeassay.core.time import MINUTE
+from tradeassay.data.files.bars import ZONES, to_local
 from tradeassay.data.snapshot import Snapshot
 from tradeassay.data.view import AsOfView
 
-_ZONES: Final = {"XNYS": "America/New_York", "XSHG": "Asia/Shanghai", "24/7": "UTC"}
 _ALL: Final = np.iinfo(np.int64).max // 2
 _FEWEST: Final = 100
 """Fewer bars are no market to run a strategy on."""
@@ -85,22 +84,13 @@ def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) ->
             mend="import bars of one minute",
         )
     closes, fields = view.minutes(symbol, _ALL)
-    opens = closes.astype("M8[ns]") - np.timedelta64(length, "m")
+    opens = to_local(closes - length * MINUTE, ZONES[snapshot.calendar])
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"
-    feed = {"time": _local(opens, _ZONES[snapshot.calendar])}
+    feed = {"time": opens.astype("M8[ns]")}
     feed |= {str(name): np.asarray(fields[name], dtype=np.float64) for name in fields if name in FIELDS}
     whole = np.all([np.isfinite(feed[name]) for name in FIELDS[1:]], axis=0) & (feed["low"] > 0.0)
     summed = sum_up({name: values[whole] for name, values in feed.items()}, task.timeframe, clock)
     return TaskBars({"A": summed}, task.timeframe, clock, f"{snapshot.name}:{symbol} {task.timeframe}")
-
-
-def _local(stamps: NDArray[Any], zone: str) -> NDArray[Any]:
-    """Return instants in an exchange's own time. Clocks are changed on Sundays, so noon speaks for a day."""
-    days, at = np.unique(stamps.astype("M8[D]"), return_inverse=True)
-    noons = [datetime.combine(day, time(12), UTC).astimezone(ZoneInfo(zone)) for day in days.tolist()]
-    shifts = np.array([int(noon.utcoffset().total_seconds()) for noon in noons], dtype="m8[s]")  # type: ignore[union-attr]  # it has a zone
-    moved: NDArray[Any] = stamps + shifts[at]
-    return moved
 
 
 def sum_up(feed: Mapping[str, NDArray[Any]], timeframe: Timeframe, clock: Clock) -> dict[str, NDArray[Any]]:

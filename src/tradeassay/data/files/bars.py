@@ -391,12 +391,17 @@ def to_utc(wall: Ints, zone: str) -> Ints:
     return result
 
 
-def _local_days(instants: Ints, zone: str) -> Days:
+def to_local(instants: Ints, zone: str) -> Ints:
+    """Return the local wall times of instants."""
     place = _zone(zone)
     hours, where = np.unique(instants // (60 * MINUTE), return_inverse=True)
     offsets = [_offset(datetime.fromtimestamp(int(hour) * 3600, UTC).astimezone(place)) for hour in hours]
-    local = instants + np.array(offsets, dtype=np.int64)[where.reshape(-1)]
-    return (local // DAY).astype("datetime64[D]")
+    local: Ints = instants + np.array(offsets, dtype=np.int64)[where.reshape(-1)]
+    return local
+
+
+def _local_days(instants: Ints, zone: str) -> Days:
+    return (to_local(instants, zone) // DAY).astype("datetime64[D]")
 
 
 def _offset(moment: datetime) -> int:
