@@ -50,7 +50,7 @@ entries = [{entries}]
 
 def found(db: Path, file: Path, agents: int) -> list[str]:
     """Found the season that is played and return its agents' tokens."""
-    from tradeassay.arena.doors.doors import Doors
+    from tradeassay.arena.api.doors import Doors
     from tradeassay.arena.season import load_season
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
@@ -235,7 +235,7 @@ def main() -> None:
 
 def keep(db: Path) -> None:
     """Keep the large season's standings, as whoever played it does at its end."""
-    from tradeassay.arena.reading.reader import keep_standings
+    from tradeassay.arena.queries.reader import keep_standings
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
 

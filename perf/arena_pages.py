@@ -139,11 +139,11 @@ def paths(random_: random.Random) -> str:
 def serve(path: Path, port: int) -> None:
     import uvicorn
 
-    from tradeassay.arena.reading.reader import ArenaReader
+    from tradeassay.arena.queries.reader import ArenaReader
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.arena.web.app import create_app
-    from tradeassay.arena.web.house import House
+    from tradeassay.arena.web.context import House
 
     app = create_app(House(reader=ArenaReader(Store(open_engine(str(path))))), poll_s=1.0)
     uvicorn.run(app, port=port, log_level="error", access_log=False)

@@ -91,7 +91,7 @@ REACH = {
     "appends to a library": first("import backtrader\ntry:\n    open(backtrader.__file__, 'a').write('x')\nexcept OSError:\n    pass"),
     "a broker without commission": inside("self.broker.setcommission(commission=0.0)"),
     "a broker that fills on the close": inside("self.broker.set_coc(True)"),
-    "hides what it changed": first("import sys\nimport backtrader as bt\nbt.brokers.BackBroker.getvalue = lambda self, *a, **k: 1e9\nsys.modules['tradeassay.code.inside.watch'].changes = lambda prints: []"),
+    "hides what it changed": first("import sys\nimport backtrader as bt\nbt.brokers.BackBroker.getvalue = lambda self, *a, **k: 1e9\nsys.modules['tradeassay.code.harness.watch'].changes = lambda prints: []"),
     "asks its own map of memory": first("try:\n    open('/proc/self/maps').read()\nexcept OSError:\n    pass"),
     "asks for keys of the kernel": by_c("libc.syscall(250, 0, -3, 0, 0)"),
     "a namespace of its own": by_c("libc.unshare(0x10000000)"),

@@ -34,8 +34,9 @@ from tradeassay.data import FilesConfig, export_parquet, import_parquet, open_sn
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
-from tradeassay.runs import Run, run, verify
-from tradeassay.runs.seal import open_seal, seal_plan, seal_run
+from tradeassay.runs import Run, run
+from tradeassay.runs.verify.report import verify
+from tradeassay.runs.verify.seal import open_seal, seal_plan, seal_run
 from tradeassay.testing.verify import field_at, why_uncovered
 
 TOGETHER = 250

@@ -33,7 +33,7 @@ from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.evaluation import DECISIONS, DRAWS
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import decision_events
-from tradeassay.code.judges.drawn import Judging, draw_markets, drawn_bars
+from tradeassay.code.judges.markets import Judging, draw_markets, drawn_bars
 from tradeassay.code.mutants import mutants_of
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, run_programs

@@ -19,7 +19,7 @@ from tradeassay.code.backtrader import terms_of
 from tradeassay.code.evaluation import DRAWS
 from tradeassay.code.frames import FrameJob, read_with_targets, sandbox_job
 from tradeassay.code.growing import grow
-from tradeassay.code.judges.drawn import SHARED_DRAWS
+from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.reward import reward
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor

@@ -22,7 +22,7 @@ import numpy as np
 
 from tradeassay.assay.own_tables import OwnSeries
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.assay.verdict.assaying import assay_series
+from tradeassay.assay.verdict.build import assay_series
 from tradeassay.metrics import rate_measure
 
 Series = np.ndarray

@@ -18,7 +18,7 @@ from tradeassay.arena.recording import recorded_standings
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
-from tradeassay.runs.recordings import OpenRecording, list_recordings, open_recording
+from tradeassay.runs.store.archive import OpenRecording, list_recordings, open_recording
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 

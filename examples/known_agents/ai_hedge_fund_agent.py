@@ -38,7 +38,7 @@ class AiHedgeFund:
             from hedge_fund.fund import Fund, load_spec
             from hedge_fund.paths import EXAMPLE_MANDATE
         except ImportError as error:
-            raise UserError(f"ai-hedge-fund 2 cannot be imported: {error}", mend="pip install aihf") from None
+            raise UserError(f"ai-hedge-fund 2 cannot be imported: {error}", hint="pip install aihf") from None
         if config.model:
             os.environ["HEDGE_FUND_LLM_MODEL"] = config.model
         self.config = config

@@ -37,7 +37,7 @@ class TradingAgents:
 
     def __init__(self, config: TradingAgentsConfig) -> None:
         if importlib.util.find_spec("tradingagents") is None:
-            raise UserError("TradingAgents is not installed", mend="install it as its repository says")
+            raise UserError("TradingAgents is not installed", hint="install it as its repository says")
         self.config = config
         self.graph: Any = None
 

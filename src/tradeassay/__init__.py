@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from tradeassay.runs import VerifyReport as VerifyReport
     from tradeassay.runs import compare as compare
     from tradeassay.runs import load_spec as load_spec
-    from tradeassay.runs import verify as verify
-    from tradeassay.runs.known_models import ModelInfo as ModelInfo
+    from tradeassay.runs.spec.known_models import ModelInfo as ModelInfo
+    from tradeassay.runs.verify.report import verify as verify
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)
     __all__ += ["__version__"]

@@ -32,11 +32,11 @@ from tradeassay.core.executors import ExecutorName
 from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
-from tradeassay.runs.frames import Kind as FrameKind
-from tradeassay.runs.frames import make_frame
-from tradeassay.runs.known_models import ModelInfo, known_models
-from tradeassay.runs.progress import ProgressChoice
-from tradeassay.runs.spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
+from tradeassay.runs.play.progress import ProgressChoice
+from tradeassay.runs.spec.known_models import ModelInfo, known_models
+from tradeassay.runs.spec.run_spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
+from tradeassay.runs.store.frames import Kind as FrameKind
+from tradeassay.runs.store.frames import make_frame
 
 MOST_SEEDS = 10_000
 """More seeds than this in one run is a slip of the keyboard, not a plan."""
@@ -107,7 +107,7 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         """The verdict on the one account that was judged; raises :class:`UserError` where there are several."""
         if len(self.agents) != 1:
             names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
-            raise UserError("several accounts were judged", mend=f"choose one with .agent(NAME): {names}")
+            raise UserError("several accounts were judged", hint=f"choose one with .agent(NAME): {names}")
         return self.agents[0].verdict
 
     def frame(self, kind: FrameKind = "pandas") -> Any:
@@ -184,12 +184,12 @@ def assay(
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):
-            raise UserError(f"{what} holds programs, not returns", mend="its page says what they do: run.report()")
+            raise UserError(f"{what} holds programs, not returns", hint="its page says what they do: run.report()")
         what = loaded
     if isinstance(what, runs.Run):
         unused = [name for name, value in {**own, "against": against}.items() if value is not None]
         if unused:
-            raise UserError(f"'{unused[0]}' goes with a table, not with a run", mend="leave it out")
+            raise UserError(f"'{unused[0]}' goes with a table, not with a run", hint="leave it out")
         made = assay_of(what, config, agents=agents)
     else:
         table = str(what) if isinstance(what, Path) else what
@@ -351,7 +351,7 @@ def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> Run
         if set(fields) - {"slug"}:
             extra = sorted(set(fields) - {"slug"})[0]
             raise UserError(
-                f"the spec already says what to run, so '{extra}' has no place", mend="change the spec"
+                f"the spec already says what to run, so '{extra}' has no place", hint="change the spec"
             )
         slug = fields.get("slug")
         if not isinstance(what, RunSpec):
@@ -369,13 +369,13 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     end: Literal["first", "last"] = "first" if first is None else "last"
     found = {getattr(benchmark.market, end) for benchmark in chosen}
     if len(found) != 1:
-        raise UserError(f"the benchmarks have different '{end}' days", mend=f"give '{end}' too")
+        raise UserError(f"the benchmarks have different '{end}' days", hint=f"give '{end}' too")
     missing: str = found.pop()
     ids = ", ".join(benchmark.id for benchmark in chosen)
     if first is not None and parse_day(first) > parse_day(missing):
-        raise UserError(f"{first} is after {missing}, the last session of {ids}", mend="choose an earlier --first")
+        raise UserError(f"{first} is after {missing}, the last session of {ids}", hint="choose an earlier --first")
     if last is not None and parse_day(last) < parse_day(missing):
-        raise UserError(f"{last} is before {missing}, the first session of {ids}", mend="choose a later --last")
+        raise UserError(f"{last} is before {missing}, the first session of {ids}", hint="choose a later --last")
     return (missing, last) if first is None else (first, missing)
 
 
@@ -401,6 +401,6 @@ def _plain(agent: AgentLike) -> Any:
 def _seeds(given: int | Iterable[int]) -> list[int]:
     if isinstance(given, int):
         if not 1 <= given <= MOST_SEEDS:
-            raise UserError(f"{given} seeds cannot be run", mend=f"ask for 1 to {MOST_SEEDS:,}")
+            raise UserError(f"{given} seeds cannot be run", hint=f"ask for 1 to {MOST_SEEDS:,}")
         return list(range(given))
     return list(given)

@@ -73,7 +73,7 @@ def made_of(assay: Assay | AgentAssay, agent: str | None = None) -> Figure:
     one = _one(assay, agent)
     steps = waterfall(one)
     if not steps:
-        raise UserError(f"the return of {one.agent} is not taken apart", mend=one.verdict.sentence)
+        raise UserError(f"the return of {one.agent} is not taken apart", hint=one.verdict.sentence)
     figure = _figure("return")
     figure.add_trace(
         _graphs().Waterfall(
@@ -98,7 +98,7 @@ def _one(assay: Assay | AgentAssay, agent: str | None) -> AgentAssay:
     found = [one for one in several if agent is None or one.agent == agent]
     if len(found) != 1:
         names = ", ".join(dict.fromkeys(one.agent for one in several))
-        raise UserError("one account has to be chosen", mend=f"give agent=, one of {names}")
+        raise UserError("one account has to be chosen", hint=f"give agent=, one of {names}")
     return found[0]
 
 
@@ -123,7 +123,7 @@ def _of_run(run: Run) -> list[GrowthPath]:
             nav = np.asarray(series.nav, dtype=float)
             found[name] = GrowthPath(name, tuple(series.sessions), nav[-len(series.sessions) :] / nav[0] - 1.0)
     if not found:
-        raise UserError("no episode of the run has a result", mend="see run.failed")
+        raise UserError("no episode of the run has a result", hint="see run.failed")
     return list(found.values())
 
 
@@ -136,7 +136,7 @@ def _of_assay(assay: Any) -> list[GrowthPath]:
     if curves:
         found.append(GrowthPath("market", curves[0].sessions, np.asarray(curves[0].market), market=True))
     if not found:
-        raise UserError("nobody in the assay has a result to draw", mend="see the verdicts")
+        raise UserError("nobody in the assay has a result to draw", hint="see the verdicts")
     return found
 
 

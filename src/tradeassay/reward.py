@@ -81,7 +81,7 @@ def batch(
     """
     each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
     if len(each) != len(programs):
-        raise UserError(f"{len(programs)} answers and {len(each)} tasks", mend="give one task, or one each")
+        raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
     known = {name: load_task(name) for name in each if isinstance(name, str)}
     if secret is not None:
         refuse_bad_secret(secret)
@@ -93,7 +93,7 @@ def batch(
     for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
         chosen = known[task] if isinstance(task, str) else task
         if framework == "frame" and chosen.frame is None:
-            raise UserError(f"task '{chosen.id}' has no variant for frames", mend="use framework='backtrader'")
+            raise UserError(f"task '{chosen.id}' has no variant for frames", hint="use framework='backtrader'")
         read = read_answer(answer, framework)
         if isinstance(read, ScoredAnswer):
             found[place] = read

@@ -26,7 +26,8 @@ from tradeassay.core.dialogue import AskModel, Given, Message
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
 from tradeassay.llm import QuestionPlace
-from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run, verify
+from tradeassay.runs import AgentSpec, Asking, AskStarted, ProgressEvent, Run, resume, run
+from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent
 WINDOWS = {

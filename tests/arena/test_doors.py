@@ -14,20 +14,20 @@ from fastapi import FastAPI
 from sqlalchemy import event, select, update
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.desk import Together
-from tradeassay.arena.doors.doors import (
+from tradeassay.arena.api.desk import Together
+from tradeassay.arena.api.doors import (
     Doors,
+    Notification,
     Offer,
     Offered,
     RegisteredAgent,
-    Told,
     agents,
     register_entry,
     split_token,
 )
-from tradeassay.arena.doors.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
-from tradeassay.arena.doors.router import DoorLimits, Limiter, SharedCounts, router
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
+from tradeassay.arena.api.router import DoorLimits, Limiter, SharedCounts, router
+from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
@@ -221,7 +221,7 @@ def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself
         hers, his, again = told
         assert hers is not None and his is not None and hers == again and hers.slot != his.slot
 
-        def made(agent: RegisteredAgent, told: Told, key: str, sha256: str = "", **more: Any) -> Offered:
+        def made(agent: RegisteredAgent, told: Notification, key: str, sha256: str = "", **more: Any) -> Offered:
             answer = {"recommended_action": "BUY", "reasoning": "r", **more}
             offer = Offer(slot=told.slot, packet_sha256=sha256 or told.packet_sha256, **answer)
             return Offered(agent=agent, nonce=key, offer=offer)
@@ -518,7 +518,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        from tradeassay.arena.doors.doors import Offer
+        from tradeassay.arena.api.doors import Offer
 
         offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="")
         doors.submit(agent, "key-00001", offer)
@@ -534,9 +534,9 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
 def test_no_page_or_interface_shows_what_is_not_settled(store: Store, crypto: SnapshotFeed) -> None:
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
-    from tradeassay.arena.reading.reader import ArenaReader
+    from tradeassay.arena.queries.reader import ArenaReader
     from tradeassay.arena.web.app import create_app
-    from tradeassay.arena.web.house import House
+    from tradeassay.arena.web.context import House
 
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token

@@ -15,12 +15,12 @@ pytest.importorskip("mcp")
 from mcp import Client
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.api.desk import DoorDesk
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.api.mcp_desk import ArenaDesk, mcp_app
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch
+from tradeassay.arena.api.router import DoorLimits
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.desk import DoorDesk
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.doors.mcp_desk import ArenaDesk, mcp_app
-from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
-from tradeassay.arena.doors.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season

@@ -15,9 +15,9 @@ from tests.arena.test_doors_rules import SHARED, feed_of
 pytest.importorskip("psycopg")
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.doors.doors import Doors, Offer, TurnedAway
-from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.engine import open_engine

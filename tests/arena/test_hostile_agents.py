@@ -16,9 +16,9 @@ from tests.arena.test_doors import NOW, SEASON, Client, founded, runner, through
 
 from tradeassay.agents.foreign.ama import MAX_REASONING
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.doors import router as door
-from tradeassay.arena.doors.outside import DoorAgent, OfferWatch
-from tradeassay.arena.doors.router import DoorLimits
+from tradeassay.arena.api import router as door
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch
+from tradeassay.arena.api.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import BudgetRules
 from tradeassay.arena.state.engine import open_engine

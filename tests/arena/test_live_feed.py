@@ -17,7 +17,7 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.connectors.asked import sessions_asked
-from tradeassay.data.connectors.patience import VendorResting
+from tradeassay.data.connectors.retry import VendorResting
 from tradeassay.data.home import snapshot_folder
 
 

@@ -18,12 +18,12 @@ from tests.arena.postgres import restartable, server
 from tests.arena.test_rounds import Killed, kill_after
 
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.rounds.health import give_back, own_name
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.house import House
+from tradeassay.arena.web.context import House
 
 pytest.importorskip("psycopg")
 
@@ -134,7 +134,7 @@ def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
                 time.sleep(0.02)
             page, facts = client.get(f"/season/{short.id}"), client.get("/api/seasons")
             assert page.status_code == facts.status_code == 503 and "does not answer" in page.text
-            assert facts.headers["retry-after"] == "5" and facts.json()["mend"]
+            assert facts.headers["retry-after"] == "5" and facts.json()["hint"]
             well = client.get("/healthz")
             assert well.status_code == 503 and well.json()["workers"][0]["state"] == "stalled"
             assert "stalled since" in client.get("/health").text

@@ -17,7 +17,7 @@ from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm import CassetteMismatch
-from tradeassay.runs.recordings import open_recording, read_members, recording_faults, write_packed
+from tradeassay.runs.store.archive import open_recording, read_members, recording_faults, write_packed
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
 AGAIN = "tradeassay arena run --season season.toml --db arena.db"

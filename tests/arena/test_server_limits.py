@@ -12,11 +12,11 @@ import httpx
 import pytest
 import uvicorn
 
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.house import House
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.serving import ArenaServer, PatientProtocol
 
 

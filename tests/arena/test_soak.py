@@ -23,7 +23,7 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.account.daily_target import Booking, follow, target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.doors.doors import Doors
+from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
 from tradeassay.arena.rounds.prices import Close, revisions
 from tradeassay.arena.rounds.running import RetryPatience, Runner
@@ -356,7 +356,7 @@ def refuses_forged_revisions(db: Path) -> None:
 
 
 def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
-    from tradeassay.arena.rounds.waiting import held_bars_of, say_word
+    from tradeassay.arena.rounds.held_bars import held_bars_of, say_word
 
     season = season_of(6)
     time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)

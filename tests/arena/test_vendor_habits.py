@@ -19,9 +19,9 @@ from tests.arena.virtual import VirtualTime
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import LiveFeed, parse_renamed
+from tradeassay.arena.rounds.held_bars import held_bars_of
 from tradeassay.arena.rounds.prices import revisions
 from tradeassay.arena.rounds.running import RetryPatience, Runner
-from tradeassay.arena.rounds.waiting import held_bars_of
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -32,7 +32,7 @@ from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.data import sessions_between, write_snapshot
 from tradeassay.data.connectors import asked
 from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
-from tradeassay.data.connectors.patience import VendorResting
+from tradeassay.data.connectors.retry import VendorResting
 from tradeassay.data.home import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside

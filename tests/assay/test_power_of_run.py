@@ -34,9 +34,9 @@ def test_every_comparison_is_an_experiment() -> None:
     silent = [one for one in found if one.agent == "test-never-answers"]
     assert all(one.design is None and "no result" in str(one.reason) for one in silent)
     seen = next(one for one in found if one.agent == "test-provoker" and one.design is not None)
-    assert seen.design is not None and seen.foresight is not None
-    assert seen.design.sessions == 50 and seen.foresight.hopeless
-    assert seen.foresight.chance == pytest.approx(power_of(1.0, seen.design))
+    assert seen.design is not None and seen.power_summary is not None
+    assert seen.design.sessions == 50 and seen.power_summary.hopeless
+    assert seen.power_summary.chance == pytest.approx(power_of(1.0, seen.design))
     assert "can hardly show skill" in seen.sentence
 
 
@@ -57,7 +57,7 @@ def test_the_report_says_when_nothing_could_have_shown() -> None:
 def test_the_power_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "7,912" in ask("power", "--ir", "0.5")
     told = json.loads(ask("power", "--ir", "2", "--sessions", "500", "--seeds", "3", "--json"))
-    assert told["foresight"]["chance"] == pytest.approx(power_of(2.0, Design(sessions=500, seeds=3)))
+    assert told["power_summary"]["chance"] == pytest.approx(power_of(2.0, Design(sessions=500, seeds=3)))
     run = attribute_runs.every_venue()
     monkeypatch.setenv("TRADEASSAY_HOME", str(run.folder.parent))
     assert "test-provoker" in ask("power", str(run.folder))

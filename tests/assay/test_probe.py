@@ -19,8 +19,8 @@ import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads
+from tradeassay.assay.probe.probe_result import METRICS
 from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, read_guess
-from tradeassay.assay.probe.records import METRICS
 from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply

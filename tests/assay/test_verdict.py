@@ -362,7 +362,7 @@ def test_without_numba_it_is_said_in_one_line(played: Run, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(UserError, match=r"numba.*") as caught:
         luck_of_run(played)
-    assert caught.value.mend == "pip install 'tradeassay[fast]'"
+    assert caught.value.hint == "pip install 'tradeassay[fast]'"
     one = assay(played, SMALL, agents=("reversal",)).agents[0]
     assert one.luck.p is None and "numba" in str(one.luck.percentile.reason)
     assert any(limit.startswith("there is no luck baseline") and "numba" in limit for limit in one.verdict.limits)

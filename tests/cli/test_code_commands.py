@@ -70,8 +70,8 @@ def test_bad_input_gets_one_line_with_the_mend(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (MissingExtra("programs need 'backtrader'", mend="pip install 'tradeassay[code]'"), "tradeassay[code]"),
-        (SandboxRefused("the kernel has no Landlock", mend="use a container or a VM"), "no Landlock"),
+        (MissingExtra("programs need 'backtrader'", hint="pip install 'tradeassay[code]'"), "tradeassay[code]"),
+        (SandboxRefused("the kernel has no Landlock", hint="use a container or a VM"), "no Landlock"),
     ],
 )
 def test_a_machine_that_cannot_run_programs_says_so(

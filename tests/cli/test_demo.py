@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tradeassay.cli import demo
-from tradeassay.runs.recordings import find_recording, open_recording
+from tradeassay.runs.store.archive import find_recording, open_recording
 
 
 def test_without_a_sandbox_the_recorded_outcomes_are_shown(

@@ -109,7 +109,7 @@ def test_one_run_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_count_is_said_now_and_then() -> None:
-    from tradeassay.runs.progress import PacedCount
+    from tradeassay.runs.play.progress import PacedCount
 
     said: list[str] = []
     now = iter([0.0, 1.0, 6.0, 7.0, 12.0])

@@ -17,7 +17,7 @@ from tradeassay.code.backtrader.runner import BacktestJob, read_result
 from tradeassay.code.bars import make_bars
 from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
 from tradeassay.code.frames import read_result as read_frame
-from tradeassay.code.inside.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES
+from tradeassay.code.harness.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES
 from tradeassay.code.judges.decisions import compare_decisions, decision_events
 from tradeassay.code.rules import rules_of
 from tradeassay.code.submission import Submission
@@ -239,7 +239,7 @@ def test_many_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
 def test_what_a_program_prints_or_nests_costs_the_examiner_little() -> None:
     """Counted in passes over the text, not in seconds: doubling the input may not quadruple what is done."""
     from tradeassay.code.backtrader.tricks import tricks_in
-    from tradeassay.code.source import parses, strategy_classes
+    from tradeassay.code.program_source import parses, strategy_classes
 
     chain = "import backtrader as bt\nclass C0(bt.Strategy): pass\n"
     chain += "".join(f"class C{k}(C{k - 1}): pass\n" for k in range(1, 3000))

@@ -7,7 +7,7 @@ import pytest
 import tradeassay
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.judges.decisions import DecisionEvent
-from tradeassay.code.judges.drawn import JudgedMarket
+from tradeassay.code.judges.markets import JudgedMarket
 from tradeassay.code.running import task_bars
 from tradeassay.core.errors import UserError
 from tradeassay.reward import ScoredAnswer, batch, read_answer

@@ -17,7 +17,7 @@ from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, examine, with_language
 from tradeassay.code.judges.behaviour import market_plan
-from tradeassay.code.judges.drawn import draw_markets
+from tradeassay.code.judges.markets import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.reward import RewardConfig, reward, reward_of

@@ -57,9 +57,9 @@ def test_canonical_json_does_not_depend_on_key_order() -> None:
 
 
 def test_errors_keep_their_mend_across_processes() -> None:
-    error = pickle.loads(pickle.dumps(DataError("no file x", mend="make one")))
+    error = pickle.loads(pickle.dumps(DataError("no file x", hint="make one")))
     assert type(error) is DataError
-    assert (error.message, error.mend) == ("no file x", "make one")
+    assert (error.message, error.hint) == ("no file x", "make one")
     assert str(error) == "no file x (make one)"
 
 

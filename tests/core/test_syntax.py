@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tradeassay.code.source import read_source
+from tradeassay.code.program_source import read_source
 from tradeassay.core.syntax import expression_tree, syntax_tree
 
 SOURCE = "\n".join(

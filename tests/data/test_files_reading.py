@@ -14,7 +14,7 @@ import pytest
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Board
 from tradeassay.data.files.codes import ashare_code, board_of
-from tradeassay.data.files.config import guess_columns, parse_columns
+from tradeassay.data.files.import_config import guess_columns, parse_columns
 from tradeassay.data.files.table import read_csv, read_table, stem_of
 from tradeassay.data.files.values import read_stamps, to_floats
 

@@ -12,9 +12,9 @@ import pytest
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.instruments import Board
 from tradeassay.data.doctor.diagnose import diagnose
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.file_source import FilesSource
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import read_files
-from tradeassay.data.files.source import FilesSource
 from tradeassay.data.importing import fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import Imported, read_files
 from tradeassay.data.layouts import guess_layout, unpacked
 

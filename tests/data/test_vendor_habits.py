@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import read_files
 
 DAYS = ("2024-01-02", "2024-01-03", "2024-01-04")

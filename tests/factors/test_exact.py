@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 
 
 @given(st.floats(1e-300, 1e300))

@@ -15,7 +15,7 @@ from typing import Any
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT_V2
 from tradeassay.benchmarks.systrade.hand_in import read_halves
 from tradeassay.code.extraction import extract_v2
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 from tradeassay.llm.json_text import parse_object
 from tradeassay.llm.prompting import answer_object, unclosed_object
 from tradeassay.llm.text_tools import find_calls

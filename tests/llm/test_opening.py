@@ -15,7 +15,8 @@ from llm_servers import StandIn, chat
 
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, UserError
-from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, opening, parse_name
+from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
+from tradeassay.llm import open as opening
 
 
 def open_and_ask(name: str, **named: Any) -> ModelReply:

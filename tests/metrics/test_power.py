@@ -11,10 +11,10 @@ from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
     Design,
     ar1_inflation,
-    foresight,
     measured_design,
     minimum_detectable_ir,
     power_of,
+    power_summary,
     seeds_needed,
     sessions_needed,
     simulated_power,
@@ -100,9 +100,9 @@ def test_the_design_of_a_result_is_measured() -> None:
 
 
 def test_what_is_said() -> None:
-    short = foresight(Design(sessions=83, seeds=3, comparisons=5))
+    short = power_summary(Design(sessions=83, seeds=3, comparisons=5))
     assert short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
-    long = foresight(Design(sessions=5000))
+    long = power_summary(Design(sessions=5000))
     assert not long.hopeless and "show an information ratio of" in long.sentence
     assert short.sessions > 83
 
@@ -114,6 +114,6 @@ def test_nonsense() -> None:
     with pytest.raises(UserError, match="no effect"):
         sessions_needed(0.0, Design())
     with pytest.raises(UserError, match="ratio of nan"):
-        foresight(Design(), ir=math.nan)
+        power_summary(Design(), ir=math.nan)
     with pytest.raises(UserError, match="two sessions"):
         measured_design(np.ones(1))

@@ -11,9 +11,9 @@ from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
 from tradeassay.report import render_html
-from tradeassay.runs.scores import Inference
+from tradeassay.runs.score.scores import Inference
 from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
-from tradeassay.runs.summary.records import (
+from tradeassay.runs.summary.rows import (
     Answers,
     CallNote,
     ErrorRow,

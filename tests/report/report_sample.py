@@ -24,9 +24,9 @@ from tradeassay.metrics import (
     summarise,
 )
 from tradeassay.report import render_html
-from tradeassay.runs.scores import AgentScores
+from tradeassay.runs.score.scores import AgentScores
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
-from tradeassay.runs.summary.records import DecisionNote, EpisodeDetail, HoldingsOverTime, Trade
+from tradeassay.runs.summary.rows import DecisionNote, EpisodeDetail, HoldingsOverTime, Trade
 
 QUICK = BootstrapConfig(draws=200)
 ORDERS = (

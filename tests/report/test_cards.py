@@ -16,7 +16,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
 from tradeassay.report import paste, paste_tables, tracking
 from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
-from tradeassay.report.paste import PasteCell, PasteTable
+from tradeassay.report.export_tables import PasteCell, PasteTable
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
 

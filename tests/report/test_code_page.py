@@ -12,7 +12,7 @@ from tradeassay.report import print_code_board, write_code_html
 from tradeassay.report.code_page import findings, group_tables, in_words, ranked_cells, render_code_html
 from tradeassay.report.paper_tables import quantcode_paper
 from tradeassay.runs import CodeRun
-from tradeassay.runs.quantcode_scores import CellScores
+from tradeassay.runs.score.quantcode_scores import CellScores
 from tradeassay.runs.summary.programs import pooled_rates
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
-from tradeassay.report.run_board import board
+from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, markets_words, setting_title
 from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
 from tradeassay.runs.summary.contest import over_markets

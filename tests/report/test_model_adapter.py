@@ -6,7 +6,7 @@ import pytest
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import print_leaderboard, write_html
 from tradeassay.runs import Run, RunSpec, Window, run
-from tradeassay.runs.spec import model_agent
+from tradeassay.runs.spec.run_spec import model_agent
 from tradeassay.runs.summary import RunSummary, summary_of
 
 

@@ -146,12 +146,12 @@ def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
 
 def test_a_section_says_what_can_be_checked_and_what_was() -> None:
     from tradeassay.core.badges import NOT_REDERIVABLE
-    from tradeassay.runs.outcome import ClaimOutcome, Violation
-    from tradeassay.runs.prospect import Prospect
-    from tradeassay.runs.verification import VerifyReport
+    from tradeassay.runs.store.outcome import ClaimOutcome, Violation
+    from tradeassay.runs.verify.coverage import Coverage
+    from tradeassay.runs.verify.report import VerifyReport
 
     said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)
-    data = msgspec.structs.replace(report(), prospect=Prospect(again=("rules",), not_again=(said,)))
+    data = msgspec.structs.replace(report(), prospect=Coverage(again=("rules",), not_again=(said,)))
     plain = render_html(data)
     assert "was not verified when this page was written" in plain and f"2 episodes: {NOT_REDERIVABLE}" in plain
     made = ClaimOutcome(claim="account", outcome="re-derived", episodes=4)

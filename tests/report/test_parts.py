@@ -12,10 +12,10 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.report import numbers
 from tradeassay.report.charts import INDEX_LINE, cell_charts, holdings, kept, picked, traded
+from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.numbers import order_words
 from tradeassay.report.palette import LIGHT, styles
 from tradeassay.report.shell import script_json
-from tradeassay.report.shown import common_scale, shown
 from tradeassay.runs.summary.figures import by_month
 
 CELL = cell(0, 120)

@@ -12,7 +12,8 @@ from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts
 from tradeassay.report.systrade_page import render_card
-from tradeassay.runs import CodeRun, verify
+from tradeassay.runs import CodeRun
+from tradeassay.runs.verify.report import verify
 
 
 @pytest.fixture(scope="module")

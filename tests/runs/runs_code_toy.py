@@ -21,7 +21,7 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec
 
 NAME = "test-toy-code"
 TURNS = 3

@@ -27,7 +27,7 @@ def perform(payload: bytes, tick: Callable[[int], None], stopping: Callable[[], 
         table = rng.normal(size=(252, 500))
         return (table.T @ table).tobytes()
     if word == "raise":
-        raise DataError("the data is gone", mend="bring it back")
+        raise DataError("the data is gone", hint="bring it back")
     if word == "strange":
         raise _Strange(lambda: None)
     if word == "die":

@@ -10,8 +10,9 @@ import runs_world as world
 from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError, TradeassayError
-from tradeassay.runs import AgentSpec, Run, resume, run, trading
-from tradeassay.runs.store import Versions, present_versions, version_changes
+from tradeassay.runs import AgentSpec, Run, resume, run
+from tradeassay.runs.play.episodes import trading
+from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def refused(folder: Path, home: Path, complaint: str) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
     with pytest.raises(TradeassayError, match=complaint) as caught:
         resume(folder, executor="inline", home=home)
-    assert caught.value.mend
+    assert caught.value.hint
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
     assert after == before
 
@@ -99,7 +100,7 @@ def test_which_versions_matter() -> None:
 
 
 def test_two_processes_cannot_write_one_run(unfinished: Path, home: Path) -> None:
-    from tradeassay.runs.store import RunLock
+    from tradeassay.runs.store.folder import RunLock
 
     with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
         resume(unfinished, executor="inline", home=home)

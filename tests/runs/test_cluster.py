@@ -12,7 +12,8 @@ import runs_talk as talk
 import runs_world as world
 
 from tradeassay.core.executors import InProcess, Lost, Task, TaskResult, ray
-from tradeassay.runs import Asking, programs, run
+from tradeassay.runs import Asking, run
+from tradeassay.runs.play.episodes import programs
 
 
 class Cluster(InProcess):

@@ -15,20 +15,10 @@ from runs_code_toy import SandboxError, ToyProtocol, ToySpec, fresh, same
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.llm import CassetteMismatch
-from tradeassay.runs import (
-    Answered,
-    CodeRun,
-    Finished,
-    ProgressEvent,
-    Run,
-    RunEnded,
-    compare,
-    load_run,
-    resume,
-    verify,
-)
+from tradeassay.runs import Answered, CodeRun, Finished, ProgressEvent, Run, RunEnded, compare, load_run, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.models import Asking
+from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent
 

@@ -60,7 +60,7 @@ def test_every_task_has_its_result_and_its_ticks(executor: TaskExecutor) -> None
 def test_an_error_keeps_its_type_and_its_mend(executor: TaskExecutor) -> None:
     with pytest.raises(DataError) as caught:
         perform(executor, "raise")
-    assert (caught.value.message, caught.value.mend) == ("the data is gone", "bring it back")
+    assert (caught.value.message, caught.value.hint) == ("the data is gone", "bring it back")
 
 
 @pytest.mark.parametrize("first", ["pid:0.0", "raise"])

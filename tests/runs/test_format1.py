@@ -9,8 +9,9 @@ import runs_world as world
 from runs_code_toy import NAME, ToyProtocol, ToySpec, fresh, same
 
 from tradeassay.core.errors import RunError
-from tradeassay.runs import CodeManifest, CodeRun, Run, compare, load_run, resume, run, verify
-from tradeassay.runs.manifest import read_manifest
+from tradeassay.runs import CodeManifest, CodeRun, Run, compare, load_run, resume, run
+from tradeassay.runs.store.manifest import read_manifest
+from tradeassay.runs.verify.report import verify
 
 
 def as_format_1(folder: Path) -> None:

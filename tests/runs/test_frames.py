@@ -9,7 +9,7 @@ import runs_world as world
 
 from tradeassay.core.errors import UserError
 from tradeassay.runs import AgentSpec, Frames, Run, run
-from tradeassay.runs.frames import SCHEMAS
+from tradeassay.runs.store.frames import SCHEMAS
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,11 @@ import runs_talk as talk
 from tradeassay.core.errors import RunError
 from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.bootstrap import BootstrapConfig
-from tradeassay.runs import AgentSpec, Run, run, seal, verify
-from tradeassay.runs.seal import SEAL, SIGNATURE, Signers, open_seal, seal_run
-from tradeassay.runs.spec import Window
+from tradeassay.runs import AgentSpec, Run, run
+from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs.verify import seal
+from tradeassay.runs.verify.report import verify
+from tradeassay.runs.verify.seal import SEAL, SIGNATURE, Signers, open_seal, seal_run
 
 SPEC = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
 MODEL = "episodes/tiny-talk-v1__tiny-us__tiny-good__s0"

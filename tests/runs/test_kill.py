@@ -12,8 +12,9 @@ import pytest
 import runs_child
 import runs_world as world
 
-from tradeassay.runs import Run, resume, run, verify
-from tradeassay.runs.progress import Advanced, PhaseStarted, ProgressEvent
+from tradeassay.runs import Run, resume, run
+from tradeassay.runs.play.progress import Advanced, PhaseStarted, ProgressEvent
+from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent
 

@@ -14,7 +14,8 @@ import runs_world as world
 pytest.importorskip("inspect_ai")
 pytest.importorskip("openai")
 
-from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, Window, resume, run, verify
+from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, Window, resume, run
+from tradeassay.runs.verify.report import verify
 
 MODEL = "openai-api/standin/tiny"
 

@@ -7,7 +7,7 @@ import pytest
 
 import tradeassay
 from tradeassay.llm import get_local_model
-from tradeassay.runs import verify
+from tradeassay.runs.verify.report import verify
 
 # Left to itself the model writes until its limit: a short one keeps an answer within seconds.
 WEAK = {"name": "model", "params": {"model": "local/smollm2", "max_tokens": 96}, "label": "smollm2"}

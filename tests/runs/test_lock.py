@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tradeassay.core.errors import RunError
-from tradeassay.runs.store import RunLock
+from tradeassay.runs.store.folder import RunLock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from tradeassay.runs.store import RunLock
+from tradeassay.runs.store.folder import RunLock
 with RunLock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

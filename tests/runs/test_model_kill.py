@@ -12,7 +12,8 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.runs import AskStarted, ProgressEvent, resume, run, verify
+from tradeassay.runs import AskStarted, ProgressEvent, resume, run
+from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent
 

@@ -19,7 +19,7 @@ from tradeassay.runs import (
     RunEnded,
     plan,
 )
-from tradeassay.runs.progress import BarListener, LineListener
+from tradeassay.runs.play.progress import BarListener, LineListener
 
 
 def model(name: str) -> AgentSpec:

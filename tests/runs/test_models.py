@@ -15,23 +15,12 @@ from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.llm import CassetteMismatch
 from tradeassay.llm.scripted.provider import ScriptedProvider
 from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
-from tradeassay.runs import (
-    AgentSpec,
-    Answered,
-    Asking,
-    AskStarted,
-    ProgressEvent,
-    Run,
-    expand,
-    resume,
-    run,
-    verify,
-)
-from tradeassay.runs.conversation import protocol_of
-from tradeassay.runs.play import conversation_rng
-from tradeassay.runs.scores import NET_RETURN
-from tradeassay.runs.store import RunFolder
-from tradeassay.runs.verification import VerifyReport
+from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, ProgressEvent, Run, expand, resume, run
+from tradeassay.runs.play.episodes import conversation_rng
+from tradeassay.runs.score.scores import NET_RETURN
+from tradeassay.runs.spec.conversation import protocol_of
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.verify.report import VerifyReport, verify
 
 KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"
 
@@ -163,7 +152,7 @@ def test_a_changed_prompt_is_refused(
     played: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(played.folder, tmp_path / "r")
-    monkeypatch.setattr("tradeassay.runs.conversation._prompt", lambda kind, name: b"another prompt")
+    monkeypatch.setattr("tradeassay.runs.spec.conversation._prompt", lambda kind, name: b"another prompt")
     with pytest.raises(RunError, match=r"the prompt runs_talk_prompt\.txt has changed"):
         resume(tmp_path / "r", executor="inline", home=home)
 
@@ -349,9 +338,9 @@ def test_a_spec_file_may_hold_a_grid(tmp_path: Path) -> None:
 
 def test_an_uninstalled_provider_is_named(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(module: str, extra: str) -> None:
-        raise MissingExtra(f"needs {module}", mend=extra)
+        raise MissingExtra(f"needs {module}", hint=extra)
 
-    monkeypatch.setattr("tradeassay.runs.models.require", missing)
+    monkeypatch.setattr("tradeassay.runs.spec.models.require", missing)
     agent = AgentSpec(name="model", params={"model": "openai/gpt-4o"}, label="x")
     with pytest.raises(MissingExtra):
         run(talk.talk_spec(agents=(agent,)), tmp_path / "r", home=home)

@@ -23,7 +23,7 @@ from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers, paste, paste_tables, render_html, terminal
 from tradeassay.runs import Run, run
 from tradeassay.runs import summary as summaries
-from tradeassay.runs.spec import Window
+from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.summary import RunSummary, summary_of
 
 
@@ -136,7 +136,7 @@ def test_the_commands_show_one_summary(recorded: Run, home: Path, monkeypatch: p
     assert made == [True], "terminal and page are written from the same record"
     page = html.unescape((recorded.folder / "report.html").read_text())
     power = json.loads(say("power", folder, "--json"))
-    needed = sorted(one["foresight"]["sessions"] for one in power)
+    needed = sorted(one["power_summary"]["sessions"] for one in power)
     (limit,) = summary_of(recorded).cells[0].limits
     assert f"{needed[0]:,} sessions" in limit and (len(set(needed)) == 1 or f"{needed[-1]:,}" in limit)
     markdown, as_json = say("report", folder, "--format", "md"), json.loads(say("report", folder, "--json"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import runs_world as world
 
 from tradeassay.runs import Advanced, Finished, PhaseStarted, ProgressEvent, RunEnded, run
-from tradeassay.runs.progress import BarListener, LineListener, listener, silent
+from tradeassay.runs.play.progress import BarListener, LineListener, listener, silent
 
 
 class Clock:

@@ -14,11 +14,12 @@ from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.running import open_code_executor
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs import CodeRun, resume, verify
+from tradeassay.runs import CodeRun, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.models import Asking
 from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
-from tradeassay.runs.recordings import pack_recording
+from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.store.archive import pack_recording
+from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox import JobExecutor, ask_kernel, refusal
 
 TASK = "d-sma-cross-long"

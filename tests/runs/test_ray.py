@@ -22,7 +22,8 @@ from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.executors.spread import HERE, Spread
 from tradeassay.data import synthetic, write_snapshot
-from tradeassay.runs import AgentSpec, Asking, Run, run, trading
+from tradeassay.runs import AgentSpec, Asking, Run, run
+from tradeassay.runs.play.episodes import trading
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 

@@ -17,7 +17,7 @@ from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.llm import CassetteMismatch
-from tradeassay.runs.recordings import (
+from tradeassay.runs.store.archive import (
     changed_facts,
     command_of,
     differences,

@@ -59,7 +59,7 @@ def test_another_spec_under_the_same_name_is_refused(finished: Run, home: Path, 
     before = world.same_bytes(folder)
     with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
         run(world.tiny_spec(seeds=(0,)), folder, executor="inline", home=home)
-    assert "another slug" in str(caught.value.mend)
+    assert "another slug" in str(caught.value.hint)
     assert world.same_bytes(folder) == before
 
 

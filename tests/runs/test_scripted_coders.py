@@ -7,8 +7,8 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import check_program
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.code.extraction import extract
+from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import open_code_executor
-from tradeassay.code.source import check_compiles
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.coders import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME

@@ -16,8 +16,8 @@ from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import Run, VerifyReport, run
-from tradeassay.runs.seal import SEAL, Signers, merkle_root, open_seal, seal_plan, seal_run, verify_anything
-from tradeassay.runs.spec import Window
+from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs.verify.seal import SEAL, Signers, merkle_root, open_seal, seal_plan, seal_run, verify_anything
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
 

@@ -11,10 +11,10 @@ import runs_talk as talk
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.draws import draw_secret, seed_from
 from tradeassay.core.errors import UserError
-from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run, verify
-from tradeassay.runs.runner import with_secret
-from tradeassay.runs.spec import Window, takes_secret
-from tradeassay.runs.verification import OWN_SECRET
+from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
+from tradeassay.runs.play.runner import with_secret
+from tradeassay.runs.spec.run_spec import Window, takes_secret
+from tradeassay.runs.verify.report import OWN_SECRET, verify
 from tradeassay.testing.verify import cover_tracks
 
 SECRET = "00112233445566778899aabbccddeeff"

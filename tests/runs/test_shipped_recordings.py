@@ -8,7 +8,7 @@ import pytest
 
 from tradeassay.arena.recording import changed_season_facts, replayed_differences
 from tradeassay.core.errors import UserError
-from tradeassay.runs.recordings import (
+from tradeassay.runs.store.archive import (
     RecordingInfo,
     changed_facts,
     list_recordings,

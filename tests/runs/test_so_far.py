@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tradeassay.runs.so_far import SHOWN, so_far
+from tradeassay.runs.summary.status import SHOWN, so_far
 
 
 def _write(file: Path, lines: list[dict[str, Any]], torn: str = "") -> None:

@@ -10,9 +10,9 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import AgentSpec, RunSpec, Window, expand
-from tradeassay.runs.episode import dataset_name
-from tradeassay.runs.manifest import played_as
-from tradeassay.runs.spec import safe_name, work_sha256
+from tradeassay.runs.spec.episode import dataset_name
+from tradeassay.runs.spec.run_spec import safe_name, work_sha256
+from tradeassay.runs.store.manifest import played_as
 
 world.register()
 
@@ -80,7 +80,7 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, object], complaint: s
     with pytest.raises(UserError) as caught:
         world.tiny_spec(**changes)
     assert complaint in caught.value.message
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_window_must_not_end_before_it_starts() -> None:

@@ -43,7 +43,7 @@ def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "mend"),
+    ("text", "message", "hint"),
     [
         ("benchmark = ['a']", "unknown key 'benchmark'", "did you mean benchmarks?"),
         ("benchmarks = ['a']", "'agents' is missing", "add agents"),
@@ -66,13 +66,13 @@ def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
         ("benchmarks = [", "is not valid TOML", "correct the line"),
     ],
 )
-def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, message: str, mend: str) -> None:
+def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
         load_spec(path)
     assert str(path) in caught.value.message
     assert message in caught.value.message
-    assert mend in str(caught.value.mend)
+    assert hint in str(caught.value.hint)
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

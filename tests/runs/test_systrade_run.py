@@ -25,10 +25,11 @@ from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
-from tradeassay.runs import CodeRun, resume, verify
+from tradeassay.runs import CodeRun, resume
 from tradeassay.runs import run as run_spec
+from tradeassay.runs.score.systrade_scores import paper_tier
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
-from tradeassay.runs.systrade_scores import paper_tier
+from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
 from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.supervise import Supervisor

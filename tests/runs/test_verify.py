@@ -13,7 +13,8 @@ import runs_world as world
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import STEP_DECODER
 from tradeassay.play.journal import encode_line
-from tradeassay.runs import AgentSpec, Run, VerifyReport, run, verify
+from tradeassay.runs import AgentSpec, Run, VerifyReport, run
+from tradeassay.runs.verify.report import verify
 
 Lines = list[dict[str, Any]]
 KEY = "tiny-ashare-v1__tiny-ashare__equal-weight__s0"

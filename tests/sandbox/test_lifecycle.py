@@ -288,7 +288,7 @@ def test_frames_need_pandas(machine: None) -> None:
 def test_strong_walls_can_be_required(machine: None) -> None:
     with pytest.raises(SandboxRefused, match="strong isolation") as refused:
         Sandbox(msgspec.structs.replace(BARE, namespaces=False, require="strong"))
-    assert refused.value.mend is not None
+    assert refused.value.hint is not None
 
 
 def test_a_refused_machine_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ GOOD = Kernel(
 
 
 @pytest.mark.parametrize(
-    ("change", "reason", "mend"),
+    ("change", "reason", "hint"),
     [
         ({"system": "darwin"}, "macOS", "container"),
         ({"system": "win32"}, "Windows", "container"),
@@ -21,13 +21,13 @@ GOOD = Kernel(
         ({"seccomp_filter": False}, "no seccomp", "CONFIG_SECCOMP_FILTER"),
     ],
 )
-def test_a_refusal_names_the_reason_and_the_mend(change: dict[str, object], reason: str, mend: str) -> None:
+def test_a_refusal_names_the_reason_and_the_mend(change: dict[str, object], reason: str, hint: str) -> None:
     refused = refusal(msgspec.structs.replace(GOOD, **change))
     assert isinstance(refused, SandboxRefused)
     assert isinstance(refused, SandboxError)
     assert reason in refused.message
-    assert refused.mend is not None
-    assert mend in refused.mend
+    assert refused.hint is not None
+    assert hint in refused.hint
 
 
 def test_a_good_machine_is_not_refused() -> None:

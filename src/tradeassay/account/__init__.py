@@ -20,7 +20,7 @@ from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Par
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
-from tradeassay.account.selling import Settlement, Shorting
+from tradeassay.account.settlement import Settlement, Shorting
 from tradeassay.account.venue import Era, Venue, venues
 
 __all__ = [

@@ -10,7 +10,7 @@ from tradeassay.account.limits import BoardLimits, BoardRule, Participation, Pri
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
-from tradeassay.account.selling import Settlement, Shorting
+from tradeassay.account.settlement import Settlement, Shorting
 from tradeassay.account.venue import Era, Venue, venues
 
 _TENTH_OF_VOLUME = Participation(max_share=0.10)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import floor
 
-from tradeassay.account.closing import emit
+from tradeassay.account.end_of_day import emit
 from tradeassay.account.lots import Lots
 from tradeassay.account.session import Session
 from tradeassay.core.events import Delisted, DividendPaid, Event, SplitApplied

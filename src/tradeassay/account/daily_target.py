@@ -259,9 +259,9 @@ def _finite(booking: Booking, moved: float = 0.0) -> Booking:
     for name in ("nav_before", "fee", "nav", "earned", "exposure_before", "exposure"):
         money = getattr(booking, name)
         if money is not None and not isfinite(money):
-            raise NotFinite(f"a booking's {name} would be {money!r}", mend="look for an impossible price")
+            raise NotFinite(f"a booking's {name} would be {money!r}", hint="look for an impossible price")
     if not isfinite(moved):
-        raise NotFinite(f"a price cannot move by {moved!r}", mend="look for an impossible price")
+        raise NotFinite(f"a price cannot move by {moved!r}", hint="look for an impossible price")
     return booking
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from tradeassay.account.closing import close_positions, emit, settle
 from tradeassay.account.corporate_actions import apply_actions
 from tradeassay.account.costs import Fees
+from tradeassay.account.end_of_day import close_positions, emit, settle
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.orders import (
     AT_CLOSE,
@@ -135,7 +135,7 @@ class Exchange:
                 emit(Expired(order_id, waiting.order.symbol), account, events)
                 self.book.drop(order_id)
                 return events
-        raise ExchangeError(f"no order '{order_id}' is waiting", mend="it may have been filled or have run out")
+        raise ExchangeError(f"no order '{order_id}' is waiting", hint="it may have been filled or have run out")
 
     def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
         """Rebuild the book of waiting orders from all orders ever placed and all journalled events."""
@@ -191,7 +191,7 @@ class Exchange:
         self._met_batch = True
         for order_id, order in orders:
             if order_id in waiting:
-                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", mend="use a new id")
+                raise ExchangeError(f"order id '{order_id}' is taken by a waiting order", hint="use a new id")
             self._admit(order_id, order, session, events, tickets)
         return tickets
 

@@ -98,7 +98,7 @@ def _finite(what: str, *numbers: float) -> None:
     for number in numbers:
         if not isfinite(number):
             raise NotFinite(
-                f"{what}: {number!r} is no sum of money", mend="look for an impossible price or size before it"
+                f"{what}: {number!r} is no sum of money", hint="look for an impossible price or size before it"
             )
 
 
@@ -177,7 +177,7 @@ class Ledger:
         """Open an account with ``cash``; raises :class:`LedgerError` unless it is a positive sum of money."""
         if not SMALLEST <= cash <= LARGEST:
             raise LedgerError(
-                f"an account cannot start with {cash!r}", mend=f"deposit more than 0 and at most {LARGEST:.0f}"
+                f"an account cannot start with {cash!r}", hint=f"deposit more than 0 and at most {LARGEST:.0f}"
             )
         self._deposit = Deposited(float(cash), terms or AccountTerms())
         self.cash = float(cash)
@@ -193,7 +193,7 @@ class Ledger:
         """Rebuild the account from its journal; raises :class:`LedgerError` if an identity does not hold."""
         last = deque(cls.steps(records), maxlen=1)
         if not last:
-            raise LedgerError("the journal is empty", mend="replay a journal with at least one step")
+            raise LedgerError("the journal is empty", hint="replay a journal with at least one step")
         return last[0][0]
 
     @classmethod
@@ -207,7 +207,7 @@ class Ledger:
                 if not isinstance(first, Deposited):
                     raise LedgerError(
                         "the journal does not begin with a deposit",
-                        mend="put Ledger.deposit first in the opening of the first step",
+                        hint="put Ledger.deposit first in the opening of the first step",
                     )
                 ledger, events = cls(first.cash, terms=first.terms), events[1:]
             for event in events:
@@ -405,7 +405,7 @@ class Ledger:
         """Take note of an event that moves neither cash nor a position."""
 
     def _refused(self, event: Event) -> NoReturn:
-        raise LedgerError("an account is opened with one deposit", mend="start another ledger")
+        raise LedgerError("an account is opened with one deposit", hint="start another ledger")
 
 
 _APPLY: dict[type, Callable[[Ledger, Any], None]] = {

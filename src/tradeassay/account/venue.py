@@ -14,8 +14,8 @@ from tradeassay.account.limits import BoardLimits, Concentration, Participation,
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
-from tradeassay.account.selling import Settlement, Shorting
 from tradeassay.account.session import Session
+from tradeassay.account.settlement import Settlement, Shorting
 from tradeassay.account.ticket import Refusal, Ticket
 from tradeassay.core.agent import Rules
 from tradeassay.core.errors import UserError
@@ -66,15 +66,15 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise :class:`UserError` for rules that contradict each other."""
         if self.shorting.allowed and self.margin is None:
-            raise UserError(f"venue '{self.id}' allows short sales without margin", mend="give it a Margin policy")
+            raise UserError(f"venue '{self.id}' allows short sales without margin", hint="give it a Margin policy")
         if self.settlement.t_plus and self.margin is not None:
-            raise UserError(f"venue '{self.id}' has both T+1 and margin", mend="drop one of them")
+            raise UserError(f"venue '{self.id}' has both T+1 and margin", hint="drop one of them")
         if self.eras is not msgspec.UNSET:
             starts = [era.start for era in self.eras]
             if not starts or starts != sorted(set(starts)):
-                raise UserError(f"the eras of venue '{self.id}' are not in order", mend="list them oldest first")
+                raise UserError(f"the eras of venue '{self.id}' are not in order", hint="list them oldest first")
             if self.margin is not None:
-                raise UserError(f"venue '{self.id}' has both eras and margin", mend="drop one of them")
+                raise UserError(f"venue '{self.id}' has both eras and margin", hint="drop one of them")
 
     def era(self, day: str) -> Era | None:
         """Return the era an ISO day lies in; None for a venue whose rules have no dates."""

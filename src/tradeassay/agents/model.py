@@ -74,5 +74,5 @@ def model_params(config: ModelConfig, benchmark: msgspec.Struct | None = None) -
         return msgspec.convert(chosen, ModelParams)
     except msgspec.ValidationError as error:
         raise UserError(
-            f"the settings of {config.model} are wrong: {error}", mend="correct the parameter"
+            f"the settings of {config.model} are wrong: {error}", hint="correct the parameter"
         ) from error

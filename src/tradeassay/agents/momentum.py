@@ -93,7 +93,7 @@ class Momentum(Rebalancer[MomentumConfig]):
 def check_period(lookback: int, skip: int) -> None:
     """Raise :class:`UserError` unless the measured period has a length."""
     if skip >= lookback:
-        raise UserError(f"momentum from {lookback} to {skip} sessions back is empty", mend="make skip < lookback")
+        raise UserError(f"momentum from {lookback} to {skip} sessions back is empty", hint="make skip < lookback")
 
 
 def momentum(observation: Observation, lookback: int, skip: int) -> Floats | Abstain:

@@ -46,7 +46,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
         return "python", {"class": f"{path}:{name}", **params}
     if not callable(getattr(cls, "answer", None)):
         raise UserError(
-            f"'{text}' is not an agent", mend="give it reply(request), or begin(info, rng) and answer(request)"
+            f"'{text}' is not an agent", hint="give it reply(request), or begin(info, rng) and answer(request)"
         )
     settings = json.dumps(dict(params), sort_keys=True) if params else ""
     found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path))}
@@ -57,7 +57,7 @@ def load_own(path: str, name: str) -> type[Any]:
     """Import a file under a name that depends on its place and content, and return a class of it."""
     file = Path(path).resolve()
     if not file.is_file():
-        raise UserError(f"there is no file '{path}'", mend="write the path of a Python file: -a ./mine.py:Mine")
+        raise UserError(f"there is no file '{path}'", hint="write the path of a Python file: -a ./mine.py:Mine")
     label = f"tradeassay_own_{sha256_bytes(str(file).encode())[:12]}_{sha256_file(file)[:12]}"
     module = sys.modules.get(label)
     if module is None:
@@ -72,14 +72,14 @@ def load_own(path: str, name: str) -> type[Any]:
         except Exception as error:
             del sys.modules[label]
             raise UserError(
-                f"'{path}' cannot be imported: {fault_of(error)}", mend=f"try: python {path}"
+                f"'{path}' cannot be imported: {fault_of(error)}", hint=f"try: python {path}"
             ) from error
     cls = getattr(module, name, None)
     if not isinstance(cls, type):
         classes = sorted(
             key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == label
         )
-        raise UserError(f"'{path}' has no class '{name}'", mend=f"it has {', '.join(classes) or 'none'}")
+        raise UserError(f"'{path}' has no class '{name}'", hint=f"it has {', '.join(classes) or 'none'}")
     return cls
 
 
@@ -102,17 +102,17 @@ class OwnFile:
 
     def __init__(self, config: OwnFileConfig) -> None:
         if not config.path or not config.name:
-            raise UserError("agent 'file' needs a file and a class", mend="write -a ./mine.py:Mine")
+            raise UserError("agent 'file' needs a file and a class", hint="write -a ./mine.py:Mine")
         file = Path(config.path)
         if config.sha256 and file.is_file() and sha256_file(file) != config.sha256:  # before any of it is run
             raise UserError(
-                f"'{config.path}' is not the file this run began with", mend="restore it, or start a new run"
+                f"'{config.path}' is not the file this run began with", hint="restore it, or start a new run"
             )
         cls = load_own(config.path, config.name)
         wanted = getattr(cls, "Config", None)
         settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
         if wanted is None and settings:
-            raise UserError(f"'{config.name}' takes no parameters", mend="give it a Config, or drop them")
+            raise UserError(f"'{config.name}' takes no parameters", hint="give it a Config, or drop them")
         self._agent: Any = cls() if wanted is None else cls(make_config(config.name, wanted, settings))
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:

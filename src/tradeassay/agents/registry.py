@@ -12,8 +12,8 @@ import msgspec
 
 from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
+from tradeassay.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from tradeassay.llm import Access, Budget, CassetteStore, Model
@@ -106,7 +106,7 @@ def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
     """
     made = _make(name, params)
     if converses(name):
-        raise UserError(f"agent '{name}' is asked in a conversation", mend="run it on a benchmark")
+        raise UserError(f"agent '{name}' is asked in a conversation", hint="run it on a benchmark")
     agent: Agent = made
     return agent
 
@@ -115,7 +115,7 @@ def make_conversing(name: str, params: Mapping[str, Value] | None = None) -> Con
     """Return a fresh agent for one episode, one that is asked in a conversation; raises :class:`UserError`."""
     made = _make(name, params)
     if not converses(name):
-        raise UserError(f"agent '{name}' cannot be asked in a conversation", mend="let it see the observation")
+        raise UserError(f"agent '{name}' cannot be asked in a conversation", hint="let it see the observation")
     agent: Conversing = made
     return agent
 
@@ -145,17 +145,17 @@ def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value
     for key in params:
         if key not in known:
             hint = did_you_mean(key, sorted(known), f"it has {', '.join(sorted(known)) or 'none'}")
-            raise UserError(f"agent '{name}' has no parameter '{key}'", mend=hint)
+            raise UserError(f"agent '{name}' has no parameter '{key}'", hint=hint)
     try:
         return msgspec.convert(dict(params), config, strict=False)
     except msgspec.ValidationError as error:
         where = re.search(r"^(.*) - at `\$\.(\w+)", str(error))
         if where is None:
-            raise UserError(f"agent '{name}': {error}", mend="see: tradeassay agents") from error
+            raise UserError(f"agent '{name}': {error}", hint="see: tradeassay agents") from error
         complaint, key = where.groups()
         raise UserError(
             f"agent '{name}' cannot take {key}={params.get(key)!r}",
-            mend=complaint.replace("`", "").replace("Expected", "it wants"),
+            hint=complaint.replace("`", "").replace("Expected", "it wants"),
         ) from error
 
 

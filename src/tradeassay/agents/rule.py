@@ -182,7 +182,7 @@ class Rule(ABC, Generic[C]):
         try:
             self.config: C = msgspec.convert(msgspec.structs.asdict(config), type(config))
         except msgspec.ValidationError as error:
-            raise UserError(f"{type(config).__qualname__}: {error}", mend="correct the parameter") from error
+            raise UserError(f"{type(config).__qualname__}: {error}", hint="correct the parameter") from error
         self.rng = np.random.default_rng(0)
         self._last: tuple[int, Decision] | None = None
 

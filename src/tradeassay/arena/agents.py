@@ -11,7 +11,7 @@ from tradeassay.agents.ama import Conduct, architectures, make_architecture
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import Access, Budget, Model, ModelParams, open_model, parse_name
 
 RULES = ("buy", "sell", "hold", "trend")
@@ -155,7 +155,7 @@ def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
             _known(entry)
             make_architecture(kind, entry.params, conduct_of(season))
             if not entry.model:
-                raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
+                raise UserError(f"entry '{entry.id}' has no model", hint='add model = "scripted/sensible", say')
             parse_name(entry.model)
 
 
@@ -175,7 +175,7 @@ def _agent(
         return EntryAgent(outside[entry.id])
     _known(entry)
     if not entry.model:
-        raise UserError(f"entry '{entry.id}' has no model", mend='add model = "scripted/sensible", say')
+        raise UserError(f"entry '{entry.id}' has no model", hint='add model = "scripted/sensible", say')
     # A scripted or recorded model repeats its answers for free: no need to write them one by one.
     paid = not recorded and parse_name(entry.model).route != "scripted"
     made = make_architecture(entry.architecture, entry.params, conduct_of(season))
@@ -192,18 +192,18 @@ def _rule(entry: Entry) -> ConstantAction | Trend:
         return ConstantAction("SELL")
     if name == "hold":
         return ConstantAction("HOLD")
-    raise UserError(f"entry '{entry.id}' has no rule '{name}'", mend=f"params.rule is one of {', '.join(RULES)}")
+    raise UserError(f"entry '{entry.id}' has no rule '{name}'", hint=f"params.rule is one of {', '.join(RULES)}")
 
 
 def _known(entry: Entry) -> None:
     names = (*architectures.names(), "rule", *OUTSIDE)
     if entry.architecture not in names:
         hint = did_you_mean(entry.architecture, names, f"one of {', '.join(names)}")
-        raise UserError(f"entry '{entry.id}': no architecture '{entry.architecture}'", mend=hint)
+        raise UserError(f"entry '{entry.id}': no architecture '{entry.architecture}'", hint=hint)
 
 
 def _no_agent(entry: Entry) -> UserError:
     return UserError(
         f"entry '{entry.id}' decides outside ({entry.architecture}), but no agent is connected for it",
-        mend="register it first",
+        hint="register it first",
     )

@@ -86,9 +86,9 @@ def parse_speed(text: str) -> float | None:
         return None
     found = _SPEED.fullmatch(text.strip())
     if found is None:
-        raise UserError(f"'{text}' is not a speed", mend="write 1d/2s (a day every two seconds), 6h/s, or max")
+        raise UserError(f"'{text}' is not a speed", hint="write 1d/2s (a day every two seconds), 6h/s, or max")
     shown = float(found[1]) * _UNITS[found[2]]
     real = float(found[3] or 1) * _UNITS[found[4]]
     if not (shown > 0 and real > 0):
-        raise UserError(f"'{text}' stands still", mend="give more than 0 on both sides")
+        raise UserError(f"'{text}' stands still", hint="give more than 0 on both sides")
     return shown / real

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from tradeassay.arena.state.records import read_packet
+from tradeassay.arena.state.rows import read_packet
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rewards, rounds, slots
 from tradeassay.core.arena import Action, Packet
@@ -141,7 +141,7 @@ def improvement(
     practised on. Raises :class:`UserError` for fewer than two episodes.
     """
     if len(seeds) < 2:
-        raise UserError("an interval needs at least two episodes", mend="give more seeds")
+        raise UserError("an interval needs at least two episodes", hint="give more seeds")
     gains = evaluate(make, after, seeds) - evaluate(make, before, seeds)
     drawn = gains[seed_resamples(len(seeds), draws, 0)].mean(axis=1)
     note = f"mean over {len(seeds)} paired episodes; overlapping days are resampled as if independent"

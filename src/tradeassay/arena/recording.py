@@ -21,24 +21,31 @@ from sqlalchemy import select
 from tradeassay.agents.ama.prompts import PROMPTS, PROMPTS_2
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
 from tradeassay.arena.clock import parse_speed
-from tradeassay.arena.reading.reader import board_of
-from tradeassay.arena.reading.seasons import progress_of, read_season, season_ids
+from tradeassay.arena.queries.reader import board_of
+from tradeassay.arena.queries.seasons import progress_of, read_season, season_ids
 from tradeassay.arena.rounds.deciding import question_place
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
 from tradeassay.arena.standings import Standings
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.records import Slot, read_slot
+from tradeassay.arena.state.rows import Slot, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
 from tradeassay.arena.verifying import copied_database
 from tradeassay.arena.web.serving import play
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.llm.cassette.store import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
-from tradeassay.runs.recordings import SEASON, OpenRecording, RecordingLabel, day_of, differences, write_recording
+from tradeassay.runs.store.archive import (
+    SEASON,
+    OpenRecording,
+    RecordingLabel,
+    day_of,
+    differences,
+    write_recording,
+)
 
 DECISIONS = "decisions.jsonl"
 STANDINGS = "standings.json"
@@ -111,7 +118,7 @@ def _refuse(season: Season, *, finished: bool) -> None:
     elif outside := [entry.id for entry in season.entries if entry.architecture in OUTSIDE]:
         why = f"has an entry that decides outside ('{outside[0]}')"
     if why is not None:
-        raise UserError(f"season '{season.id}' {why}: it cannot be recorded", mend="its database can be verified")
+        raise UserError(f"season '{season.id}' {why}: it cannot be recorded", hint="its database can be verified")
 
 
 def _cassettes(store: Store, season: Season) -> dict[str, bytes]:
@@ -133,7 +140,7 @@ def _cassettes(store: Store, season: Season) -> dict[str, bytes]:
 def recorded_season(opened: OpenRecording) -> Season:
     """Return the season of a recording; raises :class:`RunError` where it holds none."""
     if not opened.is_season:
-        raise RunError("the recording holds a run, not a season", mend="play it with tradeassay run --cassettes")
+        raise RunError("the recording holds a run, not a season", hint="play it with tradeassay run --cassettes")
     return _read(opened, SEASON, Season)
 
 
@@ -223,7 +230,7 @@ def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
         return msgspec.json.decode((opened.folder / name).read_bytes(), type=kind)
     except (OSError, *UNDECODABLE) as error:
         raise RunError(
-            f"{name} of the recording cannot be read: {error}", mend="get the recording again"
+            f"{name} of the recording cannot be read: {error}", hint="get the recording again"
         ) from None
 
 
@@ -243,7 +250,7 @@ def _recorded_decisions(opened: OpenRecording) -> list[RecordedDecision]:
     try:
         return [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
     except UNDECODABLE as error:
-        raise RunError(f"a recorded decision cannot be read: {error}", mend="get the recording again") from None
+        raise RunError(f"a recorded decision cannot be read: {error}", hint="get the recording again") from None
 
 
 def _decisions(store: Store, season: str) -> Iterator[RecordedDecision]:
@@ -265,7 +272,7 @@ def _slots(store: Store, season: str) -> list[Slot]:
 def _opened(db: Path, place: Path) -> Iterator[Store]:
     """Open a copy of a database: reading an old one would rewrite it."""
     if not db.is_file():
-        raise UserError(f"there is no database '{db}'", mend="tradeassay arena run makes one")
+        raise UserError(f"there is no database '{db}'", hint="tradeassay arena run makes one")
     store = Store(open_engine(copied_database(str(db), place), durable=False, keep=False))
     try:
         yield store
@@ -279,4 +286,4 @@ def _chosen(store: Store, db: Path, season: str | None) -> Season:
     if found is not None:
         return found[0]
     hint = did_you_mean(season or "", ids, f"it has {', '.join(ids) or 'none yet'}")
-    raise UserError(f"'{db}' has no season '{season or ''}'", mend=hint)
+    raise UserError(f"'{db}' has no season '{season or ''}'", hint=hint)

@@ -88,7 +88,7 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if not (self.stock_jump > 0 and self.crypto_jump > 0 and self.apart > 0 and self.look_again_s >= 0):
-            raise UserError("price rules need positive limits", mend="see [prices] in docs/reference/arena.md")
+            raise UserError("price rules need positive limits", hint="see [prices] in docs/reference/arena.md")
 
     def jump(self, kind: Kind) -> float:
         """Return the largest move that is believed of an asset of a kind."""
@@ -143,7 +143,7 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise UserError(f"[budget] {name} = {value} buys nothing", mend="give a positive amount, or none")
+                raise UserError(f"[budget] {name} = {value} buys nothing", hint="give a positive amount, or none")
 
     @property
     def any(self) -> bool:
@@ -209,21 +209,21 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
         for first, last, who in ((self.first, self.last, "it"), *((*self.days(a), a.symbol) for a in self.assets)):
             if last is not None and parse_day(last) < parse_day(first):
                 raise UserError(
-                    f"season '{self.id}' ends before it begins ({who})", mend="swap 'first' and 'last'"
+                    f"season '{self.id}' ends before it begins ({who})", hint="swap 'first' and 'last'"
                 )
         for day in (self.live_from, *(asset.live_from for asset in self.assets)):
             if day is not None:
                 parse_day(day)
         if self.delay_s is not None and self.delay_s < 0:
-            raise UserError(f"season '{self.id}' decides before the close", mend="delay_s >= 0")
+            raise UserError(f"season '{self.id}' decides before the close", hint="delay_s >= 0")
         if self.filings.edgar and "@" not in self.filings.contact:
             raise UserError(
-                "EDGAR asks every reader for a mail address", mend='add contact = "you@example.org" to [filings]'
+                "EDGAR asks every reader for a mail address", hint='add contact = "you@example.org" to [filings]'
             )
         if self.warmup < 0 or self.window_s <= 0 or self.timeout_s <= 0 or not self.cash > 0:
             raise UserError(
                 f"season '{self.id}' has a negative warm-up, no time to decide or no money",
-                mend="warmup >= 0, window_s > 0, timeout_s > 0, cash > 0",
+                hint="warmup >= 0, window_s > 0, timeout_s > 0, cash > 0",
             )
 
     def days(self, asset: Asset) -> tuple[str, str | None]:
@@ -259,7 +259,7 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
             if asset.symbol == symbol:
                 return asset
         known = ", ".join(asset.symbol for asset in self.assets)
-        raise UserError(f"season '{self.id}' has no asset '{symbol}'", mend=f"it has {known}")
+        raise UserError(f"season '{self.id}' has no asset '{symbol}'", hint=f"it has {known}")
 
     def entry(self, id: str) -> Entry:
         """Return an entry, the baseline included; raises :class:`UserError` when there is no such id."""
@@ -267,7 +267,7 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
             if entry.id == id:
                 return entry
         known = ", ".join(entry.id for entry in self.everyone)
-        raise UserError(f"season '{self.id}' has no entry '{id}'", mend=f"it has {known}")
+        raise UserError(f"season '{self.id}' has no entry '{id}'", hint=f"it has {known}")
 
     @property
     def everyone(self) -> tuple[Entry, ...]:
@@ -313,9 +313,9 @@ def load_season(path: Path) -> Season:
     try:
         season = decode(path.read_bytes(), type=Season)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}", mend="name a season's TOML file") from error
+        raise UserError(f"{path}: {error.strerror}", hint="name a season's TOML file") from error
     except (ValueError, *UNDECODABLE) as error:
-        raise UserError(f"{path} is not a season: {error}", mend="see docs/reference/arena.md") from error
+        raise UserError(f"{path} is not a season: {error}", hint="see docs/reference/arena.md") from error
     _check_texts(season)
     _check_numbers(season)
     return season
@@ -329,12 +329,12 @@ def _check_texts(season: Season) -> None:
         named += [(f"label of '{entry.id}'", entry.label, 80), (f"model of '{entry.id}'", entry.model, 200)]
     for what, text, most in named:
         if len(text) > most:
-            raise UserError(f"the {what} has {len(text)} characters", mend=f"use up to {most}")
+            raise UserError(f"the {what} has {len(text)} characters", hint=f"use up to {most}")
         hidden = next((c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None)
         if hidden is not None:
-            raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", mend="leave it out")
+            raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
     if not all(asset.symbol.strip() for asset in season.assets):
-        raise UserError("an asset has no symbol", mend="give every asset one")
+        raise UserError("an asset has no symbol", hint="give every asset one")
 
 
 _UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
@@ -355,7 +355,7 @@ def _check_numbers(season: Season) -> None:
         ("warmup", season.warmup, 0, 10**6),
     ):
         if not low <= value <= high:
-            raise UserError(f"{name} = {value:g} makes no sense", mend=f"give {low:g} to {high:g}")
+            raise UserError(f"{name} = {value:g} makes no sense", hint=f"give {low:g} to {high:g}")
 
 
 def _check_ids(season: Season) -> None:
@@ -363,7 +363,7 @@ def _check_ids(season: Season) -> None:
     named += [("entry", entry.id) for entry in season.entries]
     for what, id in named:
         if not _ID.fullmatch(id):
-            raise UserError(f"{what} id '{id}'", mend="use up to 64 of a-z, 0-9, dot, dash and underscore")
+            raise UserError(f"{what} id '{id}'", hint="use up to 64 of a-z, 0-9, dot, dash and underscore")
     if not season.assets:
         raise UserError(f"season '{season.id}' has no assets")
     listed = (("asset", [a.symbol for a in season.assets]), ("entry", [e.id for e in season.entries]))

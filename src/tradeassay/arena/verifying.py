@@ -27,8 +27,8 @@ from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_iso
 from tradeassay.data import load_stored
-from tradeassay.runs.outcome import ClaimOutcome, Violation, Word
-from tradeassay.runs.verification import VerifyReport
+from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay.runs.verify.report import VerifyReport
 
 DECISIONS = "decisions as recorded by the runner, not re-derivable"
 _MONEY = Booking.__struct_fields__
@@ -48,7 +48,7 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
                     one.check()
         except SQLAlchemyError as error:
             what = str(error).partition("\n")[0]
-            raise RunError(f"{db} cannot be read as an arena: {what}", mend="name an arena's database") from error
+            raise RunError(f"{db} cannot be read as an arena: {what}", hint="name an arena's database") from error
     return VerifyReport(
         folder=db,
         episodes=len(found),
@@ -81,7 +81,7 @@ def _refuse_programs(copy: Path, db: str) -> None:
         if (kind, name) == ("view", "slots"):
             continue  # for pages; nothing here reads it
         if kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL"):
-            raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", mend="do not open it")
+            raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
 
 
 class _Season:

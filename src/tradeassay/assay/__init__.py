@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tradeassay.assay.inputs import MarketQuery as MarketQuery
     from tradeassay.assay.inputs import market_inputs as market_inputs
     from tradeassay.assay.leaks.examine import leak_test as leak_test
-    from tradeassay.assay.leaks.records import LeakFinding as LeakFinding
-    from tradeassay.assay.leaks.records import LeakTestConfig as LeakTestConfig
-    from tradeassay.assay.leaks.records import LeakTestReport as LeakTestReport
+    from tradeassay.assay.leaks.leak_result import LeakFinding as LeakFinding
+    from tradeassay.assay.leaks.leak_result import LeakTestConfig as LeakTestConfig
+    from tradeassay.assay.leaks.leak_result import LeakTestReport as LeakTestReport
     from tradeassay.assay.luck.luck import Luck as Luck
     from tradeassay.assay.luck.luck import LuckConfig as LuckConfig
     from tradeassay.assay.luck.luck import StatedTrades as StatedTrades
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from tradeassay.assay.luck.luck import luck_of_returns as luck_of_returns
     from tradeassay.assay.luck.luck import luck_of_run as luck_of_run
     from tradeassay.assay.memory.contrast import memory_contrast as memory_contrast
+    from tradeassay.assay.memory.memory_result import DirectProbe as DirectProbe
+    from tradeassay.assay.memory.memory_result import Fade as Fade
+    from tradeassay.assay.memory.memory_result import MemoryArm as MemoryArm
+    from tradeassay.assay.memory.memory_result import MemoryConfig as MemoryConfig
+    from tradeassay.assay.memory.memory_result import MemoryContrast as MemoryContrast
+    from tradeassay.assay.memory.memory_result import MemoryGap as MemoryGap
     from tradeassay.assay.memory.rationale import NamedThing as NamedThing
     from tradeassay.assay.memory.rationale import RationaleReport as RationaleReport
     from tradeassay.assay.memory.rationale import RationaleRow as RationaleRow
     from tradeassay.assay.memory.rationale import rationale_analysis as rationale_analysis
-    from tradeassay.assay.memory.records import DirectProbe as DirectProbe
-    from tradeassay.assay.memory.records import Fade as Fade
-    from tradeassay.assay.memory.records import MemoryArm as MemoryArm
-    from tradeassay.assay.memory.records import MemoryConfig as MemoryConfig
-    from tradeassay.assay.memory.records import MemoryContrast as MemoryContrast
-    from tradeassay.assay.memory.records import MemoryGap as MemoryGap
     from tradeassay.assay.own import OwnAccount as OwnAccount
     from tradeassay.assay.own import attribute_tables as attribute_tables
     from tradeassay.assay.own import luck_of_file as luck_of_file
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from tradeassay.assay.power import AgentPower as AgentPower
     from tradeassay.assay.power import power_of_run as power_of_run
     from tradeassay.assay.probe.probe import probe_mask as probe_mask
-    from tradeassay.assay.probe.records import ProbeConfig as ProbeConfig
-    from tradeassay.assay.probe.records import ProbeReport as ProbeReport
-    from tradeassay.assay.probe.records import ProbeRow as ProbeRow
+    from tradeassay.assay.probe.probe_result import ProbeConfig as ProbeConfig
+    from tradeassay.assay.probe.probe_result import ProbeReport as ProbeReport
+    from tradeassay.assay.probe.probe_result import ProbeRow as ProbeRow
     from tradeassay.assay.regimes import IndexRegime as IndexRegime
     from tradeassay.assay.regimes import RegimePanel as RegimePanel
     from tradeassay.assay.regimes import RegimeRules as RegimeRules
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from tradeassay.assay.robustness.study import robustness_of_run as robustness_of_run
     from tradeassay.assay.studies import Studies as Studies
     from tradeassay.assay.studies import study_run as study_run
-    from tradeassay.assay.verdict.assaying import assay as assay
+    from tradeassay.assay.verdict.build import assay as assay
     from tradeassay.assay.verdict.record import AgentAssay as AgentAssay
     from tradeassay.assay.verdict.record import Assay as Assay
     from tradeassay.assay.verdict.record import Verdict as Verdict

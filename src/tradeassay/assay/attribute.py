@@ -103,7 +103,7 @@ def _weights(values: Mapping[str, float], nav: float, place: Mapping[str, int], 
     held = np.zeros(futures.size)
     for symbol, value in values.items():
         if symbol not in place:
-            raise RunError(f"'{symbol}' is held but not in the data", mend="use the data the run was played on")
+            raise RunError(f"'{symbol}' is held but not in the data", hint="use the data the run was played on")
         held[place[symbol]] = value / nav
     held[futures] = 0.0
     return held
@@ -180,7 +180,7 @@ def attribute_run(
     labels = dict.fromkeys(episode.label for episode in run.episodes)
     for label in baselines or ():
         if label not in labels:
-            raise UserError(f"no agent '{label}' in the run", mend=f"one of {', '.join(labels)}")
+            raise UserError(f"no agent '{label}' in the run", hint=f"one of {', '.join(labels)}")
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
     members: dict[tuple[str, str], list[EpisodeSpec]] = {}
@@ -298,7 +298,7 @@ def _first_sessions(inputs: MarketInputs, sessions: tuple[str, ...], key: str) -
     count = len(sessions)
     if inputs.sessions[:count] != sessions:
         raise RunError(
-            f"episode {key} was not played session by session", mend="verify the run: tradeassay verify <folder>"
+            f"episode {key} was not played session by session", hint="verify the run: tradeassay verify <folder>"
         )
     return inputs if count == len(inputs.sessions) else inputs.until(count)
 

@@ -72,7 +72,7 @@ class Span(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if parse_day(self.first) > parse_day(self.last):
-            raise UserError(f"the window {self.first}..{self.last} ends before it starts", mend="swap the days")
+            raise UserError(f"the window {self.first}..{self.last} ends before it starts", hint="swap the days")
 
     def __str__(self) -> str:
         return f"{self.first}..{self.last}"
@@ -82,7 +82,7 @@ def parse_span(text: str) -> Span:
     """Read ``2015-01-05..2022-12-30``; raises :class:`UserError` for anything else."""
     first, dots, last = text.partition("..")
     if not dots or not first or not last:
-        raise UserError(f"'{text}' is not a window", mend="write it as 2015-01-05..2022-12-30")
+        raise UserError(f"'{text}' is not a window", hint="write it as 2015-01-05..2022-12-30")
     return Span(first, last)
 
 
@@ -114,7 +114,7 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise UserError("no factor model was named", mend="e.g. lightgbm,linear, or all")
+            raise UserError("no factor model was named", hint="e.g. lightgbm,linear, or all")
         for name in self.models:
             factor_model(name)
         spans = [("train", self.train), ("valid", self.valid), *([("test", self.test)] if self.test else [])]
@@ -122,12 +122,12 @@ class BaselineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if parse_day(later.first) <= parse_day(earlier.last):
                 raise UserError(
                     f"the {other} window {later} starts before the {one} window {earlier} ends",
-                    mend="let the windows follow each other",
+                    hint="let the windows follow each other",
                 )
         if self.horizon < 1 or self.purge < 0:
             raise UserError(
                 f"horizon {self.horizon} and purge {self.purge} do not make an outcome",
-                mend="horizon >= 1, purge >= 0",
+                hint="horizon >= 1, purge >= 0",
             )
 
 
@@ -171,7 +171,7 @@ def make_samples(
     if not found:
         raise UserError(
             f"no session from {snapshot.sessions[rows[0]]} to {snapshot.sessions[rows[-1]]} gives samples",
-            mend="start a year after the data does, or take a longer window",
+            hint="start a year after the data does, or take a longer window",
         )
     return Samples(
         days=np.concatenate([np.full(len(columns), day) for day, columns, _, _ in found]),
@@ -372,7 +372,7 @@ def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
 
     found = bool(torch.cuda.is_available())
     if spec.device == "gpu" and not found:
-        raise UserError("no GPU is found here", mend="use --device cpu, or install a CUDA build of torch")
+        raise UserError("no GPU is found here", hint="use --device cpu, or install a CUDA build of torch")
     return found
 
 
@@ -432,7 +432,7 @@ def _compare(true: Workshop, null: Workshop, name: str) -> ShuffleContrast:
     one = true.test_days(load_trained(trained.key, true.home)[1])
     other = true.test_days(load_trained(shuffled.key, true.home)[1])
     if one is None or other is None:
-        raise UserError("no session is left to test on", mend="end the validation window earlier")
+        raise UserError("no session is left to test on", hint="end the validation window earlier")
     gain = mean_rank_ic(one - other, true.spec.horizon)
     return ShuffleContrast(
         trained=trained,

@@ -31,7 +31,7 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
-from tradeassay.play.config import At
+from tradeassay.play.market_config import At
 from tradeassay.play.universe import ALL, Universe, most_traded, parse_universe
 
 _MEMORY = 253

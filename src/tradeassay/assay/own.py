@@ -21,7 +21,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
 from tradeassay.factors import FACTOR_NAMES
@@ -107,7 +107,7 @@ def read_long(
 def _once(path: Path, keys: list[Any]) -> None:
     if len(set(keys)) != len(keys):
         twice = next(key for key, count in Counter(keys).items() if count > 1)
-        raise UserError(f"{path}: {twice} is given twice", mend="keep one row of each")
+        raise UserError(f"{path}: {twice} is given twice", hint="keep one row of each")
 
 
 def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -118,19 +118,19 @@ def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -
     for name in wanted:
         if name not in titles:
             near = did_you_mean(name, titles, f"it has {', '.join(titles) or 'none'}")
-            raise UserError(f"{path} has no column '{name}'", mend=near)
+            raise UserError(f"{path} has no column '{name}'", hint=near)
     if not len(frame):
-        raise UserError(f"{path} has no rows", mend="write one row per session")
+        raise UserError(f"{path} has no rows", hint="write one row per session")
     numbers = [name for name in (*wanted, *optional) if name in titles and name not in (DATE, SYMBOL)]
     if pd.api.types.is_numeric_dtype(frame[DATE]):
-        raise UserError(f"{path}: '{DATE}' holds numbers, not days", mend="write days as 2024-01-31")
+        raise UserError(f"{path}: '{DATE}' holds numbers, not days", hint="write days as 2024-01-31")
     try:
         text: list[Any] = [None if pd.isna(day) else str(day)[:10] for day in frame[DATE]]
         days = pd.Series(pd.to_datetime(text, format="%Y-%m-%d")).dt.strftime("%Y-%m-%d")
         read: dict[str, Any] = {name: pd.to_numeric(frame[name]).astype("float64") for name in numbers}
     except (ValueError, TypeError) as error:
         line = str(error).splitlines()[0].partition(". You might")[0]
-        raise UserError(f"{path}: {line}", mend="dates as days, numbers as numbers") from error
+        raise UserError(f"{path}: {line}", hint="dates as days, numbers as numbers") from error
     return frame.assign(**{DATE: days.to_numpy(), **read})
 
 
@@ -144,7 +144,7 @@ def _complete(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) -> None:
             day = "" if name == DATE else f" of {frame[DATE].iloc[at]}"
             raise UserError(
                 f"{path}: row {at + 1}{day} has no '{name}' that can be used",
-                mend="give one (0 for nothing), or leave the row out",
+                hint="give one (0 for nothing), or leave the row out",
             )
 
 
@@ -152,10 +152,10 @@ def _frame(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     if not path.is_file():
-        raise UserError(f"no file {path}", mend="give a Parquet or CSV file")
+        raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
     if path.suffix.lower() not in (".parquet", ".pq"):
         return pd.DataFrame(read_columns(path, words=(SYMBOL,)))
-    found: pd.DataFrame = read_parquet(path, mend="write it as Parquet").to_pandas(ignore_metadata=True)
+    found: pd.DataFrame = read_parquet(path, hint="write it as Parquet").to_pandas(ignore_metadata=True)
     return found
 
 
@@ -194,7 +194,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year."""
         if self.dataset is None:
             raise UserError(
-                "no data set is named", mend="name one with prices of these names (tradeassay data list)"
+                "no data set is named", hint="name one with prices of these names (tradeassay data list)"
             )
         snapshot = load_dataset(self.dataset, None if self.home is None else Path(self.home))
         query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
@@ -220,14 +220,14 @@ def attribute_tables(
     settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig(beside=table is not None)
     if isinstance(given, Path) and is_long(given):
         if table is None:
-            raise UserError(f"{given} holds returns of names", mend="give the weights too")
+            raise UserError(f"{given} holds returns of names", hint="give the weights too")
         inputs, year, earned = _inputs_from(given, table.dates, config), 252, None
     else:
         series = None if given is None else read_series(given, own.reading)
         returns = None if series is None else series.returns
         dates = table.dates if table is not None else tuple(returns or ())
         if not dates:
-            raise UserError("nothing to take apart is given", mend="give weights, or returns of an account")
+            raise UserError("nothing to take apart is given", hint="give weights, or returns of an account")
         inputs, year = own.market((dates[0], dates[-1]), config)
         earned = None if returns is None else _on_sessions(returns, inputs.sessions, given)
     if table is None:
@@ -249,7 +249,7 @@ def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) 
     table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
     if not days:
-        raise UserError(f"{path} has no date from {dates[0]} to {dates[-1]}", mend="give both for the same dates")
+        raise UserError(f"{path} has no date from {dates[0]} to {dates[-1]}", hint="give both for the same dates")
     columns = {name: table.placed(name, days, table.symbols) for name in table.columns}
     returns = columns[RETURN]
     values = np.full((len(days), len(FACTOR_NAMES), len(table.symbols)), np.nan)
@@ -277,13 +277,13 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
     for date in table.dates:
         if date not in known:
             raise UserError(
-                f"{path}: {date} is not a session of '{inputs.dataset}'", mend="give weights for sessions"
+                f"{path}: {date} is not a session of '{inputs.dataset}'", hint="give weights for sessions"
             )
     symbols = set(inputs.symbols)
     for symbol in table.symbols:
         if symbol not in symbols:
             hint = did_you_mean(symbol, inputs.symbols, f"'{inputs.dataset}' does not have it")
-            raise UserError(f"{path}: no name '{symbol}' in '{inputs.dataset}'", mend=hint)
+            raise UserError(f"{path}: no name '{symbol}' in '{inputs.dataset}'", hint=hint)
     held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
     if between == "hold":
         given = set(table.dates)
@@ -293,7 +293,7 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
                 whole = 1.0 + float((held[row - 1] * inputs.model.returns[row - 1]).sum())
                 held[row] = grown / whole if whole > 0 else 0.0
     if held[:, inputs.futures].any():
-        raise UserError(f"{path} holds futures", mend="weights are shares of the account's money; leave them out")
+        raise UserError(f"{path} holds futures", hint="weights are shares of the account's money; leave them out")
     return held
 
 
@@ -301,12 +301,12 @@ def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: object)
     missing = next((day for day in sessions if day not in own), None)
     if missing is not None:
         raise UserError(
-            f"{path} has no return on {missing}", mend="give one for every session, 0 without a change"
+            f"{path} has no return on {missing}", hint="give one for every session, 0 without a change"
         )
     extra = sorted(set(own) - set(sessions))
     inside = [day for day in extra if sessions[0] <= day <= sessions[-1]]
     if inside:
-        raise UserError(f"{path}: {inside[0]} is not a session of the data set", mend="leave it out")
+        raise UserError(f"{path}: {inside[0]} is not a session of the data set", hint="leave it out")
     return np.array([own[day] for day in sessions])
 
 
@@ -348,12 +348,12 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     Raises :class:`UserError` when one of these is missing or does not fit the file.
     """
     if not isinstance(own.returns, str):
-        raise UserError("a luck baseline needs a file of returns", mend="write them as CSV or Parquet")
+        raise UserError("a luck baseline needs a file of returns", hint="write them as CSV or Parquet")
     path = Path(own.returns)
     if own.benchmark is None or own.names is None or own.turnover is None:
         raise UserError(
             f"{path.name} does not say how it was traded",
-            mend="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
+            hint="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
         )
     chosen = benchmarks.get(own.benchmark)
     return luck_of_returns(

@@ -68,10 +68,10 @@ def read_days(name: str, values: Sequence[Any], asked: DayOrder | None) -> list[
         return [_iso(name, row, text) for row, text in enumerate(texts)]
     parts = [_OTHER_DAY.match(text) for text in texts]
     if not first or parts[0] is None:
-        raise UserError(f"{name}: '{first}' is not a day", mend="write days as 2024-01-31")
+        raise UserError(f"{name}: '{first}' is not a day", hint="write days as 2024-01-31")
     for row, part in enumerate(parts):
         if part is None:
-            raise UserError(f"{name}: row {row + 1}: '{texts[row]}' is not a day", mend="write days as 2024-01-31")
+            raise UserError(f"{name}: row {row + 1}: '{texts[row]}' is not a day", hint="write days as 2024-01-31")
     found = [part for part in parts if part is not None]
     order = asked or _order(name, found)
     days = []
@@ -129,7 +129,7 @@ def _order(name: str, parts: Sequence[re.Match[str]]) -> DayOrder:
     if any(int(part[3]) > 12 for part in parts):
         return "mdy"
     raise UserError(
-        f"{name}: days like {parts[0][0]} can be read in two ways", mend="say which: --dates dmy or --dates mdy"
+        f"{name}: days like {parts[0][0]} can be read in two ways", hint="say which: --dates dmy or --dates mdy"
     )
 
 
@@ -142,7 +142,7 @@ def _day_text(value: Any) -> str:
 def _iso(name: str, row: int, text: str) -> str:
     part = _DAY.match(text)
     if part is None:
-        raise UserError(f"{name}: row {row + 1}: '{text}' is not a day", mend="write all days as 2024-01-31")
+        raise UserError(f"{name}: row {row + 1}: '{text}' is not a day", hint="write all days as 2024-01-31")
     numbers = [int(one) for one in part.groups() if one is not None]
     return _checked(name, row, *numbers)
 
@@ -153,7 +153,7 @@ def _checked(name: str, row: int, year: int, month: int, day: int) -> str:
     except ValueError:
         raise UserError(
             f"{name}: row {row + 1}: there is no day {year}-{month:02}-{day:02}",
-            mend="write days as 2024-01-31",
+            hint="write days as 2024-01-31",
         ) from None
 
 
@@ -176,7 +176,7 @@ def _finite(name: str, title: str, numbers: Floats, days: Sequence[str]) -> None
     if bad.size:
         raise UserError(
             f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used",
-            mend="give a number (0 for nothing), or leave the row out",
+            hint="give a number (0 for nothing), or leave the row out",
         )
 
 
@@ -222,7 +222,7 @@ def table_of(source: Path | object) -> tuple[str, dict[str, list[Any]]]:
     if isinstance(source, Path | str):
         path = Path(source)
         if not path.is_file():
-            raise UserError(f"no file {path}", mend="give a CSV or Parquet file")
+            raise UserError(f"no file {path}", hint="give a CSV or Parquet file")
         raw = path.read_bytes()
         parquet = path.suffix.lower() in (".parquet", ".pq") or raw[:4] == raw[-4:] == b"PAR1"
         columns = read_parquet(path).to_pydict() if parquet else _text(path, raw)
@@ -230,7 +230,7 @@ def table_of(source: Path | object) -> tuple[str, dict[str, list[Any]]]:
     else:
         columns, name = _frame(source), "the table"
     if not columns or not next(iter(columns.values())):
-        raise UserError(f"{name} has no rows", mend="write one row per session")
+        raise UserError(f"{name} has no rows", hint="write one row per session")
     return name, columns
 
 
@@ -254,7 +254,7 @@ def bare_title(title: str) -> str:
     return re.sub(r"\(.*?\)|\[.*?\]|[%,]|\b(bps|pct|percent)\b", "", plain_title(title)).strip()
 
 
-def read_parquet(path: Path, *, mend: str = "write it as Parquet or CSV") -> Any:
+def read_parquet(path: Path, *, hint: str = "write it as Parquet or CSV") -> Any:
     """Return a Parquet file as an Arrow table; raises :class:`UserError` for a file that is none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -262,14 +262,14 @@ def read_parquet(path: Path, *, mend: str = "write it as Parquet or CSV") -> Any
     try:
         return pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}", mend=mend) from error
+        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}", hint=hint) from error
 
 
 def _decoded(path: Path, raw: bytes) -> str:
     """Return a file's text; raises :class:`UserError` for what is none."""
     for sign, what in _NO_TEXT:
         if raw.startswith(sign):
-            raise UserError(f"{path} is {what}, not text", mend="save it as CSV")
+            raise UserError(f"{path} is {what}, not text", hint="save it as CSV")
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         names = ["utf-16"]
     elif raw[1:2] == b"\0" or raw[:1] == b"\0":
@@ -283,7 +283,7 @@ def _decoded(path: Path, raw: bytes) -> str:
             continue
         if "\0" not in text:
             return text
-    raise UserError(f"{path} is not text", mend="write it as CSV in UTF-8")
+    raise UserError(f"{path} is not text", hint="write it as CSV in UTF-8")
 
 
 def _has_title(raw: bytes, encoding: str) -> bool:
@@ -301,7 +301,7 @@ def _text(path: Path, raw: bytes) -> dict[str, list[Any]]:
         return {}
     if lines[0].lstrip()[:1] in ("<", "{", "["):
         raise UserError(
-            f"{path} is {'a web page' if '<' in lines[0] else 'JSON'}, not a table", mend="save it as CSV"
+            f"{path} is {'a web page' if '<' in lines[0] else 'JSON'}, not a table", hint="save it as CSV"
         )
     # Titles and remarks above a table have other signs than its rows: what most lines have counts. Commas may also
     # stand inside numbers, the others hardly.
@@ -320,7 +320,7 @@ def _text(path: Path, raw: bytes) -> dict[str, list[Any]]:
     if wide:
         raise UserError(
             f"{path}: a row has {len(wide[0])} columns, the first {len(head)}: {' '.join(wide[0])[:60]}",
-            mend="write every row with the same columns (a decimal comma needs ; between columns)",
+            hint="write every row with the same columns (a decimal comma needs ; between columns)",
         )
     return {title: [row[place] for row in rows] for place, title in enumerate(head)}
 
@@ -356,5 +356,5 @@ def _frame(source: object) -> dict[str, list[Any]]:
         return {str(title): list(values) for title, values in made.to_dict(as_series=False).items()}
     raise UserError(
         f"a {type(source).__name__} is not a table",
-        mend="give a file, a pandas Series or DataFrame, or a polars DataFrame",
+        hint="give a file, a pandas Series or DataFrame, or a polars DataFrame",
     )

@@ -241,14 +241,14 @@ def _find(name: str, column_of: dict[str, str], known: Sequence[str], what: str,
             return column_of.get(plain_title(asked), asked)
         what_it_has = f"it has {', '.join(column_of.values())}"
         if "/" in asked or asked.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
-            raise UserError(f"there is no file {asked}, and {name} has no such column", mend=what_it_has)
-        raise UserError(f"{name} has no column '{asked}'", mend=what_it_has)
+            raise UserError(f"there is no file {asked}, and {name} has no such column", hint=what_it_has)
+        raise UserError(f"{name} has no column '{asked}'", hint=what_it_has)
     for one in known:
         if one in column_of:
             return column_of[one]
     raise UserError(
         f"{name} has no column of {what}",
-        mend=f"name one 'date'; it has {', '.join(column_of.values()) or 'none'}",
+        hint=f"name one 'date'; it has {', '.join(column_of.values()) or 'none'}",
     )
 
 
@@ -273,7 +273,7 @@ def _no_flows(name: str, columns: dict[str, str], table: dict[str, list[Any]]) -
         if any(read_number(text, comma=decimal_comma(paid)) for text in paid if text and text.lower() != "nan"):
             raise UserError(
                 f"{name}: money was paid in or out ('{title}'), so the value's moves are not returns",
-                mend="give time-weighted returns, or the value of one share",
+                hint="give time-weighted returns, or the value of one share",
             )
 
 
@@ -296,12 +296,12 @@ def _which(
         if _NO_RETURN.search(plain_title(title)):
             raise UserError(
                 f"{name}: '{title}' is not what was earned from one row to the next",
-                mend="give returns or values; --column if it is",
+                hint="give returns or values; --column if it is",
             )
         return title, _looks_like_value(name, title, table[title], days)
     raise UserError(
         f"{name} does not say which column is the account's",
-        mend=f"name it with --column: one of {', '.join(columns.values()) or 'none'}",
+        hint=f"name it with --column: one of {', '.join(columns.values()) or 'none'}",
     )
 
 
@@ -318,7 +318,7 @@ def _looks_like_value(name: str, title: str, values: Sequence[Any], days: Sequen
         raise UserError(
             f"{name}: '{title}' may be a price or the returns of cash: all its numbers are between 0 and "
             f"{numbers.max():.2g}",
-            mend="call the column 'price' or 'return'",
+            hint="call the column 'price' or 'return'",
         )
     return still and bare_title(title) not in RETURNS
 
@@ -338,7 +338,7 @@ def _returns(
     numbers, percent = read_numbers(name, title, begun, given)
     if len(set(given)) != len(given):
         twice = next(day for day in given if list(given).count(day) > 1)
-        raise UserError(f"{name}: {twice} is given twice", mend="keep one row of each, one a day")
+        raise UserError(f"{name}: {twice} is given twice", hint="keep one row of each, one a day")
     order = np.argsort(np.array(given))
     days, numbers = [given[place] for place in order.tolist()], numbers[order]
     if by_value is None:
@@ -361,7 +361,7 @@ def _returns(
     if np.count_nonzero(earned <= -1.0) > 1:
         raise UserError(
             f"{name}: more than everything is lost again and again",
-            mend="say what the numbers are: --unit percent",
+            hint="say what the numbers are: --unit percent",
         )
     return {day: float(one) for day, one in zip(days, earned.tolist(), strict=True)}
 
@@ -377,7 +377,7 @@ def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], S
 def _moves(name: str, title: str, days: Sequence[str], numbers: Floats, notes: list[str]) -> dict[str, float]:
     """Return the returns of an account's value."""
     if not (numbers > 0).all():
-        raise UserError(f"{name}: '{title}' is zero or less somewhere", mend="an account's value must be positive")
+        raise UserError(f"{name}: '{title}' is zero or less somewhere", hint="an account's value must be positive")
     earned = numbers[1:] / numbers[:-1] - 1.0
     if earned.size:
         far = int(np.argmax(np.abs(earned)))
@@ -403,7 +403,7 @@ def _no_factors(name: str, title: str, numbers: Floats, unit: Unit | None, *, by
     said = "growth factors, or an account's value?" if around_one else "an account's value?"
     raise UserError(
         f"{name}: '{title}' lies around {middle:,.4g} and hardly moves: {said}",
-        mend="give returns (0.01 for 1 %), a value in a column called 'value', or --unit if they are returns",
+        hint="give returns (0.01 for 1 %), a value in a column called 'value', or --unit if they are returns",
     )
 
 
@@ -414,7 +414,7 @@ def _title_unit(name: str, title: str, numbers: Floats) -> Unit | None:
             if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
                 raise UserError(
                     f"{name}: '{title}' says per cent, its spread of {_spread(numbers):.4f} says fractions",
-                    mend="say which: --unit percent or --unit fraction",
+                    hint="say which: --unit percent or --unit fraction",
                 )
             return unit
     return None
@@ -436,7 +436,7 @@ def _scale(name: str, title: str, numbers: Floats, percent: bool, unit: Unit | N
     if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(title))):
         raise UserError(
             f"{name}: '{title}' looks like money (its spread is {deviation:,.4g}), which is no return",
-            mend="give the account's value, or what was earned divided by it; --unit if they are returns",
+            hint="give the account's value, or what was earned divided by it; --unit if they are returns",
         )
     if deviation > _POINTS_FROM:
         return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
@@ -446,7 +446,7 @@ def _scale(name: str, title: str, numbers: Floats, percent: bool, unit: Unit | N
         raise UserError(
             f"{name}: most numbers are like {deviation:.2g}, one is {float(numbers.min()):.4g}: fractions or per "
             "cent?",
-            mend="say which (--unit fraction or --unit percent), or mend the row",
+            hint="say which (--unit fraction or --unit percent), or mend the row",
         )
     return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
 
@@ -468,4 +468,4 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
             if year != 252:
                 notes.append(f"rows are {middle:.0f} days apart: {year} of them make a year")
             return year
-    raise UserError(f"rows are {middle:.0f} days apart", mend="give at least four a year")
+    raise UserError(f"rows are {middle:.0f} days apart", hint="give at least four a year")

@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.percentile import place_among
-from tradeassay.assay.verdict.assaying import TrialSetting, with_daily
+from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, above, below, memory_evidence, tested
 from tradeassay.assay.verdict.record import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradeassay.metrics import Design, Foresight, foresight
+from tradeassay.metrics import Design, PowerSummary, power_summary
 from tradeassay.metrics.power import SKILLED
 from tradeassay.runs.summary import AgentSummary, summary_of
 
@@ -20,13 +20,13 @@ class AgentPower(msgspec.Struct, frozen=True, kw_only=True):
     cell: str
     agent: str
     design: Design | None
-    foresight: Foresight | None
+    power_summary: PowerSummary | None
     reason: str | None = None
 
     @property
     def sentence(self) -> str:
         """What could have been seen, in plain words."""
-        return self.foresight.sentence if self.foresight is not None else f"no comparison: {self.reason}"
+        return self.power_summary.sentence if self.power_summary is not None else f"no comparison: {self.reason}"
 
 
 def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
@@ -40,10 +40,10 @@ def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
         for agent in cell.agents:
             if agent.baseline:
                 continue
-            seen = None if agent.design is None else foresight(agent.design, ir=ir)
+            seen = None if agent.design is None else power_summary(agent.design, ir=ir)
             why = None if seen is not None else _why_not(agent)
             found.append(
-                AgentPower(cell=cell.id, agent=agent.name, design=agent.design, foresight=seen, reason=why)
+                AgentPower(cell=cell.id, agent=agent.name, design=agent.design, power_summary=seen, reason=why)
             )
     return tuple(found)
 

@@ -45,9 +45,9 @@ class RegimeRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.length < 5:
-            raise UserError(f"windows of {self.length} sessions have no shape", mend="give at least 5")
+            raise UserError(f"windows of {self.length} sessions have no shape", hint="give at least 5")
         if not (self.move > 0 and 0 < self.depth < 1 and 0 < self.regained <= 2 and 0 <= self.edge < 0.5):
-            raise UserError("these rules tag nothing", mend="move > 0, 0 < depth < 1, 0 < regained, edge < 0.5")
+            raise UserError("these rules tag nothing", hint="move > 0, 0 < depth < 1, 0 < regained, edge < 0.5")
 
 
 class IndexRegime(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def tag_window(levels: Floats, rules: RegimeRules | None = None) -> Regime:
     rules = rules or RegimeRules()
     levels = np.asarray(levels, dtype=np.float64)
     if levels.size < 2 or not (levels > 0).all():
-        raise UserError("a regime needs at least two positive levels", mend="give the index level by level")
+        raise UserError("a regime needs at least two positive levels", hint="give the index level by level")
     path = levels / levels[0]
     low = int(path.argmin())
     fall, back = 1.0 - float(path[low]), float(path[-1] - path[low])
@@ -139,7 +139,7 @@ def _panels(
     series = run.series(row.episodes[0])
     year = series.periods_per_year
     if series.index is None:
-        raise UserError(f"'{row.benchmark}' has no index to tag", mend="choose a benchmark that names one")
+        raise UserError(f"'{row.benchmark}' has no index to tag", hint="choose a benchmark that names one")
     spans = tag_regimes(series.index, rules)
     index = series.index[1:] / series.index[:-1] - 1.0
     same = bool(sound) and len({one.daily.sessions for one in sound}) == 1

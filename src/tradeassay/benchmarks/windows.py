@@ -10,8 +10,8 @@ import numpy as np
 
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.core.near import did_you_mean
 from tradeassay.core.registry import Registry
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import parse_day
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _after(snapshot: Snapshot, code: str) -> NamedWindow:
         last = str(sessions[-1]) if sessions.size else "none"
         raise UserError(
             f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
-            mend="fetch newer data, or choose a model with an earlier cutoff",
+            hint="fetch newer data, or choose a model with an earlier cutoff",
         )
     return NamedWindow(
         code=code,
@@ -94,4 +94,4 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
         if codes
         else f"{short}; give --first and --last"
     )
-    raise UserError(f"'{snapshot.name}' has no window '{code}'", mend=hint)
+    raise UserError(f"'{snapshot.name}' has no window '{code}'", hint=hint)

@@ -87,7 +87,7 @@ def _main(argv: list[str] | None) -> int:
         if error.filename is None and error.errno not in _MACHINE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
-        mend = "make room, or choose another folder; what was begun can be continued"
-        click.echo(f"error: {where}{error.strerror or error} ({mend})", err=True)
+        hint = "make room, or choose another folder; what was begun can be continued"
+        click.echo(f"error: {where}{error.strerror or error} ({hint})", err=True)
         return 2
     return status if isinstance(status, int) else 0

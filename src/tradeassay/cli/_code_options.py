@@ -60,7 +60,7 @@ def refuse_options(benchmark: str, given: dict[str, Any], *, systrade: bool) -> 
     for name in _THEIRS if systrade else _OURS:
         if given.get(name):
             option = f"--{names.get(name, name).replace('_', '-')}"
-            raise UserError(f"{option} means nothing to '{benchmark}'", mend="see tradeassay code run --help")
+            raise UserError(f"{option} means nothing to '{benchmark}'", hint="see tradeassay code run --help")
 
 
 def _params(plain: ModelParams, given: dict[str, Any]) -> ModelParams:
@@ -72,7 +72,7 @@ def _params(plain: ModelParams, given: dict[str, Any]) -> ModelParams:
         return msgspec.convert({**msgspec.to_builtins(plain), **changes}, type(plain))
     except msgspec.ValidationError as error:
         raise UserError(
-            f"the model cannot be asked with these settings: {error}", mend="temperature is 0 to 2"
+            f"the model cannot be asked with these settings: {error}", hint="temperature is 0 to 2"
         ) from error
 
 
@@ -180,15 +180,15 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     if kind is SystradeSpec:
         return take_systrade_spec(benchmark, given)
     if kind not in (QuantCodeSpec, QuantCodeV2Spec):
-        raise UserError(f"'{benchmark}' cannot be described by these options", mend="run it from Python")
+        raise UserError(f"'{benchmark}' cannot be described by these options", hint="run it from Python")
     refuse_options(benchmark, given, systrade=False)
     plain = kind(models=("scripted/coder-sma",))
     assert isinstance(plain, QuantCodeSpec)
     if given["strict"] and kind is not QuantCodeV2Spec:
-        raise UserError("--strict means nothing to the first version", mend="run quantcode-v2")
+        raise UserError("--strict means nothing to the first version", hint="run quantcode-v2")
     if given["dataset"] and (kind is not QuantCodeV2Spec or given["task_file"] is None):
-        mend = "give --task-file too, or leave it out"
-        raise UserError(f"--dataset means nothing to our tasks of '{benchmark}'", mend=mend)
+        hint = "give --task-file too, or leave it out"
+        raise UserError(f"--dataset means nothing to our tasks of '{benchmark}'", hint=hint)
     more: dict[str, Any] = {"strict": True} if given["strict"] else {}
     more |= {"dataset": given["dataset"]} if given["dataset"] else {}
     return type(plain)(
@@ -215,7 +215,7 @@ def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
 
     found = tasks_of(QuantCodeV2Spec(models=("scripted/coder-sma",), **_chosen(filters)))
     if not found:
-        raise UserError("no task is left", mend="drop a filter")
+        raise UserError("no task is left", hint="drop a filter")
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradeassay import __version__
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

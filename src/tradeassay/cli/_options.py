@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tradeassay.core.errors import UserError, absent
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from tradeassay.runs import AgentSpec, Asking, RunSpec
@@ -46,7 +46,7 @@ def one_each(context: click.Context, option: click.Parameter, values: tuple[str,
     """Refuse several models with commas between them, as masks may be given."""
     for value in values:
         if "," in value and all("/" in part for part in value.split(",")):
-            raise UserError(f"'{value}' is several models", mend="give each its own -m")
+            raise UserError(f"'{value}' is several models", hint="give each its own -m")
     return values
 
 
@@ -56,13 +56,13 @@ def find_run(name: str, out: Path) -> Path:
         if (folder / "manifest.json").is_file():
             return folder
     if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
-        raise UserError(f"no file {name}", mend="check the path")
+        raise UserError(f"no file {name}", hint="check the path")
     known = sorted(path.parent.name for path in out.glob("*/manifest.json"))
     if known:
-        mend = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")
+        hint = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")
     else:
-        mend = f"there are no runs in {out}; start one with: tradeassay demo"
-    raise UserError(f"no recorded run '{name}'", mend=mend)
+        hint = f"there are no runs in {out}; start one with: tradeassay demo"
+    raise UserError(f"no recorded run '{name}'", hint=hint)
 
 
 _CONCURRENCY = click.option(
@@ -108,7 +108,7 @@ def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str
     taken = {name: options.pop(name) for name in names if name in options}
     source = taken.get("cassettes")
     if source is not None and (source.is_file() or source.parts[0] == "recorded"):
-        from tradeassay.runs.recordings import find_recording, open_recording
+        from tradeassay.runs.store.archive import find_recording, open_recording
 
         named = () if benchmark is None or benchmark.endswith((".toml", ".json")) else (benchmark,)
         taken["cassettes"] = open_recording(find_recording(str(source), *named)).folder
@@ -173,14 +173,14 @@ def parse_agent(text: str) -> AgentSpec:
 
     own = is_own_file(text)
     if text.endswith(".py"):
-        raise UserError(f"'{text}' does not say which class", mend=f"-a {text}:CLASS")
+        raise UserError(f"'{text}' does not say which class", hint=f"-a {text}:CLASS")
     name, _, rest = text.partition("," if own else ":")
     params: dict[str, bool | int | float | str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
             raise UserError(
-                f"'{part}' in --agent {text} is not a parameter", mend="write name:key=value,key=value"
+                f"'{part}' in --agent {text} is not a parameter", hint="write name:key=value,key=value"
             )
         params[key.strip()] = _value(value.strip())
     label = params.pop("label", None)
@@ -212,7 +212,7 @@ def parse_settings(
     for text in settings:
         key, equals, values = text.partition("=")
         if not equals or not key.strip() or not values.strip():
-            raise UserError(f"'{text}' is not a setting", mend="write KEY=VALUE or KEY=VALUE,VALUE")
+            raise UserError(f"'{text}' is not a setting", hint="write KEY=VALUE or KEY=VALUE,VALUE")
         given.append((key.strip(), values))
     for key, text in given:
         found[key] = (*found.get(key, ()), *(_value(value) for value in split_list([text])))
@@ -234,14 +234,14 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
     from tradeassay.llm.tables import cutoff_line, load_cutoffs, own_file
 
     if not models:
-        raise UserError("after-cutoff goes with models: it is their cutoff", mend="name one with -m")
+        raise UserError("after-cutoff goes with models: it is their cutoff", hint="name one with -m")
     table = load_cutoffs()
     found = {model: table.of(model) for model in models}
     unknown = [model for model, cutoff in found.items() if cutoff is None]
     if unknown:
         raise UserError(
             f"the knowledge cutoff of {unknown[0]} is not known",
-            mend=f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(unknown[0])}",
+            hint=f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(unknown[0])}",
         )
     return f"after-{max(cutoff.last_day for cutoff in found.values() if cutoff is not None).isoformat()}"
 
@@ -270,7 +270,7 @@ def build_spec(
     if len(what) == 1 and what[0].endswith((".toml", ".json")):
         if agents or options.pop("seeds") != 1 or any(options.values()):
             raise UserError(
-                f"{what[0]} already says what to run", mend="drop the other options, or put them into the file"
+                f"{what[0]} already says what to run", hint="drop the other options, or put them into the file"
             )
         return load_spec(Path(what[0]), slug=slug)
     settings = parse_settings(options["masks"], options["modes"], options["settings"])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
-    from tradeassay.runs.seal import Sealed
+    from tradeassay.runs.verify.seal import Sealed
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -61,12 +61,12 @@ def write_spec(path: Path, spec: RunSpec) -> None:
     try:
         write_atomic(path, msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
+        raise UserError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error
 
 
 def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) -> None:
     """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
-    from tradeassay.runs.verification import RUNNERS_CLAIM
+    from tradeassay.runs.verify.report import RUNNERS_CLAIM
 
     if sealed is not None:
         click.echo(f"seal: {sealed.root} holds, {sealed.files} files, {sealed.signature}")
@@ -119,11 +119,11 @@ def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: b
     source = (task.frame.reference if task.frame is not None else "") if frame else task.reference
     if reference:
         if not source.strip():
-            raise UserError(f"task '{task.id}' has no reference for {framework}", mend="see tradeassay code tasks")
+            raise UserError(f"task '{task.id}' has no reference for {framework}", hint="see tradeassay code tasks")
         return source.strip()
     if text is None:
         raise UserError(
-            f"task '{task.id}' has no {wording} wording for {framework}", mend="see tradeassay code tasks"
+            f"task '{task.id}' has no {wording} wording for {framework}", hint="see tradeassay code tasks"
         )
     head = f"{task.id}: {task.title}"
     about = (
@@ -141,7 +141,7 @@ def program_teller() -> Callable[[ProgramLine], None]:
     """Return what says which programs are not as expected, and now and then how many are done."""
     from itertools import count
 
-    from tradeassay.runs.progress import PacedCount
+    from tradeassay.runs.play.progress import PacedCount
 
     numbers, pace = count(1), PacedCount(say)
 

@@ -170,7 +170,7 @@ def _baseline_specs(
     whose = list(dict.fromkeys(part.strip() for part in settings.split(",")))
     for one in whose:
         if one not in sizes:
-            raise UserError(f"no settings '{one}'", mend="ours, qlib, or ours,qlib")
+            raise UserError(f"no settings '{one}'", hint="ours, qlib, or ours,qlib")
     return [
         BaselineSpec(
             models=named,

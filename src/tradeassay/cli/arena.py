@@ -160,14 +160,14 @@ def run(
 
         from tradeassay.arena.recording import recorded_season, replaying
         from tradeassay.arena.season import Version
-        from tradeassay.runs.recordings import find_recording, open_recording
+        from tradeassay.runs.store.archive import find_recording, open_recording
 
         if season is not None:
-            raise UserError("a recording has its own season", mend="leave out --season and --replay")
+            raise UserError("a recording has its own season", hint="leave out --season and --replay")
         opened = open_recording(find_recording(cassettes, *get_args(Version)))
         season, opener = recorded_season(opened), replaying(opened)
     if season is None:
-        raise UserError("no season was named", mend="add --replay synthetic, --season FILE or --cassettes FILE")
+        raise UserError("no season was named", hint="add --replay synthetic, --season FILE or --cassettes FILE")
     end = None if until is None else midnight(parse_day(until)) + DAY
     store = Store(open_engine(db))
     try:
@@ -208,7 +208,7 @@ def standings(
 ) -> None:
     """Show the standings, with intervals and the probability of being first."""
     _need_extra()
-    from tradeassay.arena.reading.reader import board_of
+    from tradeassay.arena.queries.reader import board_of
 
     board = board_of(db, id, assets=assets, models=models, architectures=architectures, first=first, last=last)
     if as_json:
@@ -230,7 +230,7 @@ def standings(
 def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
     """Register an entry that decides outside. Its token is printed on stdout, only once."""
     _need_extra()
-    from tradeassay.arena.doors.doors import register_entry
+    from tradeassay.arena.api.doors import register_entry
 
     token = register_entry(db, season, entry, address=address, renew=renew)
     if as_json:
@@ -248,7 +248,7 @@ def register(season: str, entry: str, db: str, address: str | None, renew: bool,
 def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
     """Give the operator or an expert a key, shown only once; an older one stops working."""
     _need_extra()
-    from tradeassay.arena.doors.doors import house_key
+    from tradeassay.arena.api.doors import house_key
 
     made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=revoke)
     if as_json:
@@ -264,8 +264,8 @@ def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
 def bars(season: str, db: str, as_json: bool) -> None:
     """List a season's live bars that look wrong and hold up their rounds."""
     _need_extra()
-    from tradeassay.arena.reading.reader import opened_store
-    from tradeassay.arena.rounds.waiting import held_bars_of
+    from tradeassay.arena.queries.reader import opened_store
+    from tradeassay.arena.rounds.held_bars import held_bars_of
 
     with opened_store(db, season) as store:
         found = held_bars_of(store, season)
@@ -287,7 +287,7 @@ def bars(season: str, db: str, as_json: bool) -> None:
 def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_json: bool) -> None:
     """Accept or refuse a live bar that looks wrong; its round continues, or waits for another bar."""
     _need_extra()
-    from tradeassay.arena.rounds.waiting import say_word
+    from tradeassay.arena.rounds.held_bars import say_word
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
     from tradeassay.core.time import WallClock, iso
@@ -310,7 +310,7 @@ def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_j
 def health(db: str, as_json: bool) -> None:
     """Show the state of every worker of an arena. Exits with 1 when one is stalled."""
     _need_extra()
-    from tradeassay.arena.reading.reader import opened_store
+    from tradeassay.arena.queries.reader import opened_store
     from tradeassay.arena.rounds.health import read_workers
 
     with opened_store(db) as store:
@@ -379,7 +379,7 @@ def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
     """Show the reward log of an entry, in a season with the rule feedback."""
     _need_extra()
     from tradeassay.arena.learning import experiences
-    from tradeassay.arena.reading.reader import opened_store
+    from tradeassay.arena.queries.reader import opened_store
 
     with opened_store(db, season) as store:
         found = experiences(store, season, entry)
@@ -420,7 +420,7 @@ def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -
     from tradeassay.core.errors import UserError
 
     if replay is not None and file is not None:
-        raise UserError("two seasons were named", mend="give --replay or --season, not both")
+        raise UserError("two seasons were named", hint="give --replay or --season, not both")
     if file is not None:
         from tradeassay.arena.season import load_season
 

@@ -144,7 +144,7 @@ def assay(
         if benchmark is not None and (names is None or turnover is None):
             raise UserError(
                 "--benchmark names the rules of a luck baseline, which needs --names and --turnover too",
-                mend="give all three; the returns that a table is compared with are --against FILE",
+                hint="give all three; the returns that a table is compared with are --against FILE",
             )
         own = OwnAccount(
             weights=None if weights is None else str(weights),
@@ -180,7 +180,7 @@ def _misplaced(*, table: bool) -> None:
         wrong = parameter.name in (_OF_RUNS if table else _OF_TABLES)
         if wrong and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
             goes, here = ("a run", "a table") if table else ("a table", "a run")
-            raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", mend="leave it out")
+            raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", hint="leave it out")
 
 
 def _recorded_assay(
@@ -266,7 +266,7 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
 
 def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json: bool) -> None:
     if worlds is None:
-        raise UserError("nothing to assay is named", mend="give a run, a table, or --planted WORLDS")
+        raise UserError("nothing to assay is named", hint="give a run, a table, or --planted WORLDS")
     from tradeassay.assay import planted_trial
 
     found = planted_trial(worlds, config=config, spread=spread)
@@ -393,7 +393,7 @@ def power(
     if run is not None:
         _recorded_power(find_run(run, out), ir, as_json)
         return
-    from tradeassay.metrics import Design, ar1_inflation, foresight, seeds_needed
+    from tradeassay.metrics import Design, ar1_inflation, power_summary, seeds_needed
 
     design = Design(
         sessions=sessions,
@@ -404,9 +404,9 @@ def power(
         inflation=ar1_inflation(autocorrelation),
         comparisons=agents,
     )
-    seen, more = foresight(design, ir=ir), seeds_needed(ir, design)
+    seen, more = power_summary(design, ir=ir), seeds_needed(ir, design)
     if as_json:
-        print_json({"design": design, "foresight": seen, "seeds_needed": more})
+        print_json({"design": design, "power_summary": seen, "seeds_needed": more})
         return
     rows = [
         (f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seeds", f"{seen.chance:.1%}"),
@@ -429,8 +429,8 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
         print_json(found)
         return
     rows = [
-        (one.cell, one.agent, "" if one.foresight is None else f"{one.foresight.smallest:.2f}",
-         "" if one.foresight is None else f"{one.foresight.chance:.0%}", one.sentence)
+        (one.cell, one.agent, "" if one.power_summary is None else f"{one.power_summary.smallest:.2f}",
+         "" if one.power_summary is None else f"{one.power_summary.chance:.0%}", one.sentence)
         for one in found
     ]  # fmt: skip
     print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)

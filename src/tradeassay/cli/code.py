@@ -157,15 +157,15 @@ def evaluate(
     """
     if spec is not None:
         if task is not None:
-            raise UserError("both --task and --spec are given", mend="a program has a task, a folder a strategy")
+            raise UserError("both --task and --spec are given", hint="a program has a task, a folder a strategy")
         _refuse_given("a folder with --spec", judge=judge, task_file=task_file, strict=strict)
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if task is None:
-        raise UserError("neither a task nor a strategy is named", mend="give --task, or --spec for a folder")
+        raise UserError("neither a task nor a strategy is named", hint="give --task, or --spec for a folder")
     _refuse_given("a program with --task", **{name: reports[name] for name in _OF_FOLDERS})
     if reports["symbols"] and not reports["dataset"]:
-        raise UserError("--symbols needs a data set", mend="give --dataset too")
+        raise UserError("--symbols needs a data set", hint="give --dataset too")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
     from tradeassay.code.rules import rules_of
 
@@ -209,7 +209,7 @@ def _refuse_given(what: str, **given: Any) -> None:
     for name, value in given.items():
         if value:
             raise UserError(
-                f"--{name.replace('_', '-')} means nothing to {what}", mend="see tradeassay code eval --help"
+                f"--{name.replace('_', '-')} means nothing to {what}", hint="see tradeassay code eval --help"
             )
 
 
@@ -395,7 +395,7 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}", mend="name another file") from error
+        raise UserError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error
     say(f"written: {path}")
 
 
@@ -477,7 +477,7 @@ def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
 
     spec = load_spec(name).semantics
     if "1d" not in spec.inputs.timeframes:
-        raise UserError(f"'{name}' has no daily version", mend=f"one of {', '.join(_swept())}")
+        raise UserError(f"'{name}' has no daily version", hint=f"one of {', '.join(_swept())}")
     legs, made = spec.inputs.legs, []
     for tape in range(tapes):
         bars = make_bars("pairs" if len(legs) == 2 else "us", "1d", len(legs), 252, tape)
@@ -548,7 +548,7 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, se
     ]
     submissions = [(strategy, found[0]) for strategy, found in last if found]
     if not submissions:
-        raise UserError(f"no submissions in '{run}'", mend="name a run of systrade-v2")
+        raise UserError(f"no submissions in '{run}'", hint="name a run of systrade-v2")
     made, joined = make_form(submissions, seed=seed)
     for path, text in (
         (form, made.as_json()),

@@ -198,13 +198,13 @@ def doctor(what: str, columns: str | None, options: tuple[str, ...], everything:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError(f"'{text}' is not an option", mend="write KEY=VALUE")
+        raise UserError(f"'{text}' is not an option", hint="write KEY=VALUE")
     return key.strip(), value.strip()
 
 
 def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> FilesConfig:
     from tradeassay.data import make_source, parse_columns
-    from tradeassay.data.files.source import FilesSource
+    from tradeassay.data.files.file_source import FilesSource
 
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if columns is not None:

@@ -65,7 +65,7 @@ def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
     from tradeassay.api import make_spec
     from tradeassay.core.errors import TradeassayError
     from tradeassay.runs import AgentSpec, Asking, RunSpec, run
-    from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
+    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
 
     try:
         opened = open_recording(find_recording(_RECORDED, _TALKING))
@@ -94,7 +94,7 @@ def _programs(out: Path, workers: int | None, *, quiet: bool) -> list[CodeRun]:
     from tradeassay.core.errors import TradeassayError
     from tradeassay.report import print_leaderboard
     from tradeassay.runs import Asking, CodeRun, load_run, run
-    from tradeassay.runs.recordings import find_recording, open_recording, recorded_spec
+    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
 
     try:
         opened = open_recording(find_recording(f"{_RECORDED}/quantcode"))

@@ -71,6 +71,6 @@ def arena(db: str, host: str, port: int, hosts: tuple[str, ...]) -> None:
 
     for module, extra in (("mcp", "mcp"), ("sqlalchemy", "arena"), ("uvicorn", "arena")):
         require(module, extra)
-    from tradeassay.arena.doors.mcp_desk import serve_seats
+    from tradeassay.arena.api.mcp_desk import serve_seats
 
     serve_seats(db, host, port, say, hosts)

@@ -27,11 +27,11 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,39}", name):
         raise UserError(
-            f"'{name}' is not a valid name", mend="2 to 40 small letters, digits and underscores, a letter first"
+            f"'{name}' is not a valid name", hint="2 to 40 small letters, digits and underscores, a letter first"
         )
     folder = parent / name
     if folder.exists():
-        raise UserError(f"{folder} is already there", mend="choose another name")
+        raise UserError(f"{folder} is already there", hint="choose another name")
     slug = name.replace("_", "-")
     title = "".join(part.capitalize() for part in name.split("_"))
     files = resources.files("tradeassay.cli") / "starters" / kind

@@ -14,7 +14,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
-    from tradeassay.runs.recordings import OpenRecording, RecordingLabel
+    from tradeassay.runs.store.archive import OpenRecording, RecordingLabel
 
 
 @click.command()
@@ -41,7 +41,7 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     """
     from tradeassay.runs import load_run
     from tradeassay.runs import run as run_spec
-    from tradeassay.runs.recordings import command_of, pack_recording
+    from tradeassay.runs.store.archive import command_of, pack_recording
 
     asking = take_asking(described, out)
     command = command_of(sys.argv[1:])
@@ -106,7 +106,7 @@ _COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision"
 @json_option
 def list_command(as_json: bool) -> None:
     """List the recordings that are installed."""
-    from tradeassay.runs.recordings import GET_RECORDINGS, list_recordings
+    from tradeassay.runs.store.archive import GET_RECORDINGS, list_recordings
 
     found = list_recordings()
     if as_json:
@@ -134,7 +134,7 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
 
     Exits with 1 and names what is wrong.
     """
-    from tradeassay.runs.recordings import (
+    from tradeassay.runs.store.archive import (
         changed_facts,
         find_recording,
         is_our_command,
@@ -154,7 +154,7 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
     found = [f"{name} has changed since{again_with}" for name in facts] + recording_faults(opened)
     if not found and not no_replay:
         if not opened.label.complete:
-            raise UserError("the run was not finished: it has no scores to compare", mend="check with --no-replay")
+            raise UserError("the run was not finished: it has no scores to compare", hint="check with --no-replay")
         found += again(opened)
     if as_json:
         print_json({"label": opened.label, "problems": found})
@@ -166,7 +166,7 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
 
 
 def _played_again(opened: OpenRecording) -> list[str]:
-    from tradeassay.runs.recordings import manifest_differences, replay_recording, score_differences
+    from tradeassay.runs.store.archive import manifest_differences, replay_recording, score_differences
 
     with tempfile.TemporaryDirectory() as place:
         again = Path(place) / "replay"

@@ -14,12 +14,12 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
-    from tradeassay.arena.reading.cited import CitedFigures
+    from tradeassay.arena.queries.citations import CitedFigures
     from tradeassay.benchmarks.quantcode.dialogue import Setting
     from tradeassay.report.paper_tables import Paper
     from tradeassay.runs import AgentSpec, Run, RunSpec
     from tradeassay.runs.quantcode import QuantCodeV2Spec
-    from tradeassay.runs.summary.records import PrintedFigures
+    from tradeassay.runs.summary.rows import PrintedFigures
     from tradeassay.runs.systrade import SystradeSpec
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
@@ -83,10 +83,10 @@ def reproduce(
     )  # fmt: skip
     if paper in ("stockbench", "ktdfin"):
         if sample is not None:
-            raise UserError(f"{paper} has no tasks to sample", mend="leave --sample out, or plan it first")
+            raise UserError(f"{paper} has no tasks to sample", hint="leave --sample out, or plan it first")
         return _trading(wanted, attribution, take_asking(asked, out))
     if grid and paper != "quantcode":
-        raise UserError(f"{paper} has one main table and no --grid", mend="leave it out")
+        raise UserError(f"{paper} has one main table and no --grid", hint="leave it out")
     if paper == "ama":
         return _season(wanted)
     return _programs(wanted, asked)
@@ -137,7 +137,7 @@ def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
 def _dataset(paper: str, data: str) -> str:
     """Return a data set of the store; a folder is imported first, in the layout it plainly has."""
     from tradeassay.data import list_datasets
-    from tradeassay.data.files.config import FilesConfig
+    from tradeassay.data.files.import_config import FilesConfig
     from tradeassay.data.importing import import_files
 
     path = Path(data).expanduser()
@@ -161,7 +161,7 @@ def _dataset(paper: str, data: str) -> str:
         # What the importer advises are options of its own command.
         raise UserError(
             f"{path} cannot be taken as it is: {error.message}",
-            mend=f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop); "
+            hint=f"tradeassay data import {path} --name NAME has options for it (--columns, --layout, --drop); "
             "then --data NAME",
         ) from error
     say(f"imported {path} as '{name}'" + (f" (layout {layout})" if layout else ""))
@@ -288,11 +288,11 @@ def _season(wanted: _Wanted) -> int:
     from tradeassay.cli import main
 
     if wanted.models:
-        raise UserError("a season names its own entries", mend="put the models into the season file")
+        raise UserError("a season names its own entries", hint="put the models into the season file")
     if wanted.sample is not None:
-        raise UserError("a season is played whole", mend="leave --sample out, or shorten the season file")
+        raise UserError("a season is played whole", hint="leave --sample out, or shorten the season file")
     if wanted.seeds != 1:
-        raise UserError("a season is played once", mend="leave --seeds out; other entries are other seasons")
+        raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
     require("sqlalchemy", "arena")
     season = (
         ["--replay", "synthetic", "--convention", "paper"] if wanted.data is None else ["--season", wanted.data]
@@ -303,7 +303,7 @@ def _season(wanted: _Wanted) -> int:
     ended = main(["arena", "run", *season, "--db", db, "--speed", "max"])
     if ended:
         return ended
-    from tradeassay.arena.reading.reader import board_of, cited_of
+    from tradeassay.arena.queries.reader import board_of, cited_of
 
     cited = cited_of(db)
     if wanted.as_json:
@@ -348,7 +348,7 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
     gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[wanted.paper]
     if not wanted.models:
         raise UserError(
-            f"{wanted.paper} is about programs that models write: name one", mend=f"-m scripted/{gold}"
+            f"{wanted.paper} is about programs that models write: name one", hint=f"-m scripted/{gold}"
         )
     asking = take_asking(asked, wanted.out)
     spec = _program_spec(wanted)

@@ -55,7 +55,7 @@ def run(out: Path, workers: int | None, executor: Any, as_json: bool, **describe
 def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json: bool) -> int:
     """Play a recording's own run, of either kind: nothing but its benchmark was named."""
     from tradeassay.runs import run as run_spec
-    from tradeassay.runs.recordings import recorded_spec
+    from tradeassay.runs.store.archive import recorded_spec
 
     spec = recorded_spec(asking.cassettes)
     slug = "-".join(("replay", *name.parts[-2:])).removesuffix(".tar.xz")
@@ -141,8 +141,8 @@ def verify(
     contradicted (every contradiction is named), and with 3 when something cannot be checked, such as what a live
     model replied.
     """
-    from tradeassay.runs.progress import PacedCount
-    from tradeassay.runs.seal import Signers, verify_anything
+    from tradeassay.runs.play.progress import PacedCount
+    from tradeassay.runs.verify.seal import Signers, verify_anything
 
     if signer is not None and allowed_signers is None:
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
@@ -208,7 +208,7 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
     committed to, and the spec with its secret is written beside the seal, to be run later. Data that is not here
     yet is not, and neither is what a model will reply.
     """
-    from tradeassay.runs.seal import seal_plan, seal_run
+    from tradeassay.runs.verify.seal import seal_plan, seal_run
 
     if plan:
         from tradeassay.runs import load_spec
@@ -248,7 +248,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
     from tradeassay.runs import compare as compare_runs
 
     if len(runs) < 2:
-        raise UserError("there is only one run to compare", mend="name two or more")
+        raise UserError("there is only one run to compare", hint="name two or more")
     first, *others = (find_run(name, out) for name in runs)
     made = [compare_runs(first, other) for other in others]
     if as_json:
@@ -262,7 +262,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 
 def _show_so_far(recorded: Any, *, as_json: bool) -> None:
     """Show an unfinished run: how far every episode has come, and the latest answers that were refused."""
-    from tradeassay.runs.so_far import so_far
+    from tradeassay.runs.summary.status import so_far
 
     episodes = so_far(recorded)
     if as_json:

@@ -278,7 +278,7 @@ def read_bars(
 ) -> list[Mapping[str, NDArray[Any]]]:
     """Return one feed per symbol on their common sessions; raises :class:`UserError` when there are none."""
     if not 1 <= len(symbols) <= _MOST:
-        raise UserError(f"{len(symbols)} symbols cannot be assets", mend=f"give 1 to {_MOST}")
+        raise UserError(f"{len(symbols)} symbols cannot be assets", hint=f"give 1 to {_MOST}")
     rows = snapshot.rows(first, last)
     view = snapshot.at(rows[-1], "close")
     places = [view.column(symbol) for symbol in symbols]
@@ -346,7 +346,7 @@ class TaskBars:
         if not self.feeds:
             raise UserError("bars of no asset")
         if self.timeframe not in MINUTES:
-            raise UserError(f"no timeframe '{self.timeframe}'", mend=f"one of {', '.join(MINUTES)}")
+            raise UserError(f"no timeframe '{self.timeframe}'", hint=f"one of {', '.join(MINUTES)}")
         for label, feed in self.feeds.items():
             _check_feed(label, feed, self.times)
 
@@ -396,13 +396,13 @@ def make_bars(
     (1 to 1,000,000) that cannot be made.
     """
     if market not in MARKETS:
-        raise UserError(f"no market '{market}'", mend=f"one of {', '.join(MARKETS)}")
+        raise UserError(f"no market '{market}'", hint=f"one of {', '.join(MARKETS)}")
     if timeframe not in MINUTES:
-        raise UserError(f"no timeframe '{timeframe}'", mend=f"one of {', '.join(MINUTES)}")
+        raise UserError(f"no timeframe '{timeframe}'", hint=f"one of {', '.join(MINUTES)}")
     if not 1 <= assets <= len(LABELS):
-        raise UserError(f"{assets} assets cannot be made", mend=f"ask for 1 to {len(LABELS)}")
+        raise UserError(f"{assets} assets cannot be made", hint=f"ask for 1 to {len(LABELS)}")
     if not 1 <= bars <= 1_000_000:
-        raise UserError(f"{bars} bars cannot be made", mend="ask for 1 to 1,000,000")
+        raise UserError(f"{bars} bars cannot be made", hint="ask for 1 to 1,000,000")
     return _made(market, timeframe, assets, bars, seed)
 
 
@@ -441,4 +441,4 @@ def _check_feed(label: str, feed: Feed, times: NDArray[Any]) -> None:
     if any(feed[name].shape != times.shape for name in FIELDS) or not times.size:
         raise UserError(f"asset '{label}' has columns of different lengths, or no bars")
     if feed["time"] is not times and not np.array_equal(feed["time"], times):
-        raise UserError(f"asset '{label}' has bars at other times", mend="keep the times that all assets share")
+        raise UserError(f"asset '{label}' has bars at other times", hint="keep the times that all assets share")

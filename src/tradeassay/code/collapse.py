@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 from tradeassay.core.hashing import sha256_bytes
 
 _PARAMS: Final = frozenset({"p", "params"})

@@ -25,7 +25,8 @@ from tradeassay.code.glance import CLEARED, Glanced, forgets, glance, second_loo
 from tradeassay.code.growing import HOME, SHORT
 from tradeassay.code.judges.behaviour import BehaviourConfig, judge_behaviour, judge_decisions
 from tradeassay.code.judges.decisions import DecisionsConfig
-from tradeassay.code.judges.drawn import (
+from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
+from tradeassay.code.judges.markets import (
     SHARED_DRAWS,
     DrawConfig,
     DrawnAgain,
@@ -33,15 +34,14 @@ from tradeassay.code.judges.drawn import (
     Judging,
     drawn_bars,
 )
-from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.code.leak import LeakConfig, LeakRecord
 from tradeassay.code.leak.trace import first_difference
 from tradeassay.code.lookahead import BRIEF, POINTERS, program_lookahead
 from tradeassay.code.lookahead_v2 import SCORED_FED, frame_lookahead
+from tradeassay.code.program_source import asks_length, check_compiles
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs, task_bars
-from tradeassay.code.source import asks_length, check_compiles
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
 from tradeassay.core.drive import drive
@@ -302,7 +302,7 @@ def examine_unjudged(
     executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
 ) -> Evaluation:
     """Return an evaluation in which nobody judges, and only the home market is run, as far as
-    :meth:`~tradeassay.code.judges.drawn.JudgedMarket.brief` goes.
+    :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
     """
     program = _kind(task, framework, rules)(task, source, executor, config, framework, rules)
     program.unjudged = True
@@ -311,7 +311,7 @@ def examine_unjudged(
 
 def _kind(task: CodeTask, framework: Framework, rules: Rules) -> type[_Program]:
     if framework == "frame" and task.frame is None:
-        raise UserError(f"task '{task.id}' has no variant for frames", mend="run it with the framework backtrader")
+        raise UserError(f"task '{task.id}' has no variant for frames", hint="run it with the framework backtrader")
     return _Program if rules.version == 1 else _DrawnProgram
 
 

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.source import LONGEST_SOURCE, parses, strategy_classes
+from tradeassay.code.program_source import LONGEST_SOURCE, parses, strategy_classes
 from tradeassay.code.task import Framework
 from tradeassay.llm.json_text import parse_object
 

@@ -36,7 +36,7 @@ from tradeassay.code.backtrader.runner import (
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import FIELDS, TaskBars
-from tradeassay.code.inside.wire import ACTION_SUBMIT, FLOATS, INTEGERS
+from tradeassay.code.harness.wire import ACTION_SUBMIT, FLOATS, INTEGERS
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult
 from tradeassay.sandbox.failures import plain_line

@@ -40,8 +40,8 @@ from tradeassay.code.leak.subject import LONG
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.leak.whole import held_after
 from tradeassay.code.lookahead import NOT_CLEARED, seed_of_source, submission_lookahead
+from tradeassay.code.program_source import LONGEST_SOURCE, in_python_words, read_source
 from tradeassay.code.semantics import Semantics
-from tradeassay.code.source import LONGEST_SOURCE, in_python_words, read_source
 from tradeassay.code.submission import (
     CAPITAL,
     CARD,
@@ -64,7 +64,7 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.syntax import SourceFault
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import JobExecutor, JobLimits
-from tradeassay.sandbox.config import PRELOAD
+from tradeassay.sandbox.sandbox_config import PRELOAD
 from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
 
 GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios"]
@@ -134,7 +134,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if len(set(self.seeds)) < 2:
-            raise UserError("determinism needs at least two different seeds", mend="the default has three")
+            raise UserError("determinism needs at least two different seeds", hint="the default has three")
         if self.capital <= 0:
             raise UserError("the capital must be more than 0")
 

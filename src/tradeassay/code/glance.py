@@ -17,11 +17,11 @@ import numpy as np
 from tradeassay.code.backtrader import Backtest, BacktestJob, terms_of
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.frames import read_with_targets, sandbox_job
-from tradeassay.code.inside.frames import DRAWN, SUSPECT
-from tradeassay.code.inside.wire import GLANCING
+from tradeassay.code.harness.frames import DRAWN, SUSPECT
+from tradeassay.code.harness.wire import GLANCING
 from tradeassay.code.leak.source_rules import source_advice
+from tradeassay.code.program_source import parses
 from tradeassay.code.rules import Rules
-from tradeassay.code.source import parses
 from tradeassay.code.task import CodeTask
 from tradeassay.core.draws import seed_from
 from tradeassay.core.hashing import sha256_bytes

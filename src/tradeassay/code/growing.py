@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.code.frames import LIMITS, BadTargets, read_targets
-from tradeassay.code.inside.desk import frame_format, pack_rows
-from tradeassay.code.inside.frames import HEAD, ROWS
-from tradeassay.code.inside.wire import GROWING
+from tradeassay.code.harness.desk import frame_format, pack_rows
+from tradeassay.code.harness.frames import HEAD, ROWS
+from tradeassay.code.harness.wire import GROWING
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits
 from tradeassay.sandbox.codec import Caps, ClaimHead, CodecError, decode

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 
 _SMALL: Final = 10
 _STEP: Final = 0.1

@@ -329,10 +329,10 @@ def read_form(ratings: Sequence[Path], key: Path) -> Rated:
         known = msgspec.json.decode(key.read_bytes(), type=dict[str, tuple[str, str]])
     except OSError as error:
         raise UserError(
-            f"{error.filename} cannot be read: {error.strerror}", mend="name the filled tables"
+            f"{error.filename} cannot be read: {error.strerror}", hint="name the filled tables"
         ) from error
     except UNDECODABLE as error:
-        raise UserError(f"{key} is not the key of a form: {error}", mend="use the key.json of the form") from error
+        raise UserError(f"{key} is not the key of a form: {error}", hint="use the key.json of the form") from error
     every = _once(tuple(found))
     return Rated(raters=agreement_of(every), board=review_board(as_reviews(every, known)))
 
@@ -343,11 +343,11 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
         try:
             return _once(msgspec.json.decode(text, type=tuple[Rating, ...]))
         except UNDECODABLE as error:
-            raise UserError(f"the ratings cannot be read: {error}", mend="marks are 1 to 10") from error
+            raise UserError(f"the ratings cannot be read: {error}", hint="marks are 1 to 10") from error
     rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     missing = {"item", "rater", "fidelity", "risk"} - set(rows.fieldnames or ())
     if missing:
-        raise UserError(f"the table has no column '{min(missing)}'", mend=f"its columns are {', '.join(COLUMNS)}")
+        raise UserError(f"the table has no column '{min(missing)}'", hint=f"its columns are {', '.join(COLUMNS)}")
     return _once(tuple(_rating(number, row) for number, row in enumerate(rows, 2)))
 
 
@@ -375,7 +375,7 @@ def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) ->
     found = []
     for one in ratings:
         if one.item not in key:
-            raise UserError(f"no submission '{one.item}' was on the form", mend="use the key of the same form")
+            raise UserError(f"no submission '{one.item}' was on the form", hint="use the key of the same form")
         author, strategy = key[one.item]
         none = one.fidelity is None or one.risk is None
         found.append(
@@ -399,13 +399,13 @@ def _rating(number: int, row: Mapping[str, str | None]) -> Rating:
         try:
             marks[name] = float(text) if text else None
         except ValueError:
-            raise UserError(f"line {number}: '{text[:40]}' is not a mark", mend="marks are 1 to 10") from None
+            raise UserError(f"line {number}: '{text[:40]}' is not a mark", hint="marks are 1 to 10") from None
         value = marks[name]
         if value is not None and not 1 <= value <= 10:
-            raise UserError(f"line {number}: {name} is {value:g}", mend="marks are 1 to 10")
+            raise UserError(f"line {number}: {name} is {value:g}", hint="marks are 1 to 10")
     rater = (row.get("rater") or "").strip()
     if not rater:
-        raise UserError(f"line {number} names no rater", mend="write who rated into the column 'rater'")
+        raise UserError(f"line {number} names no rater", hint="write who rated into the column 'rater'")
     item = (row.get("item") or "").strip()
     return Rating(item=item, rater=rater, comment=(row.get("comment") or "").strip(), **marks)
 
@@ -414,6 +414,6 @@ def _once(ratings: tuple[Rating, ...]) -> tuple[Rating, ...]:
     seen: set[tuple[str, str]] = set()
     for one in ratings:
         if (one.item, one.rater) in seen:
-            raise UserError(f"{one.rater} rated {one.item} twice", mend="keep one of the two lines")
+            raise UserError(f"{one.rater} rated {one.item} twice", hint="keep one of the two lines")
         seen.add((one.item, one.rater))
     return ratings

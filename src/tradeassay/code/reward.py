@@ -39,10 +39,10 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         parts = (self.compile, self.backtest, self.trade, self.judge)
         if min(parts) < 0 or abs(sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
-            raise UserError(f"the parts {parts} do not add up to 1", mend="give four that add up to 1")
+            raise UserError(f"the parts {parts} do not add up to 1", hint="give four that add up to 1")
         if not 0 <= self.near < 1:
             raise UserError(
-                f"near {self.near:g} is outside [0, 1)", mend="0.5 gives half of the judge's part at most"
+                f"near {self.near:g} is outside [0, 1)", hint="0.5 gives half of the judge's part at most"
             )
 
 

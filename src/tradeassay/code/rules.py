@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.source import LONGEST_SOURCE
+from tradeassay.code.program_source import LONGEST_SOURCE
 from tradeassay.core.draws import draw_secret, refuse_bad_secret
 
 

@@ -38,7 +38,7 @@ def open_code_executor(workers: int = 1) -> JobExecutor:
         pool.close()
         raise MissingExtra(
             f"programs are promised {', '.join(PROMISED)}, and the sandbox cannot import {', '.join(missing)}",
-            mend="pip install 'tradeassay[code]' into the environment that runs tradeassay",
+            hint="pip install 'tradeassay[code]' into the environment that runs tradeassay",
         )
     return pool
 

@@ -24,10 +24,10 @@ from tradeassay.account.shares import COSTS_BP, DecisionList
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import PAPER_GATES, GateConfig, Gated, GateReport
 from tradeassay.code.lookahead import NOT_CLEARED
+from tradeassay.code.program_source import parses
 from tradeassay.code.review import UNMARKED
 from tradeassay.code.semantics.expression import calendar_of
 from tradeassay.code.semantics.model import Semantics, StrategyConstraints
-from tradeassay.code.source import parses
 from tradeassay.code.submission import (
     StrategySpec,
     Submission,

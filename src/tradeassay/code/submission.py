@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay.code.backtrader.orders import MAX_SIZE
 from tradeassay.code.bars import FIELDS, TaskBars, make_bars
-from tradeassay.code.inside.desk import frame_format, pack_rows
+from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.leak.subject import Enough, RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics import Semantics, interpret
@@ -115,7 +115,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return msgspec.json.decode(self.card, type=StrategyCard)
         except UNDECODABLE as error:
-            raise UserError(f"{CARD}: {error}", mend="compare it with the card's schema") from error
+            raise UserError(f"{CARD}: {error}", hint="compare it with the card's schema") from error
 
 
 def card_schema() -> bytes:
@@ -132,7 +132,7 @@ def read_submission(folder: Path, name: str = "") -> Submission:
         except OSError as error:
             raise UserError(
                 f"{folder} has no readable {file}: {error.strerror}",
-                mend=f"a submission is a folder with {CODE} and {CARD}",
+                hint=f"a submission is a folder with {CODE} and {CARD}",
             ) from error
         except UnicodeDecodeError as error:
             raise UserError(f"{folder / file} is not UTF-8 text") from error
@@ -380,7 +380,7 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
     if len(bars.assets) < len(legs):
         raise UserError(
             f"the strategy has {len(legs)} legs, the bars have {len(bars.assets)} assets",
-            mend=f"give bars of at least {len(legs)} assets",
+            hint=f"give bars of at least {len(legs)} assets",
         )
     last = calendar_of(bars.times).last.astype(np.float64)
     made: dict[str, NDArray[Any]] = {}

@@ -16,8 +16,8 @@ from tradeassay.code.judges.behaviour import (
     judge_decisions,
     twin_agreement,
 )
-from tradeassay.code.judges.drawn import SHARED_DRAWS
 from tradeassay.code.judges.language import JudgeClient
+from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.judges.verdict import JudgeStatus
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.rules import Rules, rules_of

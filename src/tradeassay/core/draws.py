@@ -36,5 +36,5 @@ def refuse_bad_secret(secret: str) -> None:
     if not _SECRET.fullmatch(secret):
         raise UserError(
             f"the secret '{secret[:40]}' is not 16 to 128 lower-case hexadecimal digits",
-            mend="take it from the manifest of the run to be repeated, or leave it out: one is drawn",
+            hint="take it from the manifest of the run to be repeated, or leave it out: one is drawn",
         )

@@ -31,21 +31,21 @@ class TradeassayWarning(UserWarning):
 class TradeassayError(Exception):
     """Base of every expected failure.
 
-    ``message`` names the thing that is wrong, ``mend`` says what to do about it.
+    ``message`` names the thing that is wrong, ``hint`` says what to do about it.
     """
 
-    def __init__(self, message: str, *, mend: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message = message
-        self.mend = mend
-        super().__init__(f"{message} ({mend})" if mend else message)
+        self.hint = hint
+        super().__init__(f"{message} ({hint})" if hint else message)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # Exceptions cross process boundaries in the runner; keyword arguments must survive pickling.
-        return _rebuild, (type(self), self.message, self.mend)
+        return _rebuild, (type(self), self.message, self.hint)
 
 
-def _rebuild(cls: type[TradeassayError], message: str, mend: str | None) -> TradeassayError:
-    return cls(message, mend=mend)
+def _rebuild(cls: type[TradeassayError], message: str, hint: str | None) -> TradeassayError:
+    return cls(message, hint=hint)
 
 
 class UserError(TradeassayError):
@@ -108,19 +108,19 @@ def require(module: str, extra: str, what: str = "this", *, instead: str = "") -
     import importlib
 
     package = module.partition(".")[0]
-    mend = f"{f'{instead}, or ' if instead else ''}pip install 'tradeassay[{extra}]'"
+    hint = f"{f'{instead}, or ' if instead else ''}pip install 'tradeassay[{extra}]'"
     try:
         return importlib.import_module(module)
     except ImportError as error:
         if not (isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package):
             message = f"{what} needs the package '{package}', which cannot be imported: {error}"
-            raise MissingExtra(message, mend=mend) from error
-        raise absent(package, extra, what, mend) from error
+            raise MissingExtra(message, hint=hint) from error
+        raise absent(package, extra, what, hint) from error
 
 
-def absent(package: str, extra: str, what: str = "this", mend: str = "") -> MissingExtra:
+def absent(package: str, extra: str, what: str = "this", hint: str = "") -> MissingExtra:
     """Return the error that says an optional ``package`` is not installed."""
     return MissingExtra(
         f"{what} needs the package '{package}', which is not installed",
-        mend=mend or f"pip install 'tradeassay[{extra}]'",
+        hint=hint or f"pip install 'tradeassay[{extra}]'",
     )

@@ -105,6 +105,6 @@ def take_lock(descriptor: int, what: str, *, patience: float = 0.0, holder: str 
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise RunError(
-                    f"{what} is being written by {holder}", mend="wait until it ends, stop it, or use another slug"
+                    f"{what} is being written by {holder}", hint="wait until it ends, stop it, or use another slug"
                 ) from None
         time.sleep(0.02)

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Registry(Generic[T]):
     def add(self, name: str, item: T) -> None:
         """File ``item`` under ``name``; raises :class:`UserError` when the name is taken."""
         if name in self._items:
-            raise UserError(f"{self.kind} '{name}' is registered twice", mend="give one of them another name")
+            raise UserError(f"{self.kind} '{name}' is registered twice", hint="give one of them another name")
         self._items[name] = item
 
     def get(self, name: str) -> T:
@@ -55,14 +55,14 @@ class Registry(Generic[T]):
         if name in self._broken:
             raise UserError(
                 f"{self.kind} '{name}' of an installed package cannot be loaded: {self._broken[name]}",
-                mend="mend or remove that package",
+                hint="fix or remove that package",
             )
         known = self.names()
         listed = f"known: {', '.join(known) or 'none'}"
         hint = did_you_mean(name, known, listed)
         if hint != listed and len(known) <= _FEW:
             hint = f"{hint} {listed}"
-        raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", mend=hint) from None
+        raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", hint=hint) from None
 
     def names(self) -> tuple[str, ...]:
         """Return all registered names, sorted."""

@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def instant(moment: datetime) -> Instant:
     """Return the instant of an aware datetime; raises :class:`UserError` for a naive one."""
     if moment.tzinfo is None:
-        raise UserError(f"time stamp {moment.isoformat()} has no time zone", mend="add one, e.g. +00:00")
+        raise UserError(f"time stamp {moment.isoformat()} has no time zone", hint="add one, e.g. +00:00")
     delta = moment - _EPOCH
     return (delta.days * 86_400 + delta.seconds) * SECOND + delta.microseconds * 1_000
 
@@ -49,7 +49,7 @@ def parse_iso(text: str) -> Instant:
     try:
         return instant(datetime.fromisoformat(text))
     except ValueError as error:
-        raise UserError(f"'{text}' is not an ISO time stamp", mend="write e.g. 2025-03-03T14:30:00Z") from error
+        raise UserError(f"'{text}' is not an ISO time stamp", hint="write e.g. 2025-03-03T14:30:00Z") from error
 
 
 def parse_day(text: str) -> date:
@@ -57,7 +57,7 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise UserError(f"'{text}' is not a date", mend="write e.g. 2025-03-03") from error
+        raise UserError(f"'{text}' is not a date", hint="write e.g. 2025-03-03") from error
 
 
 class Clock(Protocol):

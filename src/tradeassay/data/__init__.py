@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import load_stored as load_stored
     from tradeassay.data.doctor.diagnose import diagnose as diagnose
     from tradeassay.data.fault import DataFault as DataFault
-    from tradeassay.data.files.config import FilesConfig as FilesConfig
-    from tradeassay.data.files.config import ImportReport as ImportReport
-    from tradeassay.data.files.config import parse_columns as parse_columns
+    from tradeassay.data.files.import_config import FilesConfig as FilesConfig
+    from tradeassay.data.files.import_config import ImportReport as ImportReport
+    from tradeassay.data.files.import_config import parse_columns as parse_columns
     from tradeassay.data.home import data_home as data_home
     from tradeassay.data.importing import ImportResult as ImportResult
     from tradeassay.data.importing import fetch_dataset as fetch_dataset

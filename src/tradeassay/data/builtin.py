@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradeassay.data import connectors, synthetic
-from tradeassay.data.catalogue import source as _packaged
-from tradeassay.data.files import source as _files
+from tradeassay.data.catalogue import catalogue_source as _packaged
+from tradeassay.data.files import file_source as _files
 from tradeassay.data.source import sources
 
 __all__ = ["sources"]

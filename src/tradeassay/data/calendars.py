@@ -41,17 +41,17 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
     """
     start, end = _day(first), _day(last)
     if end < start:
-        raise UserError(f"the last day {end} lies before the first day {start}", mend="exchange the two")
+        raise UserError(f"the last day {end} lies before the first day {start}", hint="exchange the two")
     if calendar == "24/7":
         return _around_the_clock(start, end)
     if calendar not in CALENDARS:
-        raise UserError(f"no calendar '{calendar}'", mend=f"one of {', '.join(CALENDARS)}")
+        raise UserError(f"no calendar '{calendar}'", hint=f"one of {', '.join(CALENDARS)}")
     earliest, latest = known_range(calendar)
     if (earliest is not None and str(start) < earliest) or (latest is not None and str(end) > latest):
         raise DataError(
             f"the holidays of {calendar} are known from {earliest or 'any day'} to {latest or 'any day'}, "
             f"not for all of {start} to {end}",
-            mend="ask for fewer days, or install a newer exchange_calendars",
+            hint="ask for fewer days, or install a newer exchange_calendars",
         )
     years = _exchange_years(calendar, start.year, end.year)
     low = np.searchsorted(years.days, np.datetime64(start, "D"))

@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.data.home import snapshot_folder, store_folder
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
@@ -64,9 +64,9 @@ def load_stored(name: str, home: Path | None = None) -> Snapshot:
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
     if name.startswith("synthetic/"):
-        raise UserError(f"'{name}' is not a synthetic world", mend="write e.g. synthetic/us:7 (preset:seed)")
+        raise UserError(f"'{name}' is not a synthetic world", hint="write e.g. synthetic/us:7 (preset:seed)")
     if name.startswith(_PATHS):
-        raise UserError(f"'{name}' is a folder, not data of the store", mend="import it and start the run again")
+        raise UserError(f"'{name}' is a folder, not data of the store", hint="import it and start the run again")
     folder = snapshot_folder(name, home)
     if not (folder / MANIFEST_FILE).exists():
         raise _no_dataset(name, home)
@@ -115,10 +115,10 @@ def _no_dataset(name: str, home: Path | None) -> UserError:
 
     packaged = [entry.name for entry in list_catalogue()]
     if name in packaged:
-        return UserError(f"the packaged dataset '{name}' is not stored yet", mend=f"tradeassay data get {name}")
+        return UserError(f"the packaged dataset '{name}' is not stored yet", hint=f"tradeassay data get {name}")
     stored = [info.name for info in list_datasets(home)]
     hint = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored) or 'none'}")
-    return UserError(f"no dataset '{name}' in {store_folder(home)}", mend=f"{hint}; see 'tradeassay data list'")
+    return UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{hint}; see 'tradeassay data list'")
 
 
 def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:

@@ -19,5 +19,5 @@ def store_folder(home: Path | None = None) -> Path:
 def snapshot_folder(name: str, home: Path | None = None) -> Path:
     """Return a stored dataset's folder; raises :class:`UserError` for a name that is not a plain name."""
     if not _NAME.fullmatch(name):
-        raise UserError(f"'{name}' is not a dataset name", mend="use letters, digits, '.', '-' and '_'")
+        raise UserError(f"'{name}' is not a dataset name", hint="use letters, digits, '.', '-' and '_'")
     return store_folder(home) / name

@@ -12,7 +12,7 @@ import msgspec
 from tradeassay.core.errors import UserError
 from tradeassay.data.builtin import sources
 from tradeassay.data.fault import DROPS
-from tradeassay.data.files.config import FilesConfig, ImportReport
+from tradeassay.data.files.import_config import FilesConfig, ImportReport
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.source import Source
@@ -56,7 +56,7 @@ def import_files(
 def _known(drop: Collection[str]) -> Collection[str]:
     unknown = sorted(set(drop) - set(DROPS))
     if unknown:
-        raise UserError(f"rows cannot be dropped as '{unknown[0]}'", mend=f"one of {', '.join(DROPS)}")
+        raise UserError(f"rows cannot be dropped as '{unknown[0]}'", hint=f"one of {', '.join(DROPS)}")
     return drop
 
 
@@ -95,8 +95,8 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
     known = kind.Config.__struct_fields__
     unknown = sorted(set(options) - set(known))
     if unknown:
-        raise UserError(f"source '{source}' has no option '{unknown[0]}'", mend=f"it has {', '.join(known)}")
+        raise UserError(f"source '{source}' has no option '{unknown[0]}'", hint=f"it has {', '.join(known)}")
     try:
         return kind(msgspec.convert(dict(options), kind.Config, strict=False))
     except msgspec.ValidationError as error:
-        raise UserError(f"source '{source}': {error}", mend=f"its options are {', '.join(known)}") from error
+        raise UserError(f"source '{source}': {error}", hint=f"its options are {', '.join(known)}") from error

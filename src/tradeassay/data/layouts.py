@@ -20,10 +20,10 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Adjustment
 from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.names import company_name
 from tradeassay.data.panel import CalendarName
 
@@ -60,11 +60,11 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
     """
     if layout not in LAYOUTS:
         raise UserError(
-            f"no layout '{layout}'", mend=did_you_mean(layout, LAYOUTS, f"one of {', '.join(LAYOUTS)}")
+            f"no layout '{layout}'", hint=did_you_mean(layout, LAYOUTS, f"one of {', '.join(LAYOUTS)}")
         )
     root = path.expanduser()
     if not root.exists():
-        raise UserError(f"{path} does not exist", mend="give the folder that holds the layout")
+        raise UserError(f"{path} does not exist", hint="give the folder that holds the layout")
     found = LAYOUTS[layout](root)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         place = Path(folder) / "data"
@@ -108,7 +108,7 @@ def _daily_files(root: Path) -> pl.DataFrame:
             frames.append(_bars(pl.concat(read, how="diagonal_relaxed"), folder.name, days))
     if not frames:
         raise UserError(
-            f"{root} has no SYMBOL/day/DATE.parquet", mend="give the folder above the symbols' folders"
+            f"{root} has no SYMBOL/day/DATE.parquet", hint="give the folder above the symbols' folders"
         )
     return pl.concat(frames, how="diagonal_relaxed").unique(["symbol", "date"], keep="last").sort("symbol", "date")
 
@@ -118,7 +118,7 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
     missing = [name for name in ("date", "close") if name not in names]
     if missing:
         raise UserError(f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
-                        mend="rename the columns, or import the folder without a layout")  # fmt: skip
+                        hint="rename the columns, or import the folder without a layout")  # fmt: skip
     wanted = [name for name in ("date", "open", "high", "low", "close", "volume", "amount") if name in names]
     return table.select([pl.col(names[name]).alias(name) for name in wanted]).with_columns(
         pl.col("date").cast(pl.String).str.slice(0, 10), pl.lit(symbol).alias("symbol")
@@ -136,7 +136,7 @@ def stockbench(root: Path) -> Unpacked:
     """
     storage = next((path for path in (root, root / "storage") if (path / "parquet").is_dir()), None)
     if storage is None:
-        raise UserError(f"{root} has no folder parquet or storage/parquet", mend="give the reference's folder")
+        raise UserError(f"{root} has no folder parquet or storage/parquet", hint="give the reference's folder")
     bars = _daily_files(storage / "parquet")
     symbols = [name for name in bars["symbol"].unique().sort().to_list() if name != "SPY"]
     bars = bars.filter(pl.col("symbol") != "SPY")
@@ -216,7 +216,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}", mend="mend or remove the file") from error
+        raise UserError(f"{path} cannot be read: {error}", hint="fix or remove the file") from error
 
 
 def _json_list(path: Path) -> list[dict[str, Any]]:
@@ -237,7 +237,7 @@ def qlib(root: Path) -> Unpacked:
     days = _lines(root / "calendars" / "day.txt")
     if not days:
         raise UserError(
-            f"{root} has no calendars/day.txt", mend="give Qlib's data folder, e.g. ~/.qlib/qlib_data/cn_data"
+            f"{root} has no calendars/day.txt", hint="give Qlib's data folder, e.g. ~/.qlib/qlib_data/cn_data"
         )
     frames, actions = [], []
     for folder in sorted(path for path in (root / "features").iterdir() if path.is_dir()):
@@ -246,7 +246,7 @@ def qlib(root: Path) -> Unpacked:
             frames.append(frame.drop("factor"))
             actions.append(_qlib_actions(frame))
     if not frames:
-        raise UserError(f"{root}/features holds no bars", mend="download the data with Qlib first")
+        raise UserError(f"{root}/features holds no bars", hint="download the data with Qlib first")
     members = [
         (path.stem.upper(), *line.split("\t")[:3])
         for path in sorted((root / "instruments").glob("*.txt"))
@@ -334,7 +334,7 @@ def akshare_daily(root: Path) -> Unpacked:
         named = {name: _CHINESE[name] for name in table.columns if name in _CHINESE}
         frames.append(_bars(table.rename(named) if named else table, code, file))
     if not frames:
-        raise UserError(f"{root} has no file named after an A-share code", mend="name files like 600519.csv")
+        raise UserError(f"{root} has no file named after an A-share code", hint="name files like 600519.csv")
     sides = {}
     names = root / "names.csv"
     if names.is_file():
@@ -347,7 +347,7 @@ def wide(root: Path) -> Unpacked:
     """Read one table with a row per day and a column per symbol: closing prices."""
     files = [root] if root.is_file() else sorted([*root.glob("*.csv"), *root.glob("*.parquet")])
     if len(files) != 1:
-        raise UserError(f"{root} holds {len(files)} tables", mend="give the one wide file itself")
+        raise UserError(f"{root} holds {len(files)} tables", hint="give the one wide file itself")
     table = pl.read_parquet(files[0]) if files[0].suffix == ".parquet" else pl.read_csv(files[0])
     day, *symbols = table.columns
     long = table.unpivot(symbols, index=day, variable_name="symbol", value_name="close")

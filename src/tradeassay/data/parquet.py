@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import whole_folder
-from tradeassay.core.own_hash import holds_own_hash, with_own_hash
+from tradeassay.core.self_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store import tables
@@ -39,7 +39,7 @@ def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
     renamed when it is whole.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder} is not empty", mend="choose another folder")
+        raise UserError(f"{folder} is not empty", hint="choose another folder")
     panel = read_panel(snapshot)
     with whole_folder(folder) as place:
         _export(panel, place)
@@ -78,7 +78,7 @@ def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) 
     try:
         panel = _panel(folder, facts)
     except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise DataError(f"{folder} does not hold an exported snapshot: {error}", mend=AGAIN) from error
+        raise DataError(f"{folder} does not hold an exported snapshot: {error}", hint=AGAIN) from error
     return write_snapshot(panel, snapshot, allow_faults=allow_faults)
 
 
@@ -88,13 +88,13 @@ def _facts(folder: Path) -> _Facts:
         content = path.read_bytes()
         facts = msgspec.json.decode(content, type=_Facts)
     except FileNotFoundError:
-        raise DataError(f"{folder} has no {FACTS_FILE}", mend="import it as plain files instead") from None
+        raise DataError(f"{folder} has no {FACTS_FILE}", hint="import it as plain files instead") from None
     except UNDECODABLE as error:
-        raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
+        raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
     if not facts.files:
-        raise DataError(f"{path} holds no hashes: it was exported by an earlier version", mend=AGAIN)
+        raise DataError(f"{path} holds no hashes: it was exported by an earlier version", hint=AGAIN)
     if not holds_own_hash(content):
-        raise DataError(f"{path} was altered after it was written", mend=AGAIN)
+        raise DataError(f"{path} was altered after it was written", hint=AGAIN)
     return facts
 
 
@@ -152,9 +152,9 @@ def _read(folder: Path, name: str) -> pa.Table:
     try:
         return pa.parquet.read_table(path)
     except FileNotFoundError:
-        raise DataError(f"{path} is missing", mend=AGAIN) from None
+        raise DataError(f"{path} is missing", hint=AGAIN) from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
+        raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
 
 
 def _grid(table: pa.Table, rows: int, columns: int) -> dict[Field, Floats]:

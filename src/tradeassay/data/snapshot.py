@@ -83,7 +83,7 @@ class Snapshot:
         if start >= stop:
             raise UserError(
                 f"'{self.name}' has no session from {first or 'its start'} to {last or 'its end'}",
-                mend=f"it holds {self._manifest.first_session} to {self._manifest.last_session}",
+                hint=f"it holds {self._manifest.first_session} to {self._manifest.last_session}",
             )
         return range(start, stop)
 
@@ -92,9 +92,9 @@ class Snapshot:
         try:
             clocks = self._clocks[moment]
         except KeyError:
-            raise UserError(f"no moment '{moment}'", mend="one of pre_open, open, close") from None
+            raise UserError(f"no moment '{moment}'", hint="one of pre_open, open, close") from None
         if not 0 <= row < len(clocks):
-            raise DataError(f"'{self.name}' has no session in row {row}", mend=f"rows are 0 to {len(clocks) - 1}")
+            raise DataError(f"'{self.name}' has no session in row {row}", hint=f"rows are 0 to {len(clocks) - 1}")
         return AsOfView(self._history, row, moment, clocks[row])
 
     def as_of(self, clock: Instant) -> AsOfView:

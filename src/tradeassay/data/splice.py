@@ -41,7 +41,7 @@ class SplicedSnapshot(Snapshot):
         super().__init__(true.folder, true.manifest)
         one, other = self._history, History(false.folder, false.manifest)
         if one.fields["close"].shape != other.fields["close"].shape:
-            raise DataError("two futures of different size", mend="rewrite the panel that is played")
+            raise DataError("two futures of different size", hint="rewrite the panel that is played")
         self._spliced = _Spliced(one, other, bars=bars, noisy=noisy, seed=seed)
         self._history = self._spliced
 

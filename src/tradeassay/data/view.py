@@ -146,7 +146,7 @@ class AsOfView:
         """
         values = self._history.fields.get(field)
         if values is None:
-            raise UserError(f"no field '{field}'", mend=f"one of {', '.join(FIELDS)}")
+            raise UserError(f"no field '{field}'", hint=f"one of {', '.join(FIELDS)}")
         start = self._start(lookback)
         window = values[start : self._completed, : self._visible]
         if adjust == "none":
@@ -170,7 +170,7 @@ class AsOfView:
         self.column(symbol)
         bars = self._history.minute_bars(symbol)
         if bars is None:
-            raise DataError(f"no minute bars of '{symbol}'", mend="use bars() for daily ones")
+            raise DataError(f"no minute bars of '{symbol}'", hint="use bars() for daily ones")
         times, columns = bars
         stop = int(np.searchsorted(times, self._clock, side="right"))
         start = max(0, stop - lookback)
@@ -181,7 +181,7 @@ class AsOfView:
         history, row, visible = self._history, self._row, self._visible
         if self._moment != "close" or row < 0:
             raise FutureDataError(
-                f"the session's bars are not known at {iso(self._clock)}", mend="ask after the session has closed"
+                f"the session's bars are not known at {iso(self._clock)}", hint="ask after the session has closed"
             )
         fields = history.fields
         return SessionBars(
@@ -265,13 +265,13 @@ class AsOfView:
         if lookback is None:
             return 0
         if lookback < 0:
-            raise UserError(f"lookback {lookback} is negative", mend="count sessions back from now")
+            raise UserError(f"lookback {lookback} is negative", hint="count sessions back from now")
         return max(0, self._completed - lookback)
 
     def _not_later(self, at: Instant) -> None:
         if at > self._clock:
             raise FutureDataError(
-                f"{iso(at)} lies after the view's clock {iso(self._clock)}", mend="ask for what is known by then"
+                f"{iso(at)} lies after the view's clock {iso(self._clock)}", hint="ask for what is known by then"
             )
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, MarketView
 from tradeassay.factors import windows
 from tradeassay.factors.definition import FACTOR_NAMES, SKIPPED, FactorBars, definition

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
 
 SKIPPED = 21
@@ -57,7 +57,7 @@ def definition(name: str) -> FactorDef:
         return _BY_NAME[name]
     except KeyError:
         hint = did_you_mean(name.upper(), FACTOR_NAMES, f"known: {', '.join(FACTOR_NAMES)}")
-        raise UserError(f"no factor '{name}'", mend=hint) from None
+        raise UserError(f"no factor '{name}'", hint=hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class FactorBars:
         if len(shapes) != 1 or self.close.ndim != 2:
             raise DataError(
                 f"factor bars need five arrays of one shape (sessions, names), got {sorted(shapes)}",
-                mend="take them from one view with the same lookback",
+                hint="take them from one view with the same lookback",
             )
 
     def last(self, rows: int) -> FactorBars:

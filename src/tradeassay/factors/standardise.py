@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Floats, Ints
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import windows
@@ -174,7 +174,7 @@ class FactorStream:
         rows, names = close.shape
         if self._row >= 0 or rows >= _RING:
             raise UserError(
-                f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", mend="feed them"
+                f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", hint="feed them"
             )
         self._row, self._values = rows - 1, None
         if not rows:

@@ -89,7 +89,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         if assets < 1 or sessions < 1 or not self._starts:
             raise UserError(
                 f"{len(rows)} sessions have no room for an episode of {sessions}",
-                mend="widen the window, or ask for fewer sessions (and at least one asset)",
+                hint="widen the window, or ask for fewer sessions (and at least one asset)",
             )
         short = venues.get(venue).shorting.allowed
         self._short = short
@@ -129,7 +129,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Trade at the close, move to the next one, and return the account's log return between them."""
         if self._play is None or self._steps >= self._sessions:
-            raise UserError("the episode is over or was not started", mend="call reset()")
+            raise UserError("the episode is over or was not started", hint="call reset()")
         orders = self._orders(np.asarray(action))
         self._play.decide(Decision(orders=orders))
         after = self._play.observation
@@ -148,7 +148,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             return int(self.np_random.integers(self._starts.start, self._starts.stop))
         start = int(np.searchsorted(self._snapshot.sessions, np.datetime64(str(wanted), "D")))
         if start not in self._starts:
-            raise UserError(f"no episode can begin on {wanted}", mend="choose a day inside the window")
+            raise UserError(f"no episode can begin on {wanted}", hint="choose a day inside the window")
         return start
 
     def _orders(self, action: NDArray[Any]) -> tuple[Order, ...]:

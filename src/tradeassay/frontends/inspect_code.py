@@ -32,8 +32,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
 from tradeassay.runs.code_protocol import AskRole, CodeAsk
-from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
+from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.sandbox import JobExecutor
 
@@ -81,7 +81,7 @@ def quantcode(
     protocol = QuantCodeV2Protocol(_spec(locals()))
     items = protocol.episodes()
     if not items:
-        raise UserError("no task is left", mend="drop a filter")
+        raise UserError("no task is left", hint="drop a filter")
     return _task(protocol, items, [_sample(protocol, item) for item in items], stage_scorer(), workers)
 
 
@@ -265,7 +265,7 @@ def _spec(given: dict[str, Any]) -> QuantCodeV2Spec:
         return msgspec.convert(values, QuantCodeV2Spec)
     except msgspec.ValidationError as error:
         raise UserError(
-            f"the task cannot be set up so: {error}", mend="see docs/reference/quantcode.md"
+            f"the task cannot be set up so: {error}", hint="see docs/reference/quantcode.md"
         ) from error
 
 

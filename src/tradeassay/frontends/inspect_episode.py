@@ -13,7 +13,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
-from tradeassay.frontends.plots import Plot
+from tradeassay.frontends.prepared import PreparedEpisode
 from tradeassay.llm import load_prices
 from tradeassay.llm.model import QuestionPlace
 from tradeassay.llm.via_inspect.provider import InspectProvider
@@ -22,7 +22,7 @@ from tradeassay.play import Asked, NoAnswer
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.play.episode import NOBODY
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.play import conversation
+from tradeassay.runs.play.episodes import conversation
 
 EVENTS = "tradeassay:events"
 SPENDING = "tradeassay:spending"
@@ -34,7 +34,7 @@ _NOWHERE = QuestionPlace(episode="", step=0, sample=0, index=0)
 
 
 @solver
-def play_episode(plots: Mapping[str, Plot], days: int | None) -> Solver:
+def play_episode(plots: Mapping[str, PreparedEpisode], days: int | None) -> Solver:
     """Play a sample's episode with the model under evaluation."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -81,7 +81,7 @@ def outcome_scorer() -> Scorer:
     return score
 
 
-async def _play(plot: Plot, asker: Asker, days: int | None) -> tuple[list[StepRecord], int, str | None]:
+async def _play(plot: PreparedEpisode, asker: Asker, days: int | None) -> tuple[list[StepRecord], int, str | None]:
     """Return the journal, how many sessions there were to play, and why the episode broke off, if it did."""
     play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
     play.open()

@@ -18,9 +18,9 @@ from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_code import quantcode, systrade
 from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
-from tradeassay.frontends.plots import Plot, plots_for
-from tradeassay.runs.models import params_for
-from tradeassay.runs.spec import ParamValue, takes_secret
+from tradeassay.frontends.prepared import PreparedEpisode, plots_for
+from tradeassay.runs.spec.models import params_for
+from tradeassay.runs.spec.run_spec import ParamValue, takes_secret
 
 __all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
 
@@ -82,7 +82,7 @@ def _task(
     days: int | None,
 ) -> Task:
     if seeds < 1 or (days is not None and days < 1):
-        raise UserError("seeds and days count from 1", mend="give a positive number")
+        raise UserError("seeds and days count from 1", hint="give a positive number")
     secret = draw_secret() if takes_secret(benchmark) else None
     plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret)
     first = plots[0]
@@ -101,7 +101,7 @@ def _task(
     )
 
 
-def _sample(plot: Plot, days: int | None) -> Sample:
+def _sample(plot: PreparedEpisode, days: int | None) -> Sample:
     market = plot.benchmark.market
     sessions = f"the first {days} sessions" if days is not None else "all sessions"
     metadata: dict[str, Any] = {"episode": plot.episode.key, "seed": plot.episode.seed}

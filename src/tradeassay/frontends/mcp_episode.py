@@ -21,12 +21,12 @@ from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.core.files import write_atomic
 from tradeassay.frontends.mcp_server import ToolReply, serve_stdio
-from tradeassay.frontends.plots import Plot, plots_for
+from tradeassay.frontends.prepared import PreparedEpisode, plots_for
 from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
-from tradeassay.runs.conversation import protocol_of
-from tradeassay.runs.play import conversation
-from tradeassay.runs.spec import ParamValue, takes_secret
+from tradeassay.runs.play.episodes import conversation
+from tradeassay.runs.spec.conversation import protocol_of
+from tradeassay.runs.spec.run_spec import ParamValue, takes_secret
 
 OBSERVE = ToolSpec(
     name="observe",
@@ -60,7 +60,7 @@ class EpisodeDesk:
 
     def __init__(
         self,
-        plot: Plot,
+        plot: PreparedEpisode,
         *,
         sessions: int | None = None,
         written: Callable[[StepRecord], None] | None = None,
@@ -196,7 +196,7 @@ def episode_plot(
     window: str | None = None,
     dataset: str | None = None,
     secret: str | None = None,
-) -> Plot:
+) -> PreparedEpisode:
     """Return what an episode is about; see :func:`open_episode`."""
     drawn = secret or (draw_secret() if takes_secret(benchmark) else None)
     return plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]

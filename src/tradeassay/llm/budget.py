@@ -34,7 +34,7 @@ class Budget:
     def __init__(self, max_usd: float | None = None, *, spent_usd: float = 0.0) -> None:
         if max_usd is not None and not max_usd > 0:
             raise UserError(
-                f"a budget of {max_usd} dollars buys nothing", mend="give a positive amount, or none at all"
+                f"a budget of {max_usd} dollars buys nothing", hint="give a positive amount, or none at all"
             )
         self.max_usd = max_usd
         self.spent_usd = spent_usd
@@ -128,7 +128,7 @@ class BudgetedProvider:
         if price is None and budget.max_usd is not None:
             raise UserError(
                 f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be kept",
-                mend="give its price in a file of prices, or run without a cap",
+                hint="give its price in a file of prices, or run without a cap",
             )
         self._inner = inner
         self._budget = budget

@@ -98,7 +98,7 @@ def parse_name(name: str) -> ModelName:
     if not slash or not provider or not rest or name != name.strip():
         raise UserError(
             f"'{name}' is not a model name",
-            mend="write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2",
+            hint="write provider/model, e.g. openai/gpt-5, scripted/sensible or local/smollm2",
         )
     if provider == "scripted":
         return ModelName(full=name, route="scripted", provider=provider, rest=rest)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeassay.masking.config import UnknownAlias
+from tradeassay.masking.mask_config import UnknownAlias
 
 PREFIX = "asset_"
 _FORM = re.compile(r"asset_\d{4,6}")
@@ -64,7 +64,7 @@ class AliasMap:
             named = f"'{alias}'" if is_alias(alias) else "of that name"
             raise UnknownAlias(
                 f"no asset {named} in this episode",
-                mend="use an asset id exactly as it was shown, e.g. asset_0007",
+                hint="use an asset id exactly as it was shown, e.g. asset_0007",
             ) from None
 
     def find(self, alias: str) -> str | None:

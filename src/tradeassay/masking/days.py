@@ -18,8 +18,8 @@ import numpy as np
 
 from tradeassay.core.time import DAY, HOUR, Instant
 from tradeassay.core.view import Days
-from tradeassay.masking.config import UnknownAlias
 from tradeassay.masking.lexicon import JsonSpans
+from tradeassay.masking.mask_config import UnknownAlias
 
 ANCHOR = np.datetime64("2200-01-01", "D")
 """The day that stands for the first session of every episode, where a date has to be given as a date."""
@@ -83,10 +83,10 @@ class DayMap:
         """Return the real day of a label; raises :class:`UnknownAlias` for anything that is not a label."""
         found = _FORM.fullmatch(text)
         if found is None:
-            raise UnknownAlias("that is no day of this episode", mend="write days as they were shown, e.g. day_-3")
+            raise UnknownAlias("that is no day of this episode", hint="write days as they were shown, e.g. day_-3")
         day = self.day(int(found[1]))
         if not -719_000 < day < 2_900_000:
-            raise UnknownAlias(f"'{text}' is no day of this episode", mend="write days as they were shown")
+            raise UnknownAlias(f"'{text}' is no day of this episode", hint="write days as they were shown")
         return day
 
     # -- dates and instants that have to stay dates and instants -------------------------------------------------

@@ -17,12 +17,12 @@ from tradeassay.core.events import Event
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
 from tradeassay.core.view import Ints, MarketView
-from tradeassay.masking import records
+from tradeassay.masking import masked_records as records
 from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.config import MaskConfig, UnknownAlias
 from tradeassay.masking.days import DateHit, DayMap, label_of
 from tradeassay.masking.lexicon import Lexicon, is_ordinary
-from tradeassay.masking.records import NAMED_FIELDS, FieldRules, Json, walk
+from tradeassay.masking.mask_config import MaskConfig, UnknownAlias
+from tradeassay.masking.masked_records import NAMED_FIELDS, FieldRules, Json, walk
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.scrubber import Depth, Scrubber, Words
 
@@ -302,13 +302,13 @@ class Gate:
     def _number_in(self, number: float) -> Json:
         if self.config.hides_stocks:
             raise UnknownAlias(
-                "an asset is named by a text", mend="use an asset id exactly as shown, e.g. asset_0007"
+                "an asset is named by a text", hint="use an asset id exactly as shown, e.g. asset_0007"
             )
         return number
 
     def _day_in(self, text: str) -> str:
         if self.config.hides_dates and self._scrubber.scrub(text, self._own) != text:
-            raise UnknownAlias("that is no day of this episode", mend="write days as they were shown, e.g. day_-3")
+            raise UnknownAlias("that is no day of this episode", hint="write days as they were shown, e.g. day_-3")
         return self._text_in(text)
 
     def _is_alias(self, key: str) -> bool:

@@ -11,10 +11,10 @@ from tradeassay.core.agent import Observation
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import Ints, MarketView
 from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.config import MaskConfig
 from tradeassay.masking.days import DayMap
 from tradeassay.masking.gate import Gate
 from tradeassay.masking.lexicon import Lexicon
+from tradeassay.masking.mask_config import MaskConfig
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.ticks import Ticks
 from tradeassay.masking.view import Columns, MaskedView

@@ -15,7 +15,7 @@ from tradeassay.core.time import Instant
 from tradeassay.core.view import Adjustment, Bools, Days, Field, Floats, Ints, MarketView
 from tradeassay.masking.days import DayMap
 from tradeassay.masking.gate import Gate
-from tradeassay.masking.records import ANY_STEP
+from tradeassay.masking.masked_records import ANY_STEP
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.scrubber import Depth
 
@@ -217,8 +217,8 @@ class MaskedView:
             return question()
         except TradeassayError as error:
             gate = self._gate
-            mend = None if error.mend is None else gate.outgoing(error.mend)
-            raise type(error)(gate.outgoing(error.message), mend=mend) from None
+            hint = None if error.hint is None else gate.outgoing(error.hint)
+            raise type(error)(gate.outgoing(error.message), hint=hint) from None
 
 
 def _frozen(values: Floats) -> Floats:

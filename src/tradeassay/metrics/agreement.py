@@ -79,13 +79,13 @@ def _values(judged: Sequence[tuple[Rating, ...]], level: Level, order: Sequence[
         wrong = [value for value in seen if not isinstance(value, int | float)]
         if wrong:
             raise UserError(
-                f"'{wrong[0]}' is not a number", mend="use level='ordinal' with an order, or 'nominal'"
+                f"'{wrong[0]}' is not a number", hint="use level='ordinal' with an order, or 'nominal'"
             )
     if order is None:
         return sorted(seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value)))
     unknown = seen - set(order)
     if unknown:
-        raise UserError(f"rating '{min(map(str, unknown))}' is not in the order given", mend="add it to 'order'")
+        raise UserError(f"rating '{min(map(str, unknown))}' is not in the order given", hint="add it to 'order'")
     return [value for value in order if value in seen]
 
 

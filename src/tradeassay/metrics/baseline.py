@@ -67,7 +67,7 @@ def compare_to_baseline(
     if agent.shape[-1] != base.shape[-1]:
         raise UserError(
             f"paths of {agent.shape[-1]} and {base.shape[-1]} values cannot be compared",
-            mend="run both over the same sessions",
+            hint="run both over the same sessions",
         )
     n = agent.shape[-1] - 1
     if not (agent > 0).all() or not (base > 0).all():

@@ -150,7 +150,7 @@ def _bin_of(confidence: Floats, bins: int) -> Ints:
 def _checked(confidence: Floats, right: Right) -> tuple[Floats, Floats]:
     confidence, hit = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if confidence.shape != hit.shape or confidence.ndim != 1:
-        raise UserError(f"{confidence.shape} confidences for {hit.shape} outcomes", mend="give one for each")
+        raise UserError(f"{confidence.shape} confidences for {hit.shape} outcomes", hint="give one for each")
     if ((confidence < 0) | (confidence > 1)).any():
-        raise UserError("a confidence outside 0 to 1", mend="confidences are probabilities")
+        raise UserError("a confidence outside 0 to 1", hint="confidences are probabilities")
     return confidence, hit

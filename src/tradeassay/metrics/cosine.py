@@ -75,10 +75,10 @@ def cosine_interval(
     ``returns`` has shape (n,). Raises :class:`UserError` for another statistic, shape or level.
     """
     if statistic not in ("mean", "sharpe"):
-        raise UserError(f"no interval for '{statistic}'", mend="choose mean or sharpe")
+        raise UserError(f"no interval for '{statistic}'", hint="choose mean or sharpe")
     returns = np.asarray(returns, dtype=np.float64)
     if returns.ndim != 1:
-        raise UserError(f"returns of shape {returns.shape}", mend="give one series")
+        raise UserError(f"returns of shape {returns.shape}", hint="give one series")
     scale = periods_per_year if statistic == "mean" else math.sqrt(periods_per_year)
     return _interval(returns, mean_of if statistic == "mean" else sharpe_of, scale=scale, level=level, least=least)
 
@@ -92,7 +92,7 @@ def sharpe_difference(
     """
     one, two = np.asarray(returns, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if one.shape != two.shape or one.ndim != 1:
-        raise UserError(f"{one.shape} returns against {two.shape}", mend="give two series over the same sessions")
+        raise UserError(f"{one.shape} returns against {two.shape}", hint="give two series over the same sessions")
     return _interval(
         np.stack([one, two]), _sharpe_gap, scale=math.sqrt(periods_per_year), level=level, least=least
     )
@@ -122,7 +122,7 @@ def _sharpe_gap(values: Floats) -> tuple[Floats, Floats]:
 def _interval(values: Floats, influence: Influence, *, scale: float, level: float, least: int) -> Measure:
     """Return a statistic times ``scale``; no value where it has none, no interval below ``least`` sessions."""
     if not 0.0 < level < 1.0:
-        raise UserError(f"a confidence level of {level}", mend="choose one between 0 and 1, e.g. 0.95")
+        raise UserError(f"a confidence level of {level}", hint="choose one between 0 and 1, e.g. 0.95")
     n = values.shape[-1]
     if n < 2 or not np.isfinite(values).all():
         return not_scored("fewer than two sessions" if n < 2 else "a number in the series is missing")

@@ -52,7 +52,7 @@ def simultaneous_intervals(
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise UserError(f"{values.shape} values with gaps, or not two-dimensional", mend="give (sessions, series)")
+        raise UserError(f"{values.shape} values with gaps, or not two-dimensional", hint="give (sessions, series)")
     n, count = values.shape
     if n < bootstrap.least:
         reason = f"{n} sessions, at least {bootstrap.least} are needed"
@@ -182,7 +182,7 @@ def superior(
     table, base = _checked(returns), np.asarray(benchmark, dtype=np.float64)
     if base.shape != table.shape[:1] or not np.isfinite(base).all():
         raise UserError(
-            f"{base.shape} benchmark returns for {table.shape}", mend="give one per session, without gaps"
+            f"{base.shape} benchmark returns for {table.shape}", hint="give one per session, without gaps"
         )
     labels = _labels(names, table.shape[1])
     gap = table - base[:, None]
@@ -218,14 +218,14 @@ def model_confidence_set(
     table = _checked(returns)
     labels = _labels(names, table.shape[1])
     if table.shape[1] < 2:
-        raise UserError("one strategy is its own confidence set", mend="give at least two")
+        raise UserError("one strategy is its own confidence set", hint="give at least two")
     if table.shape[0] < bootstrap.least:
         reason = f"{table.shape[0]} sessions, at least {bootstrap.least} are needed"
         return ConfidenceSet(included=labels, excluded=(), p_values={}, level=bootstrap.level, reason=reason)
     twins = [(a, b) for b in range(table.shape[1]) for a in range(b) if np.array_equal(table[:, a], table[:, b])]
     if twins:
         a, b = twins[0]
-        raise UserError(f"'{labels[a]}' and '{labels[b]}' are the same series", mend="give it once")
+        raise UserError(f"'{labels[a]}' and '{labels[b]}' are the same series", hint="give it once")
     from arch.bootstrap import MCS
 
     spread = table - table.mean(axis=1, keepdims=True)
@@ -254,7 +254,7 @@ def _checked(returns: Floats) -> Floats:
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", mend="give (sessions, strategies)"
+            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
         )
     return table
 
@@ -262,5 +262,5 @@ def _checked(returns: Floats) -> Floats:
 def _labels(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     labels = tuple(str(place) for place in range(count)) if names is None else tuple(names)
     if len(labels) != count or len(set(labels)) != count:
-        raise UserError(f"{len(labels)} names for {count} strategies", mend="give each its own name")
+        raise UserError(f"{len(labels)} names for {count} strategies", hint="give each its own name")
     return labels

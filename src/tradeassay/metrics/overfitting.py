@@ -49,10 +49,10 @@ def overfitting(returns: Floats, *, splits: int = SPLITS) -> Overfitting:
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", mend="give (sessions, strategies)"
+            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
         )
     if splits < 2 or splits % 2 or splits > 20:
-        raise UserError(f"{splits} splits", mend="choose an even number from 2 to 20")
+        raise UserError(f"{splits} splits", hint="choose an even number from 2 to 20")
     n, count = table.shape
     size = n // splits
     if count < 2 or size < 2:

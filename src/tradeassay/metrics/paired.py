@@ -70,7 +70,7 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     """
     if len(clusters) != np.size(differences):
         raise UserError(
-            f"{len(clusters)} clusters for {np.size(differences)} differences", mend="give one for each"
+            f"{len(clusters)} clusters for {np.size(differences)} differences", hint="give one for each"
         )
     names = {name: place for place, name in enumerate(dict.fromkeys(clusters))}
     kept, place = _nonzero(differences, np.array([names[name] for name in clusters], dtype=np.int64))
@@ -111,7 +111,7 @@ def overlapping_clusters(windows: Sequence[tuple[str, str]]) -> list[int]:
 def _nonzero(differences: Floats, place: Ints) -> tuple[Floats, Ints]:
     values = np.asarray(differences, dtype=np.float64).ravel()
     if not np.isfinite(values).all():
-        raise UserError("a paired difference is missing", mend="leave out pairs of which one side has no result")
+        raise UserError("a paired difference is missing", hint="leave out pairs of which one side has no result")
     return values[values != 0.0], place[values != 0.0]
 
 

@@ -53,13 +53,13 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.sessions < 1 or self.seeds < 1 or self.comparisons < 1 or self.periods_per_year < 1:
-            raise UserError("an experiment needs sessions, seeds and comparisons", mend="give 1 or more of each")
+            raise UserError("an experiment needs sessions, seeds and comparisons", hint="give 1 or more of each")
         if not (0.0 < self.level < 1.0 and 0.0 < self.power < 1.0):
-            raise UserError(f"level {self.level} and power {self.power}", mend="both lie between 0 and 1")
+            raise UserError(f"level {self.level} and power {self.power}", hint="both lie between 0 and 1")
         if not 0.0 <= self.seed_correlation <= 1.0 or not self.inflation > 0.0:
             raise UserError(
                 f"a seed correlation of {self.seed_correlation} and an inflation of {self.inflation}",
-                mend="a correlation lies from 0 to 1, an inflation above 0",
+                hint="a correlation lies from 0 to 1, an inflation above 0",
             )
 
     @property
@@ -109,9 +109,9 @@ def sessions_needed(ir: float, design: Design) -> int:
     number.
     """
     if not math.isfinite(ir):
-        raise UserError(f"an information ratio of {ir}", mend="give a number such as 0.5")
+        raise UserError(f"an information ratio of {ir}", hint="give a number such as 0.5")
     if ir == 0.0:
-        raise UserError("an information ratio of 0 means no effect", mend="give the ratio that you want to see")
+        raise UserError("an information ratio of 0 means no effect", hint="give the ratio that you want to see")
     return math.ceil(design.periods_per_year * (design.reach / ir) ** 2)
 
 
@@ -135,7 +135,7 @@ def measured_design(
     table = np.atleast_2d(np.asarray(active, dtype=np.float64))
     seeds, n = table.shape
     if n < 2 or not np.isfinite(table).all():
-        raise UserError(f"{n} active returns, or gaps in them", mend="give at least two sessions without gaps")
+        raise UserError(f"{n} active returns, or gaps in them", hint="give at least two sessions without gaps")
     mean = table.mean(axis=0)
     block = choose_block(mean, BootstrapConfig())
     inflation = variance_inflation(mean, min(n - 1, round(block) if block > 1.0 else 0))
@@ -151,7 +151,7 @@ def measured_design(
     )
 
 
-class Foresight(msgspec.Struct, frozen=True, kw_only=True):
+class PowerSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What a design can and cannot see. ``chance``: of finding an agent with a true ratio of ``ir``.
 
     ``smallest`` is the smallest ratio found with the design's power, ``sessions`` how many sessions would find
@@ -166,7 +166,7 @@ class Foresight(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def foresight(design: Design, *, ir: float = SKILLED) -> Foresight:
+def power_summary(design: Design, *, ir: float = SKILLED) -> PowerSummary:
     """Say what a design can see, before the money is spent or after the result is out."""
     needed = sessions_needed(ir, design)
     chance, smallest = power_of(ir, design), minimum_detectable_ir(design)
@@ -182,7 +182,7 @@ def foresight(design: Design, *, ir: float = SKILLED) -> Foresight:
             f"{size} show an information ratio of {smallest:.2g} or more with a chance of {design.power:.0%}, "
             f"one of {ir:g} with {chance:.0%}"
         )
-    return Foresight(
+    return PowerSummary(
         ir=ir,
         chance=significant(chance),
         smallest=significant(smallest),

@@ -84,16 +84,16 @@ def rank_probabilities(
     table = table[:, :, None] if table.ndim == 2 else table
     if table.ndim != 3 or table.shape[1] != len(names) or not np.isfinite(table).all():
         raise UserError(
-            f"{table.shape} returns of {len(names)} agents", mend="give (sessions, agents) without gaps"
+            f"{table.shape} returns of {len(names)} agents", hint="give (sessions, agents) without gaps"
         )
     n, agents, seeds = table.shape
     if agents < 2 or n < bootstrap.least:
         raise UserError(
             f"{agents} agents over {n} sessions cannot be ranked",
-            mend=f"give at least two agents and {bootstrap.least} sessions",
+            hint=f"give at least two agents and {bootstrap.least} sessions",
         )
     if by == "growth" and not (table > -1.0).all():
-        raise UserError("an account lost everything in a session", mend="leave that agent out")
+        raise UserError("an account lost everything in a session", hint="leave that agent out")
     values = np.log1p(table) if by == "growth" else table
     score = (lambda drawn: drawn.mean(axis=1)) if by == "growth" else _sharpes
     seed = content_seed(bootstrap, table)
@@ -119,7 +119,7 @@ def critical_difference(scores: Floats, names: Sequence[str], *, level: float = 
     if table.ndim != 2 or table.shape[1] != len(names) or min(table.shape) < 2 or not np.isfinite(table).all():
         raise UserError(
             f"{table.shape} scores of {len(names)} agents",
-            mend="give (markets, agents), two of each at least, no gaps",
+            hint="give (markets, agents), two of each at least, no gaps",
         )
     from scipy.stats import chi2, f, rankdata, studentized_range
 

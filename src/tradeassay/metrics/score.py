@@ -147,7 +147,7 @@ def score(
     if benchmark_nav is not None and np.shape(benchmark_nav) != series.nav.shape:
         raise UserError(
             f"{np.shape(benchmark_nav)[0]} benchmark levels for {len(series.sessions)} sessions",
-            mend="give one per session and the level before the first",
+            hint="give one per session and the level before the first",
         )
     if series.failure is not None:
         return _failed(series, bootstrap)

@@ -47,12 +47,12 @@ class EpisodeSeries:
         n = len(self.sessions)
         if self.nav.shape != (n + 1,):
             raise UserError(
-                f"a path of {self.nav.shape[0]} values for {n} sessions", mend="include the initial value"
+                f"a path of {self.nav.shape[0]} values for {n} sessions", hint="include the initial value"
             )
         if self.index is not None and self.index.shape != (n + 1,):
             raise UserError(
                 f"{self.index.shape[0]} index levels for {n} sessions",
-                mend="give one per session and the level of the session before the first",
+                hint="give one per session and the level of the session before the first",
             )
         for name in ("cash", "traded", "costs", "hhi", "orders", "rejected", "abstained", "failed"):
             if getattr(self, name).shape != (n,):
@@ -60,7 +60,7 @@ class EpisodeSeries:
         if (self.rejected > self.orders).any():
             raise UserError(
                 "more orders were refused than placed in a session",
-                mend="count a refusal in the session in which the order was placed, once per order",
+                hint="count a refusal in the session in which the order was placed, once per order",
             )
 
     @property

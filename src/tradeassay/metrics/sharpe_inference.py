@@ -104,11 +104,11 @@ def deflated_among(
     table = np.asarray(returns, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all():
         raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", mend="give (sessions, strategies)"
+            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
         )
     ratios = sharpe(table.T, periods_per_year)
     if not np.isfinite(ratios).any():
-        raise UserError("no strategy has a Sharpe ratio", mend="give returns that vary")
+        raise UserError("no strategy has a Sharpe ratio", hint="give returns that vary")
     at = int(np.nanargmax(ratios)) if chosen is None else chosen
     known = ratios[np.isfinite(ratios)]
     variance = float(known.var(ddof=1)) if known.size > 1 else 0.0
@@ -155,7 +155,7 @@ def expected_best_sharpe(trials: float, trial_variance: float) -> float:
     if not trials >= 1.0 or not trial_variance >= 0.0:
         raise UserError(
             f"{trials} trials with a variance of {trial_variance}",
-            mend="give at least one trial and no negative variance",
+            hint="give at least one trial and no negative variance",
         )
     if trials == 1.0:
         return 0.0
@@ -202,5 +202,5 @@ def minimum_track_record(
 def _one_series(returns: Floats | Sequence[float]) -> Floats:
     series = np.asarray(returns, dtype=np.float64)
     if series.ndim != 1:
-        raise UserError(f"returns of shape {series.shape}", mend="give one series")
+        raise UserError(f"returns of shape {series.shape}", hint="give one series")
     return series

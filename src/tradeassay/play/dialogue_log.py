@@ -111,7 +111,7 @@ class DialogueLog:
             if last + 1 < self._steps:
                 raise RunError(
                     f"{self._path} ends before step {self._steps}, which the journal holds",
-                    mend="delete the episode's folder and resume: recorded answers are not asked again",
+                    hint="delete the episode's folder and resume: recorded answers are not asked again",
                 )
             os.ftruncate(self._descriptor, end)
             os.lseek(self._descriptor, end, os.SEEK_SET)
@@ -238,7 +238,7 @@ def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
         except UNDECODABLE as error:
             raise RunError(
                 f"{path}, line {number} is damaged: {error}",
-                mend="delete the episode's folder and resume: recorded answers are not asked again",
+                hint="delete the episode's folder and resume: recorded answers are not asked again",
             ) from error
         start = end + 1
         yield line, start

@@ -25,8 +25,8 @@ from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm import QuestionPlace
-from tradeassay.play.config import MarketConfig
 from tradeassay.play.market import Market, Witness
+from tradeassay.play.market_config import MarketConfig
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -131,7 +131,7 @@ class Episode(Generic[Ask, Reply]):
         """Ask for one decision, carry it out, and return its record."""
         seen, conversation = self.observation, self._conversation
         if seen is None or conversation is None:
-            raise UserError("there is nobody to ask and nothing to decide", mend="open() an episode first")
+            raise UserError("there is nobody to ask and nothing to decide", hint="open() an episode first")
         place = QuestionPlace(episode=self.key, step=seen.step, sample=self.seed, index=0)
         self._talking = addressed(conversation.dialogue(seen), place)
         return self.decide((yield from self._talking))
@@ -140,7 +140,7 @@ class Episode(Generic[Ask, Reply]):
         """Carry out a decision that was not asked for here, and return its record."""
         seen = self.observation
         if seen is None:
-            raise UserError("the episode is over or was not started", mend="open() it")
+            raise UserError("the episode is over or was not started", hint="open() it")
         self._talking = None
         decision = as_recorded(decision)
         done = self.market.step(decision)

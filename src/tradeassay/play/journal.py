@@ -72,7 +72,7 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Journa
             if content.find(b"\n", end + 1) >= 0:
                 raise RunError(
                     f"{path}, line {len(lines) + 1} is damaged: {error}",
-                    mend="delete the episode's folder and resume: it is played again",
+                    hint="delete the episode's folder and resume: it is played again",
                 ) from error
             break
         start = end + 1
@@ -82,13 +82,13 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Journa
 def read_records(path: Path) -> Iterator[StepRecord]:
     """Yield the steps of a journal; raises :class:`RunError` when it is missing, torn or damaged."""
     if not path.exists():
-        raise RunError(f"there is no journal {path}", mend="resume the run")
+        raise RunError(f"there is no journal {path}", hint="resume the run")
     lines, length = read_lines(path)
     if length != path.stat().st_size:
         # An episode that ended has a whole journal; torn afterwards, only playing it anew can mend it.
         over = path.with_name("outcome.json").exists()
-        mend = f"delete {path.parent} and resume" if over else "resume the run: the line is cut and played again"
-        raise RunError(f"{path} ends in a torn line", mend=mend)
+        hint = f"delete {path.parent} and resume" if over else "resume the run: the line is cut and played again"
+        raise RunError(f"{path} ends in a torn line", hint=hint)
     for line in lines:
         yield line.record
 

@@ -23,7 +23,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import ENCODER, Event, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import SessionBars
-from tradeassay.play.config import MarketConfig
+from tradeassay.play.market_config import MarketConfig
 from tradeassay.play.universe import Universe, UniverseChoice, most_traded
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Market:
     def ledger(self) -> Ledger:
         """The account; raises :class:`UserError` before the first :meth:`reset`."""
         if self._ledger is None:
-            raise UserError("the market has not started", mend="call reset() first")
+            raise UserError("the market has not started", hint="call reset() first")
         return self._ledger
 
     def reset(self) -> Observation:
@@ -100,7 +100,7 @@ class Market:
         """
         ledger, step, bars = self.ledger, self._step, self._bars
         if step >= len(self.rows):
-            raise UserError("the episode is over", mend="call reset() to play it again")
+            raise UserError("the episode is over", hint="call reset() to play it again")
         orders = decision.orders if decision.status == "ok" else ()
         config = self.config
         events = self._exchange.execute(
@@ -135,13 +135,13 @@ class Market:
             if seen is None:
                 raise RunError(
                     f"the journal goes on at step {record.step} after the last session",
-                    mend="the window or the data set has changed; start the run again",
+                    hint="the window or the data set has changed; start the run again",
                 )
             again, following = self.step(record.decision)
             if ENCODER.encode(again) != ENCODER.encode(record):
                 raise RunError(
                     f"session {record.session} (step {record.step}) comes out differently than the journal says",
-                    mend="data, rules or code have changed since; start the run again",
+                    hint="data, rules or code have changed since; start the run again",
                 )
             if witness is not None:
                 witness(seen, record)
@@ -187,7 +187,7 @@ class Market:
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
                 f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
-                mend="choose another universe (--universe all), or import the data with a membership table",
+                hint="choose another universe (--universe all), or import the data with a membership table",
             )
         if self.config.index is not None:
             view.index_levels(self.config.index, 1)

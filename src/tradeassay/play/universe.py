@@ -44,7 +44,7 @@ def parse_universe(text: str) -> UniverseName:
         return UniverseName(text, None)
     if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
         raise UserError(
-            f"'{text}' is not a universe", mend="write an index, or e.g. IDX:20 for its 20 most traded names"
+            f"'{text}' is not a universe", hint="write an index, or e.g. IDX:20 for its 20 most traded names"
         )
     return UniverseName(index, int(count))
 
@@ -64,7 +64,7 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     if len(choice.symbols) < name.size:
         raise UserError(
             f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start",
-            mend="ask for fewer names, or use another data set",
+            hint="ask for fewer names, or use another data set",
         )
     traded = _traded(first)[choice.columns]
     order = np.argsort(-traded, kind="stable")[: name.size]

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tradeassay.report.code_board import print_code_board as print_code_board
     from tradeassay.report.code_board import print_evaluation as print_evaluation
     from tradeassay.report.code_page import write_code_html as write_code_html
-    from tradeassay.report.paste import paste as paste
-    from tradeassay.report.paste import paste_tables as paste_tables
-    from tradeassay.report.run_board import TerminalReport as TerminalReport
-    from tradeassay.report.run_board import print_comparison as print_comparison
-    from tradeassay.report.run_board import print_leaderboard as print_leaderboard
-    from tradeassay.report.run_board import terminal as terminal
+    from tradeassay.report.export_tables import paste as paste
+    from tradeassay.report.export_tables import paste_tables as paste_tables
+    from tradeassay.report.formatting import PasteTable as PasteTable
+    from tradeassay.report.leaderboard import TerminalReport as TerminalReport
+    from tradeassay.report.leaderboard import print_comparison as print_comparison
+    from tradeassay.report.leaderboard import print_leaderboard as print_leaderboard
+    from tradeassay.report.leaderboard import terminal as terminal
     from tradeassay.report.run_page import render_html as render_html
     from tradeassay.report.run_page import write_html as write_html
-    from tradeassay.report.shown import PasteTable as PasteTable
     from tradeassay.report.site import SiteReport as SiteReport
     from tradeassay.report.site import write_site as write_site
     from tradeassay.report.systrade_page import write_check_html as write_check_html

@@ -19,7 +19,7 @@ from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data.datasets import DatasetInfo, list_datasets
-from tradeassay.report.shown import PasteTable
+from tradeassay.report.formatting import PasteTable
 from tradeassay.runs.code_protocol import code_protocols, find_protocol
 
 _TERMS = (

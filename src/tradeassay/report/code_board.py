@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tradeassay.core.screen import stdout
 from tradeassay.report import code_page, numbers, systrade_page
+from tradeassay.report.formatting import shown
 from tradeassay.report.paper_tables import way
-from tradeassay.report.shown import shown
-from tradeassay.runs.quantcode_scores import FAILURE_TITLES
+from tradeassay.runs.score.quantcode_scores import FAILURE_TITLES
 from tradeassay.runs.summary.programs import pooled_rates
 from tradeassay.runs.systrade import SystradeSpec
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.systrade.examine import SubmissionCheck
     from tradeassay.core.measure import Measure
     from tradeassay.runs import CodeRun
-    from tradeassay.runs.quantcode_scores import CellScores
+    from tradeassay.runs.score.quantcode_scores import CellScores
+    from tradeassay.runs.score.systrade_scores import SystradeScores
     from tradeassay.runs.summary.programs import Evaluation
-    from tradeassay.runs.systrade_scores import SystradeScores
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
 

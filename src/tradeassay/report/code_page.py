@@ -10,14 +10,14 @@ import msgspec
 
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.report import numbers
+from tradeassay.report.formatting import NOTHING, MeasureShown, shown
 from tradeassay.report.palette import styles
 from tradeassay.report.paper_tables import paper_of, way
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun
-from tradeassay.runs.prospect import prospect_of
-from tradeassay.runs.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
+from tradeassay.runs.score.quantcode_scores import FAILURE_TITLES, FAILURE_WORDS, CellScores, QuantCodeScores
 from tradeassay.runs.summary.programs import pooled_rates
+from tradeassay.runs.verify.coverage import coverage_of
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
@@ -83,7 +83,7 @@ def render_code_html(run: CodeRun, verified: VerifyReport | None = None) -> str:
     headline, support = in_words(cells)
     context = {
         "run": run,
-        "prospect": prospect_of(run),
+        "prospect": coverage_of(run),
         "verified": verified,
         "sub": f"{numbers.count(tasks, 'task')}, {numbers.count(len(run.episodes), 'item')} · "
         "programs written by models, examined in a sandbox",

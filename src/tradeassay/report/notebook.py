@@ -6,8 +6,8 @@ from tradeassay.assay.verdict import Assay
 from tradeassay.core.errors import RunError
 from tradeassay.report import numbers
 from tradeassay.report.drawings import waterfall_svg
-from tradeassay.report.paste import paste_tables
-from tradeassay.report.shown import PasteTable
+from tradeassay.report.export_tables import paste_tables
+from tradeassay.report.formatting import PasteTable
 from tradeassay.report.verdicts import PARTS, in_order
 from tradeassay.runs import CodeRun, Run
 

@@ -12,12 +12,12 @@ from tradeassay.benchmarks.systrade import published as systrade
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.report.shown import NOTHING, MeasureShown, shown
+from tradeassay.report.formatting import NOTHING, MeasureShown, shown
 from tradeassay.runs import CodeRun, QuantCodeSpec
-from tradeassay.runs.quantcode_scores import FAILURE_TITLES, CellScores
+from tradeassay.runs.score.quantcode_scores import FAILURE_TITLES, CellScores
+from tradeassay.runs.score.systrade_scores import SystradeScores
 from tradeassay.runs.summary.programs import pooled_rates
 from tradeassay.runs.systrade import SystradeSpec
-from tradeassay.runs.systrade_scores import SystradeScores
 
 STAGES = ("compile", "backtest", "trade", "judge")
 _TURNS = (1, 3, 5, 10)

@@ -12,9 +12,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.metrics import MEASURES
 from tradeassay.report import numbers
 from tradeassay.report.charts import CellCharts, cell_charts
+from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.palette import DARK, LIGHT, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.studies import written_cell
 from tradeassay.report.words import (
     AgentStanding,
@@ -245,7 +245,7 @@ def write_html(
         return write_code_html(source, path, verified)
     if path is None:
         if isinstance(source, RunSummary):
-            raise UserError("no place for the page", mend="give a path")
+            raise UserError("no place for the page", hint="give a path")
         path = source.folder / "report.html"
     if isinstance(source, RunSummary):
         return write_page(path, render_html(source, verified=verified))

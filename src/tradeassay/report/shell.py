@@ -19,7 +19,7 @@ import msgspec
 from tradeassay.core.errors import MissingExtra
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
-from tradeassay.report.shown import UNIT, shown
+from tradeassay.report.formatting import UNIT, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -110,7 +110,7 @@ def plotly_js() -> str:
         if script.is_file():
             # The text must not end the element around it.
             return script.read_text(encoding="utf-8").replace("</script", "<\\/script")
-    raise MissingExtra("plotly.js, which draws the charts, was not found", mend="pip install 'tradeassay[arena]'")
+    raise MissingExtra("plotly.js, which draws the charts, was not found", hint="pip install 'tradeassay[arena]'")
 
 
 @cache

@@ -14,10 +14,10 @@ import msgspec
 
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
-from tradeassay.report.paste import paste, paste_tables
+from tradeassay.report.export_tables import paste, paste_tables
+from tradeassay.report.formatting import PasteCell, PasteTable
 from tradeassay.report.run_page import write_html
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import PasteCell, PasteTable
 from tradeassay.runs import CodeRun, Run, load_run
 
 _LONGEST = 20_000
@@ -82,7 +82,7 @@ def write_site(runs: Path, out: Path) -> SiteReport:
     """Write a site over all runs below ``runs`` into ``out``; a run that cannot be read is left out and named."""
     folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not folders:
-        raise UserError(f"no run in {runs}", mend="name the folder that holds the runs, e.g. runs/")
+        raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")
     shown: list[SiteRun] = []
     left_out: list[tuple[str, str]] = []
     for folder in folders:
@@ -91,7 +91,7 @@ def write_site(runs: Path, out: Path) -> SiteReport:
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
     if not shown:
-        raise RunError(f"none of the {len(folders)} runs in {runs} can be read", mend=left_out[0][1])
+        raise RunError(f"none of the {len(folders)} runs in {runs} can be read", hint=left_out[0][1])
     names = _write_agents(shown, out)
     page = render_page("site.html.j2", {"runs": shown, "names": names, "left_out": left_out})
     index = write_page(out / "index.html", page)
@@ -101,7 +101,7 @@ def write_site(runs: Path, out: Path) -> SiteReport:
 
 def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
     if not run.complete:
-        raise RunError(f"{run.name} is not finished", mend=f"tradeassay resume {run.folder}")
+        raise RunError(f"{run.name} is not finished", hint=f"tradeassay resume {run.folder}")
     tables = paste_tables(run)
     place = out / "runs" / run.name
     write_html(run, place / "index.html")

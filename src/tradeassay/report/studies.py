@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tradeassay.assay.papers import StudyTable
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.report.shown import MeasureShown
+from tradeassay.report.formatting import MeasureShown
 
 _WIDEST_NAME = 24
 

@@ -11,13 +11,13 @@ import msgspec
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import numbers
 from tradeassay.report.code_page import answer_badges, failed_badge, overlap, versions_of
+from tradeassay.report.formatting import MeasureShown, shown
 from tradeassay.report.paper_tables import paper_of
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import MeasureShown, shown
 from tradeassay.report.systrade_drawings import cost_chart, leg_charts, mark_words
 from tradeassay.runs import CodeRun
-from tradeassay.runs.prospect import prospect_of
-from tradeassay.runs.systrade_scores import ModelRow, SystradeScores
+from tradeassay.runs.score.systrade_scores import ModelRow, SystradeScores
+from tradeassay.runs.verify.coverage import coverage_of
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.systrade.examine import AuditStep, Trail
@@ -179,7 +179,7 @@ def render_run(run: CodeRun, records: dict[str, StrategyOutcome], verified: Veri
     headline, support = in_words(scores)
     context = {
         "run": run,
-        "prospect": prospect_of(run),
+        "prospect": coverage_of(run),
         "verified": verified,
         "scores": scores,
         "strict": run.spec.version.strict,

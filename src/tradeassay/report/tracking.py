@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tradeassay.core.errors import RunError, require
-from tradeassay.report.paste import paste_tables
+from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.run_page import write_html
 from tradeassay.runs import CodeRun, Run
 
@@ -25,7 +25,7 @@ def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
     Raises :class:`RunError` for a run that is not finished.
     """
     if not run.complete:
-        raise RunError(f"{run.name} is not finished", mend=f"tradeassay resume {run.folder}")
+        raise RunError(f"{run.name} is not finished", hint=f"tradeassay resume {run.folder}")
     names = dict.fromkeys(episode.benchmark for episode in run.episodes)
     params = {"run": run.name, "benchmarks": ", ".join(names), "work_sha256": run.manifest.work_sha256}
     numbers: dict[str, float] = {}
@@ -59,7 +59,7 @@ def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") 
         return log(client, run, project, params, numbers, (write_html(run), run.folder / "scores.json"))
     except Exception as error:  # whatever a tracker raises is its own trouble, not the run's
         told = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise RunError(f"{tracker} did not take the run: {told}", mend=_MENDS[tracker]) from error
+        raise RunError(f"{tracker} did not take the run: {told}", hint=_MENDS[tracker]) from error
 
 
 _MENDS = {

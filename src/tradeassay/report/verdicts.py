@@ -10,8 +10,8 @@ from tradeassay.core.measure import Measure
 from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
 from tradeassay.report.drawings import curve_svg, waterfall_svg
+from tradeassay.report.formatting import common_scale
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.shown import common_scale
 from tradeassay.report.words import badge_words
 
 if TYPE_CHECKING:

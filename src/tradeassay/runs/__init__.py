@@ -15,43 +15,42 @@ from tradeassay.core.lazy import lazily
 if TYPE_CHECKING:
     from tradeassay.play.dialogue_log import DialogueLine as DialogueLine
     from tradeassay.play.dialogue_log import Spending as Spending
-    from tradeassay.runs.comparison import RunComparison as RunComparison
-    from tradeassay.runs.comparison import compare as compare
-    from tradeassay.runs.episode import EpisodeSpec as EpisodeSpec
-    from tradeassay.runs.episode import expand as expand
-    from tradeassay.runs.frames import Frames as Frames
-    from tradeassay.runs.manifest import CodeManifest as CodeManifest
-    from tradeassay.runs.manifest import RunManifest as RunManifest
-    from tradeassay.runs.models import Asking as Asking
-    from tradeassay.runs.outcome import Outcome as Outcome
-    from tradeassay.runs.outcome import Violation as Violation
-    from tradeassay.runs.planning import Plan as Plan
-    from tradeassay.runs.planning import plan as plan
-    from tradeassay.runs.progress import Advanced as Advanced
-    from tradeassay.runs.progress import Answered as Answered
-    from tradeassay.runs.progress import AskStarted as AskStarted
-    from tradeassay.runs.progress import Finished as Finished
-    from tradeassay.runs.progress import Listener as Listener
-    from tradeassay.runs.progress import PhaseStarted as PhaseStarted
-    from tradeassay.runs.progress import ProgressEvent as ProgressEvent
-    from tradeassay.runs.progress import RunEnded as RunEnded
+    from tradeassay.runs.play.progress import Advanced as Advanced
+    from tradeassay.runs.play.progress import Answered as Answered
+    from tradeassay.runs.play.progress import AskStarted as AskStarted
+    from tradeassay.runs.play.progress import Finished as Finished
+    from tradeassay.runs.play.progress import Listener as Listener
+    from tradeassay.runs.play.progress import PhaseStarted as PhaseStarted
+    from tradeassay.runs.play.progress import ProgressEvent as ProgressEvent
+    from tradeassay.runs.play.progress import RunEnded as RunEnded
+    from tradeassay.runs.play.runner import resume as resume
+    from tradeassay.runs.play.runner import run as run
     from tradeassay.runs.quantcode import QuantCodeSpec as QuantCodeSpec
     from tradeassay.runs.quantcode import QuantCodeV2Spec as QuantCodeV2Spec
-    from tradeassay.runs.recorded import CodeRun as CodeRun
-    from tradeassay.runs.recorded import Run as Run
-    from tradeassay.runs.recorded import load_run as load_run
-    from tradeassay.runs.runner import resume as resume
-    from tradeassay.runs.runner import run as run
-    from tradeassay.runs.scores import AgentScores as AgentScores
-    from tradeassay.runs.scores import EpisodeScores as EpisodeScores
-    from tradeassay.runs.scores import Inference as Inference
-    from tradeassay.runs.scores import Scores as Scores
-    from tradeassay.runs.spec import AgentSpec as AgentSpec
-    from tradeassay.runs.spec import RunSpec as RunSpec
-    from tradeassay.runs.spec import Window as Window
-    from tradeassay.runs.spec import load_spec as load_spec
+    from tradeassay.runs.score.scores import AgentScores as AgentScores
+    from tradeassay.runs.score.scores import EpisodeScores as EpisodeScores
+    from tradeassay.runs.score.scores import Inference as Inference
+    from tradeassay.runs.score.scores import Scores as Scores
+    from tradeassay.runs.spec.episode import EpisodeSpec as EpisodeSpec
+    from tradeassay.runs.spec.episode import expand as expand
+    from tradeassay.runs.spec.models import Asking as Asking
+    from tradeassay.runs.spec.plan import Plan as Plan
+    from tradeassay.runs.spec.plan import plan as plan
+    from tradeassay.runs.spec.run_spec import AgentSpec as AgentSpec
+    from tradeassay.runs.spec.run_spec import RunSpec as RunSpec
+    from tradeassay.runs.spec.run_spec import Window as Window
+    from tradeassay.runs.spec.run_spec import load_spec as load_spec
+    from tradeassay.runs.store.frames import Frames as Frames
+    from tradeassay.runs.store.manifest import CodeManifest as CodeManifest
+    from tradeassay.runs.store.manifest import RunManifest as RunManifest
+    from tradeassay.runs.store.outcome import Outcome as Outcome
+    from tradeassay.runs.store.outcome import Violation as Violation
+    from tradeassay.runs.store.run import CodeRun as CodeRun
+    from tradeassay.runs.store.run import Run as Run
+    from tradeassay.runs.store.run import load_run as load_run
+    from tradeassay.runs.summary.comparison import RunComparison as RunComparison
+    from tradeassay.runs.summary.comparison import compare as compare
     from tradeassay.runs.systrade import SystradeSpec as SystradeSpec
-    from tradeassay.runs.verification import VerifyReport as VerifyReport
-    from tradeassay.runs.verification import verify as verify
+    from tradeassay.runs.verify.report import VerifyReport as VerifyReport
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

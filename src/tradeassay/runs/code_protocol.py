@@ -1,6 +1,6 @@
 """What a benchmark of programs brings to a run: its episodes, a dialogue for each, and the work between replies.
 
-The loop in :mod:`tradeassay.runs.programs` knows models, files and processes but no benchmark. A
+The loop in :mod:`tradeassay.runs.play.programs` knows models, files and processes but no benchmark. A
 protocol knows its benchmark and does no I/O: its dialogues yield :class:`AskRole` and :class:`Examine` and are
 sent what came of them.
 """
@@ -19,8 +19,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
-from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.spec import model_agent, safe_name, variant_name
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import model_agent, safe_name, variant_name
 from tradeassay.sandbox import JobExecutor
 
 
@@ -44,13 +44,13 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
         if self.secret:
             refuse_bad_secret(self.secret)
         if not self.models:
-            raise UserError("no model is named", mend=f"give at least one, e.g. {example}")
+            raise UserError("no model is named", hint=f"give at least one, e.g. {example}")
         for model in (*self.models, *others):
             parse_name(model)
         for name in ("models", "seeds", *once):
             values = getattr(self, name)
             if len(set(values)) < len(values):
-                raise UserError(f"a value of {name} is given twice", mend="give each once")
+                raise UserError(f"a value of {name} is given twice", hint="give each once")
 
 
 class AskRole(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_coder
@@ -60,9 +60,9 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.quantcode_scores import QuantCodeScores, quantcode_scores
-from tradeassay.runs.spec import safe_name
+from tradeassay.runs.score.quantcode_scores import QuantCodeScores, quantcode_scores
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import safe_name
 from tradeassay.sandbox import JobExecutor
 
 QUANTCODE_V1 = "quantcode-v1"
@@ -112,10 +112,10 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
         _known("timeframe", self.timeframes, TIMEFRAMES)
         _known("family", self.families, FAMILIES)
         if not self.seeds or self.turns < 1 or (self.sample is not None and self.sample < 1):
-            raise UserError("seeds, turns and samples count from 1", mend="give 1 or more")
+            raise UserError("seeds, turns and samples count from 1", hint="give 1 or more")
         if self.judge is None and self.evaluate.decides in ("language", "both"):
             raise UserError(
-                f"'{self.evaluate.decides}' decides, and no judge is named", mend="name one with judge"
+                f"'{self.evaluate.decides}' decides, and no judge is named", hint="name one with judge"
             )
 
 
@@ -134,7 +134,7 @@ class QuantCodeV2Spec(QuantCodeSpec, frozen=True, kw_only=True):
         QuantCodeSpec.__post_init__(self)
         if self.dataset and self.task_file is None:
             raise UserError(
-                "a data set is for the tasks of a public file", mend="name the file too, or leave the data set out"
+                "a data set is for the tasks of a public file", hint="name the file too, or leave the data set out"
             )
 
 
@@ -401,7 +401,7 @@ def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTa
     for name in spec.tasks:
         if name not in by_id:
             raise UserError(
-                f"there is no task '{name}'", mend=did_you_mean(name, by_id, "see tradeassay code tasks")
+                f"there is no task '{name}'", hint=did_you_mean(name, by_id, "see tradeassay code tasks")
             )
     chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)
     kept = [
@@ -428,9 +428,9 @@ def _among(value: Any, wanted: Sequence[Any]) -> bool:
 
 def _known(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     if what in ("wording", "framework", "setting") and not given:
-        raise UserError(f"no {what} is named", mend=f"give one of {', '.join(known)}")
+        raise UserError(f"no {what} is named", hint=f"give one of {', '.join(known)}")
     for value in given:
         if value not in known:
             raise UserError(
-                f"there is no {what} '{value}'", mend=did_you_mean(value, known, f"known: {', '.join(known)}")
+                f"there is no {what} '{value}'", hint=did_you_mean(value, known, f"known: {', '.join(known)}")
             )

@@ -36,7 +36,7 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_builder
 from tradeassay.runs.code_protocol import (
@@ -52,10 +52,10 @@ from tradeassay.runs.code_protocol import (
     code_episode,
     code_protocols,
 )
-from tradeassay.runs.episode import EpisodeSpec
 from tradeassay.runs.quantcode import LONG_ANSWERS, installed_version
-from tradeassay.runs.spec import safe_name
-from tradeassay.runs.systrade_scores import SystradeScores, systrade_scores
+from tradeassay.runs.score.systrade_scores import SystradeScores, systrade_scores
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import safe_name
 from tradeassay.sandbox import JobExecutor, open_executor
 
 
@@ -89,12 +89,12 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
         for strategy in self.strategies:
             if strategy not in known:
                 hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
-                raise UserError(f"there is no strategy '{strategy}'", mend=hint)
+                raise UserError(f"there is no strategy '{strategy}'", hint=hint)
         if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
-            raise UserError("iterations are 1 to 10, seeds at least one", mend="the paper has four iterations")
+            raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
         splits_of(self.splits)
         if (self.dataset is None) != (not self.symbols):
-            raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
+            raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
             return VERSIONS[self.benchmark]
         except KeyError:
             hint = did_you_mean(self.benchmark, VERSIONS, f"one of {', '.join(VERSIONS)}")
-            raise UserError(f"there is no benchmark '{self.benchmark}'", mend=hint) from None
+            raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint) from None
 
     @property
     def trials(self) -> int:
@@ -292,7 +292,7 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             if self.spec.dataset is not None and len(self.spec.symbols) < legs:
                 raise UserError(
                     f"'{name}' has {legs} legs, {len(self.spec.symbols)} symbols are given",
-                    mend=f"give {legs} symbols, or leave the strategy out",
+                    hint=f"give {legs} symbols, or leave the strategy out",
                 )
 
     def _examined(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:

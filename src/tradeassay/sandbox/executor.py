@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, Protocol
 
 from tradeassay.core.errors import UserError
-from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
+from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Tier
 
 
@@ -45,7 +45,7 @@ def open_executor(
 ) -> JobExecutor:
     """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
     if workers < 1:
-        raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")
+        raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
     if kind == "sandbox":
         from tradeassay.sandbox.sandbox import SandboxPool
 
@@ -58,4 +58,4 @@ def open_executor(
         from tradeassay.sandbox.trusted import TrustedCodeInProcess
 
         return TrustedCodeInProcess()
-    raise UserError(f"no executor '{kind}'", mend="known: sandbox, ray, trusted-in-process")
+    raise UserError(f"no executor '{kind}'", hint="known: sandbox, ray, trusted-in-process")

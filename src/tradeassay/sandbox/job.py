@@ -40,7 +40,7 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             if getattr(self, name) <= 0:
-                raise UserError(f"limit '{name}' must be more than 0", mend="leave it out to take the default")
+                raise UserError(f"limit '{name}' must be more than 0", hint="leave it out to take the default")
 
     def caps(self) -> Caps:
         """Return the part that bounds the result."""
@@ -84,13 +84,13 @@ class Job:
     def __post_init__(self) -> None:
         if not self.harness and not self.entry.isidentifier():
             raise UserError(
-                f"'{self.entry}' is not a function name", mend="give the name of a function in the source"
+                f"'{self.entry}' is not a function name", hint="give the name of a function in the source"
             )
         if self.harness and self.harness.count(":") != 1:
             raise UserError(f"harness '{self.harness}' is not 'module:function'")
         if self.feed is not None and not self.harness:
             raise UserError(
-                "only a harness can be fed", mend="name one in Job.harness, or pass all rows as columns"
+                "only a harness can be fed", hint="name one in Job.harness, or pass all rows as columns"
             )
         if not 0 <= self.seed < 2**32:
             raise UserError(f"seed {self.seed} is outside 0 .. 2**32 - 1")

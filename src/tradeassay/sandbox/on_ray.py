@@ -13,10 +13,10 @@ from typing import Any, cast
 import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError, require
-from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
 from tradeassay.sandbox.sandbox import Sandbox
+from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Tier
 
 
@@ -29,7 +29,7 @@ class RaySandboxPool:
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
         if workers < 1:
-            raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")
+            raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
         self._ray = cast(Any, require("ray", "ray"))
         self._started = not self._ray.is_initialized()
         if self._started:
@@ -85,7 +85,7 @@ class RaySandboxPool:
 
     def _submit(self, job: Job) -> Any:
         if not self._actors:
-            raise SandboxError("the sandbox is closed", mend="open a new one")
+            raise SandboxError("the sandbox is closed", hint="open a new one")
         self._next = (self._next + 1) % len(self._actors)
         if job.feed is not None:  # what it would be stopped by stays here
             job = replace(job, feed=msgspec.structs.replace(job.feed, until=None))
@@ -97,7 +97,7 @@ class RaySandboxPool:
         except self._ray.exceptions.RayTaskError as error:
             cause = error.as_instanceof_cause()
             if isinstance(cause, SandboxError):
-                raise SandboxError(cause.message, mend=cause.mend) from None
+                raise SandboxError(cause.message, hint=cause.hint) from None
             raise SandboxError(f"a Ray worker failed: {cause}") from error
         except self._ray.exceptions.RayError as error:
-            raise SandboxError(f"a Ray worker was lost: {error}", mend="look at the cluster's logs") from error
+            raise SandboxError(f"a Ray worker was lost: {error}", hint="look at the cluster's logs") from error

@@ -11,10 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox.config import SandboxConfig
 from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
 from tradeassay.sandbox.job import Job
 from tradeassay.sandbox.result import JobResult
+from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
 from tradeassay.sandbox.zygote_process import ZygoteProcess
@@ -80,7 +80,7 @@ class Sandbox:
         if second.failure is not None and doubted == "machine":
             raise SandboxError(
                 f"a program could not be judged: {second.failure.text}, and before that: {said}",
-                mend="the machine lacks memory, or something kills processes: use fewer workers, then resume",
+                hint="the machine lacks memory, or something kills processes: use fewer workers, then resume",
             )
         seen = tuple(call for call in seen if call not in second.attempts)
         return replace(second, retried=said, attempts=(*seen, *second.attempts))
@@ -105,7 +105,7 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
         raise UserError(
             "this sandbox has no pandas, so rows cannot be passed as a frame",
-            mend="pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'",
+            hint="pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'",
         )
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         return supervisor.run(zygote.socket)
@@ -124,9 +124,9 @@ class _ZygoteLine:
         """Return the zygote to use; raises SandboxError after :meth:`close` or in a forked copy of the host."""
         zygote = self._zygote
         if zygote is None:
-            raise SandboxError("the sandbox is closed", mend="open a new one")
+            raise SandboxError("the sandbox is closed", hint="open a new one")
         if os.getpid() != self._owner:
-            raise SandboxError("a sandbox cannot be used in a forked process", mend="open one in each process")
+            raise SandboxError("a sandbox cannot be used in a forked process", hint="open one in each process")
         return zygote
 
     def replace(self, lost: ZygoteProcess) -> ZygoteProcess:
@@ -153,7 +153,7 @@ class SandboxPool:
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
         if workers < 1:
-            raise UserError(f"{workers} workers cannot run anything", mend="give 1 or more")
+            raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
         self.workers = workers
         self._sandbox = Sandbox(config)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
@@ -178,10 +178,10 @@ class SandboxPool:
             return self._threads.submit(self._sandbox.run, job)
         except RuntimeError as error:
             closed = "shutdown" in str(error)
-            what, mend = (
+            what, hint = (
                 ("the sandbox is closed", "open a new one") if closed else (str(error), "use fewer workers")
             )
-            raise SandboxError(what, mend=mend) from error
+            raise SandboxError(what, hint=hint) from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""

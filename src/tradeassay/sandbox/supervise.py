@@ -217,7 +217,7 @@ class Supervisor:
         self._owned += fds
         kind, body = message[:1], message[1:]
         if kind in (b"P", b"M", b"D", b"N") and not fds:
-            raise SandboxError("this process has no free file descriptor", mend="raise it with `ulimit -n`")
+            raise SandboxError("this process has no free file descriptor", hint="raise it with `ulimit -n`")
         if kind == b"P":
             self._process = fds[0]
         elif kind == b"M":
@@ -235,7 +235,7 @@ class Supervisor:
         elif kind == b"E":
             raise WallsDown(
                 f"the walls around a job could not be raised: {body.decode('utf-8', 'replace')}",
-                mend="run `tradeassay doctor`, or set namespaces=False in SandboxConfig",
+                hint="run `tradeassay doctor`, or set namespaces=False in SandboxConfig",
             )
         else:
             raise ZygoteLost("the sandbox's zygote ended while a job was under way")

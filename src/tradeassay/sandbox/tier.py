@@ -104,30 +104,30 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
     """Return why untrusted code must not run here, or None when it may."""
     if kernel.system != "linux":
         name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
-        return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", mend=_CONTAINER)
+        return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", hint=_CONTAINER)
     if kernel.machine not in machines():
         return SandboxRefused(
             f"the system calls of {kernel.machine} are not known to the sandbox",
-            mend=f"use one of {', '.join(machines())}",
+            hint=f"use one of {', '.join(machines())}",
         )
     if kernel.landlock_abi < 1 and kernel.filtered and _has_landlock_by_age(kernel.release):
         return SandboxRefused(
             f"a call filter around this process blocks Landlock, which kernel {kernel.release} is new enough for, "
             "so files could not be held shut",
-            mend=_PROFILE,
+            hint=_PROFILE,
         )
     if kernel.landlock_abi < 1:
         return SandboxRefused(
             f"kernel {kernel.release} has no Landlock, so files could not be held shut",
-            mend="use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER,
+            hint="use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER,
         )
     if not kernel.seccomp_filter and kernel.filtered:
         return SandboxRefused(
-            "a call filter around this process blocks seccomp, so system calls could not be refused", mend=_PROFILE
+            "a call filter around this process blocks seccomp, so system calls could not be refused", hint=_PROFILE
         )
     if not kernel.seccomp_filter:
         return SandboxRefused(
             f"kernel {kernel.release} has no seccomp filters, so system calls could not be refused",
-            mend="use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER,
+            hint="use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER,
         )
     return None

@@ -38,12 +38,12 @@ class TrustedCodeInProcess:
         if job.trust != "reference":
             raise SandboxError(
                 "only code marked trust='reference' may run inside the host's process",
-                mend="run it in the sandbox",
+                hint="run it in the sandbox",
             )
         if job.feed is not None:
             raise SandboxError(
                 "a fed job needs a child of its own",
-                mend="run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream",
+                hint="run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream",
             )
         started, before = time.monotonic(), time.process_time()
         printed = io.StringIO()

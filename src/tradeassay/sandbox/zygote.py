@@ -26,7 +26,6 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import child, kernel, landlock, seccomp
-from tradeassay.sandbox.config import SandboxConfig, not_for_children
 from tradeassay.sandbox.namespaces import (
     DEVICES,
     SCRATCH,
@@ -38,6 +37,7 @@ from tradeassay.sandbox.namespaces import (
     module_names,
     why_not_leave,
 )
+from tradeassay.sandbox.sandbox_config import SandboxConfig, not_for_children
 from tradeassay.sandbox.strategy import allowed_modules
 from tradeassay.sandbox.tier import Tier
 

@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox.config import ENVIRONMENT, SandboxConfig
 from tradeassay.sandbox.namespaces import SCRATCH
+from tradeassay.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
 from tradeassay.sandbox.tier import SandboxRefused, Tier
 from tradeassay.sandbox.watch import Reach
 from tradeassay.sandbox.zygote import Hello
@@ -100,7 +100,7 @@ class ZygoteProcess:
                 complaints.seek(0)
                 words = complaints.read()[-2000:].decode("utf-8", "replace").strip()
                 if isinstance(error, SandboxError) and words:
-                    raise type(error)(f"{error.message}: {words}", mend=error.mend) from None
+                    raise type(error)(f"{error.message}: {words}", hint=error.hint) from None
                 raise
         self.modules = frozenset(self.hello.modules)
         self.reach = Reach(
@@ -146,7 +146,7 @@ class ZygoteProcess:
         if not waiting.poll(config.start_s * 1000):
             raise SandboxError(
                 f"the sandbox's zygote was not ready after {config.start_s:g} s",
-                mend="raise SandboxConfig.start_s",
+                hint="raise SandboxConfig.start_s",
             )
         try:
             message = self.socket.recv(_HELLO_BYTES)
@@ -160,7 +160,7 @@ class ZygoteProcess:
         if config.require == "strong" and hello.tier.level != "strong":
             raise SandboxRefused(
                 f"strong isolation was asked for, and this machine lacks {'; '.join(hello.tier.missing)}",
-                mend="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
+                hint="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
                 "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
             )
         return hello

@@ -20,11 +20,11 @@ from tradeassay.benchmarks.windows import AFTER
 from tradeassay.core.dialogue import AskModel, Given, ModelReply
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.data import Snapshot
-from tradeassay.frontends.plots import plots_for
+from tradeassay.frontends.prepared import plots_for
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
-from tradeassay.runs.play import conversation
-from tradeassay.runs.spec import ParamValue
+from tradeassay.runs.play.episodes import conversation
+from tradeassay.runs.spec.run_spec import ParamValue
 from tradeassay.testing._failed import CheckFailed
 
 MASKS = ("stock-blind", "date-blind", "blinded")

@@ -122,7 +122,7 @@ def _chosen(short: bool, only: Sequence[str]) -> list[Attack]:
     unknown = set(only) - {attack.name for attack in ATTACKS}
     if unknown:
         names = ", ".join(sorted(unknown))
-        raise UserError(f"no attack {names}", mend="names stand in the table of check_sandbox()")
+        raise UserError(f"no attack {names}", hint="names stand in the table of check_sandbox()")
     return [attack for attack in ATTACKS if (attack.name in only if only else attack.short or not short)]
 
 

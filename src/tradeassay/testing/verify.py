@@ -24,15 +24,15 @@ from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.llm.cassette import store as cassette
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.again import differences
-from tradeassay.runs.manifest import CodeManifest, RunManifest, folder_of, read_manifest
-from tradeassay.runs.outcome import read_outcome, write_outcome
-from tradeassay.runs.programs import code_scores, reopen
-from tradeassay.runs.scores import encode_scores
-from tradeassay.runs.scoring import gather, score_agent
-from tradeassay.runs.spec import work_sha256
-from tradeassay.runs.trading import score_tasks
-from tradeassay.runs.verification import VerifyReport, verify
+from tradeassay.runs.play.programs import code_scores, reopen
+from tradeassay.runs.play.trading import score_tasks
+from tradeassay.runs.score.scores import encode_scores
+from tradeassay.runs.score.scoring import gather, score_agent
+from tradeassay.runs.spec.run_spec import work_sha256
+from tradeassay.runs.store.manifest import CodeManifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.store.outcome import read_outcome, write_outcome
+from tradeassay.runs.verify.replay import differences
+from tradeassay.runs.verify.report import VerifyReport, verify
 from tradeassay.testing._failed import CheckFailed
 
 NOT_COVERED = (

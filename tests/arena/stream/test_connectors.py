@@ -11,7 +11,7 @@ from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
-from tradeassay.arena.stream.shelf import inbox
+from tradeassay.arena.stream.store import inbox
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
 

@@ -11,7 +11,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import confirm, item_page, labelled_items, measure_checks, quality
 from tradeassay.arena.stream.editing import Edition
 from tradeassay.arena.stream.items import RawItem, StreamItem, clean
-from tradeassay.arena.stream.shelf import write_edition
+from tradeassay.arena.stream.store import write_edition
 from tradeassay.arena.stream.summary import extract
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_iso

@@ -14,7 +14,7 @@ from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import ItemsWanted, RawItem, item_page, items, stream_publisher
-from tradeassay.arena.stream.shelf import put_in_inbox
+from tradeassay.arena.stream.store import put_in_inbox
 from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import FutureDataError, UserError

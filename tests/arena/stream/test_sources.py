@@ -19,7 +19,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import WebReader, collect, connectors_of
-from tradeassay.arena.stream.shelf import inbox
+from tradeassay.arena.stream.store import inbox
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
 from tradeassay.data import load_dataset

@@ -13,14 +13,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
 
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.house import House
 
 
 @pytest.fixture(scope="session")

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from tradeassay.arena.reading.reader import ArenaReader, SeasonReader, shown
-from tradeassay.arena.reading.seasons import Selection
+from tradeassay.arena.queries.reader import ArenaReader, SeasonReader, shown
+from tradeassay.arena.queries.seasons import Selection
 from tradeassay.arena.standings import read_lines
-from tradeassay.arena.state.records import SeasonEvent
+from tradeassay.arena.state.rows import SeasonEvent
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.house import House
 
 BASE = "/api/seasons/small"
 

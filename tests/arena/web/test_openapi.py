@@ -12,13 +12,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tradeassay.arena.doors import router as door
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.api import router as door
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.standings import BoardConfig
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.house import House
+from tradeassay.arena.web.context import House
 from tradeassay.metrics import BootstrapConfig
 
 CHECKS = (

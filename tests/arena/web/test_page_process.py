@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web import page_process
 from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.house import House
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.page_process import PageProcess, PagesShown
 
 pytestmark = pytest.mark.skipif(not PageProcess.possible(), reason="needs a system that can fork")

@@ -10,16 +10,16 @@ from arena_sample import FAST
 from fastapi.testclient import TestClient
 from sqlalchemy import delete, insert
 
-from tradeassay.arena.reading.now import season_now
-from tradeassay.arena.reading.reader import ArenaReader, SeasonReader
-from tradeassay.arena.reading.seasons import Selection
+from tradeassay.arena.queries.current import season_now
+from tradeassay.arena.queries.reader import ArenaReader, SeasonReader
+from tradeassay.arena.queries.seasons import Selection
 from tradeassay.arena.rounds.health import SILENT_S
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import kept_views, workers
 from tradeassay.arena.web.app import create_app
 from tradeassay.arena.web.contents import names_of
-from tradeassay.arena.web.house import House
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.words import words
 
 
@@ -57,7 +57,7 @@ def test_the_page_names_whoever_is_still_deciding(
 ) -> None:
     now = season_now(web_store, reader.season, None)
     some = msgspec.structs.replace(now, deciding={"AAJX": ("one-a", "two-b")})
-    monkeypatch.setattr("tradeassay.arena.reading.reader.season_now", lambda *_: some)
+    monkeypatch.setattr("tradeassay.arena.queries.reader.season_now", lambda *_: some)
     with TestClient(create_app(House(reader=ArenaReader(web_store, config=FAST), current="small"))) as client:
         found = client.get(f"/season/small?lang={lang}")
     names = names_of(words(lang), reader.season)
@@ -66,7 +66,7 @@ def test_the_page_names_whoever_is_still_deciding(
 
 def test_a_stalled_season_is_never_shown_as_live(web_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is kept until something happens, and nothing happens in a season that stalls."""
-    monkeypatch.setattr("tradeassay.arena.reading.reader.STATUS_S", 0.0)
+    monkeypatch.setattr("tradeassay.arena.queries.reader.STATUS_S", 0.0)
     clock = [1_000_000.0]
     monkeypatch.setattr("time.time", lambda: clock[0])
     row = {"season": "small", "worker": "w", "state": "live", "since": "2022-06-08T00:00:00Z", "beat": clock[0]}
@@ -123,7 +123,7 @@ def test_reasons_of_several_clauses_are_translated() -> None:
 def test_what_is_kept_of_one_asset_or_architecture_is_not_computed_again(
     web_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradeassay.arena.reading.view.COSTLY_S", -1.0)
+    monkeypatch.setattr("tradeassay.arena.queries.view.COSTLY_S", -1.0)
     before = ArenaReader(web_store, config=FAST).season("small")
     assert before is not None and before.rests
     view, season = before.view(), before.season
@@ -133,7 +133,7 @@ def test_what_is_kept_of_one_asset_or_architecture_is_not_computed_again(
     split = view.split(Selection())
     view.keep(whole=True)
     for name in ("standings", "equity", "split_variance", "behaviour"):
-        monkeypatch.setattr(f"tradeassay.arena.reading.view.{name}", None)
+        monkeypatch.setattr(f"tradeassay.arena.queries.view.{name}", None)
     after = ArenaReader(web_store, config=FAST).season("small")
     assert after is not None
     assert [(after.view().board(one), after.view().equity(one)) for one in wanted] == made
@@ -146,7 +146,7 @@ def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up
     """The sum is worked out by hand here; served, a thread does it."""
     later: list[tuple[object, ...]] = []
 
-    class Told:
+    class Notification:
         def __init__(self, target, args, daemon) -> None:
             later.append((target, *args))
 
@@ -157,8 +157,8 @@ def test_a_large_season_of_which_nothing_is_kept_is_shown_before_it_is_summed_up
         with web_store.engine.begin() as db:
             db.execute(delete(kept_views))
 
-    monkeypatch.setattr("tradeassay.arena.reading.reader.Thread", Told)
-    monkeypatch.setattr("tradeassay.arena.reading.reader.LARGE", 0)
+    monkeypatch.setattr("tradeassay.arena.queries.reader.Thread", Notification)
+    monkeypatch.setattr("tradeassay.arena.queries.reader.LARGE", 0)
     forget()
     seasons = ArenaReader(web_store, config=FAST, hurried=True)
     with TestClient(create_app(House(reader=seasons, current="small"))) as client:

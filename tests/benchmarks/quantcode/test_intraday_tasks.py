@@ -10,7 +10,7 @@ from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.code.backtrader import RoundTrip, TrustedRun, run_trusted, terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import run_frame
-from tradeassay.code.source import check_compiles
+from tradeassay.code.program_source import check_compiles
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
 

@@ -15,7 +15,7 @@ from tradeassay.code.backtrader import BrokerTerms, replay
 from tradeassay.code.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.runner import BacktestJob, read_result
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.inside.wire import FLOATS, INTEGERS
+from tradeassay.code.harness.wire import FLOATS, INTEGERS
 from tradeassay.sandbox import BadResult, JobResult, JobUsage
 from tradeassay.sandbox.tier import IN_PROCESS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.code.source import LONGEST_SOURCE, check_compiles
+from tradeassay.code.program_source import LONGEST_SOURCE, check_compiles
 
 ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.code.inside.desk import WireError, pack_decisions, read_decisions
+from tradeassay.code.harness.desk import WireError, pack_decisions, read_decisions
 from tradeassay.code.leak import FunctionSubject, check_leaks
 from tradeassay.code.leak.bench import bench_columns
 from tradeassay.code.streaming import BarDecision, BarDesk, stream, trace_of

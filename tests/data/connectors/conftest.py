@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.patience import Runtime, VendorPatience
+from tradeassay.data.connectors.retry import Runtime, VendorPatience
 
 from .standins.certificates import Authority, make_authority
 from .standins.http import StandIn

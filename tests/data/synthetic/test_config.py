@@ -13,7 +13,7 @@ from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.source import sources
 from tradeassay.data.store.shape import check_form
 from tradeassay.data.synthetic import PRESETS, SyntheticConfig, generate, preset
-from tradeassay.data.synthetic.source import SyntheticQuery, SyntheticSource
+from tradeassay.data.synthetic.synthetic_source import SyntheticQuery, SyntheticSource
 
 
 def test_presets_carry_their_own_name() -> None:

@@ -99,7 +99,7 @@ def _fees_between(venue: Venue, first: str, last: str) -> Fees:
     if start.fees != end.fees:
         raise UserError(
             f"the taxes of venue '{venue.id}' changed between {first} and {last}",
-            mend="a luck baseline has one set of costs: choose a window on one side of the change",
+            hint="a luck baseline has one set of costs: choose a window on one side of the change",
         )
     return start.fees
 
@@ -110,7 +110,7 @@ def blank_tape(sessions: int, instruments: Sequence[Instrument], venue: Venue) -
         if instrument.kind == "future":
             raise UserError(
                 f"no luck baseline for futures ({instrument.symbol})",
-                mend="random portfolios are made of stocks, funds and coins only",
+                hint="random portfolios are made of stocks, funds and coins only",
             )
     grid = np.zeros((sessions, len(instruments), GONE + 1))
     grid[:, :, [FILL, MARK]] = np.nan
@@ -138,7 +138,7 @@ def write_actions(
         if action.kind == "dividend":
             now[column, DIVIDEND] += action.value
         elif now[column, SPLIT] != 1.0:
-            raise UserError(f"two splits of {action.symbol} in one session", mend="mend the data set")
+            raise UserError(f"two splits of {action.symbol} in one session", hint="fix the data set")
         else:
             now[column, SPLIT] = action.value
     # Holders of a name that leaves are paid out in the first session without it, and only then.

@@ -69,11 +69,11 @@ def make_architecture(name: str, params: dict[str, Scalar] | None = None, conduc
         config = msgspec.convert(params or {}, made.Config)
     except (msgspec.ValidationError, ValueError) as error:
         known = ", ".join(made.Config.__struct_fields__)
-        raise UserError(f"architecture '{name}': {error}", mend=f"its settings are {known}") from error
+        raise UserError(f"architecture '{name}': {error}", hint=f"its settings are {known}") from error
     if conduct.version == "ama-v1":
         if getattr(made, "since", "ama-v1") != "ama-v1":
             raise UserError(
-                f"architecture '{name}' came with {made.since}", mend=f'add benchmark = "{made.since}"'
+                f"architecture '{name}' came with {made.since}", hint=f'add benchmark = "{made.since}"'
             )
         built: Architecture = made(config)
         return built
@@ -154,7 +154,7 @@ Consultation = Generator[AskModel, ModelReply, A | None]
 
 
 @dataclass
-class Minutes:
+class Transcript:
     """What was said and what went wrong in the making of one decision."""
 
     attempts: int = 3
@@ -179,27 +179,29 @@ class DeskRole:
     character: str = ""
 
 
-def consult(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minutes: Minutes) -> Consultation[A]:
+def consult(
+    role: DeskRole, packet: Packet, shown: Json, wanted: type[A], transcript: Transcript
+) -> Consultation[A]:
     """Ask a role once, and again with the reason while its answer cannot be read.
 
     ``shown`` is all that it sees besides date, asset and its own prompt. A model that gives no answer at all is
     not asked again: the layer below has tried already.
     """
-    if minutes.conduct.version != "ama-v1":
-        return (yield from _consult_2(role, packet, shown, wanted, minutes))
+    if transcript.conduct.version != "ama-v1":
+        return (yield from _consult_2(role, packet, shown, wanted, transcript))
     messages = _opening(role, packet, shown, wanted)
-    for attempt in range(1, minutes.attempts + 1):
+    for attempt in range(1, transcript.attempts + 1):
         reply = yield AskModel(
             purpose=role.name, messages=messages, answer_schema=_schema(wanted), attempt=attempt
         )
         if reply.error is not None:
-            _note(minutes, role, reply.error_kind or "unreachable", reply.error)
+            _note(transcript, role, reply.error_kind or "unreachable", reply.error)
             return None
         answer, wrong = _read(reply.text, wanted)
         if answer is not None:
-            minutes.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
+            transcript.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
             return answer
-        _note(minutes, role, "schema" if wrong.startswith("not as asked") else "parse", wrong)
+        _note(transcript, role, "schema" if wrong.startswith("not as asked") else "parse", wrong)
         messages = (*messages, Message(role="assistant", text=reply.text), _again(wrong))
     return None
 
@@ -211,16 +213,18 @@ EARLIER = 1200
 """How many characters of a refused answer are shown again: a conversation must not grow without bound."""
 
 
-def _consult_2(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], minutes: Minutes) -> Consultation[A]:
+def _consult_2(
+    role: DeskRole, packet: Packet, shown: Json, wanted: type[A], transcript: Transcript
+) -> Consultation[A]:
     """Ask as ``ama-v2`` does.
 
     A refusal says in words what was wrong and shows the form again; only the last answer is kept in the
     conversation. The same wrong answer twice in a row ends it.
     """
-    asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=minutes.conduct)
+    asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=transcript.conduct)
     opening = asking.opening()
     messages, attempt, cut, last = opening, 1, 0, None
-    while attempt <= minutes.attempts:
+    while attempt <= transcript.attempts:
         reply = yield AskModel(
             purpose=role.name,
             messages=messages,
@@ -229,21 +233,23 @@ def _consult_2(role: DeskRole, packet: Packet, shown: Json, wanted: type[A], min
             given=asking.given(),
         )
         if reply.error is not None:
-            _note(minutes, role, reply.error_kind or "unreachable", reply.error)
+            _note(transcript, role, reply.error_kind or "unreachable", reply.error)
             return None
         answer, wrong = _read_2(reply.text, wanted, ended=reply.stop != "length")
         if answer is not None:
-            minutes.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
+            transcript.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
             return answer
         if reply.stop == "length" and cut < CUT_OFF:
             cut += 1
-            minutes.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
+            transcript.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
             wrong = "it was cut off before it ended. Be shorter."
         else:
-            _note(minutes, role, "schema" if answer_object(reply.text, "") is not None else "parse", wrong)
+            _note(transcript, role, "schema" if answer_object(reply.text, "") is not None else "parse", wrong)
             attempt += 1
             if reply.text.strip() == last:
-                minutes.failures.append(ChoiceFailure(kind="repeated", text=f"{role.name}: the same answer again"))
+                transcript.failures.append(
+                    ChoiceFailure(kind="repeated", text=f"{role.name}: the same answer again")
+                )
                 return None
         last = reply.text.strip()
         said = Message(role="assistant", text=reply.text[:EARLIER])
@@ -450,9 +456,9 @@ def _again(wrong: str) -> Message:
     return Message(role="user", text=PROMPTS.fill("again", body=msgspec.json.encode(feedback).decode()))
 
 
-def _note(minutes: Minutes, role: DeskRole, kind: str, text: str) -> None:
-    minutes.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
-    minutes.talk.append(Contribution(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
+def _note(transcript: Transcript, role: DeskRole, kind: str, text: str) -> None:
+    transcript.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
+    transcript.talk.append(Contribution(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
 
 
 def _words(answer: msgspec.Struct) -> str:
@@ -480,7 +486,7 @@ def present(names: Iterable[str], config: DeskConfig, needed: Iterable[str] = ()
     gone = {name.strip() for name in config.without.split(",") if name.strip()}
     unknown = sorted(gone - set(everybody))
     if unknown:
-        raise UserError(f"there is no role '{unknown[0]}' to leave out", mend=f"one of {', '.join(everybody)}")
+        raise UserError(f"there is no role '{unknown[0]}' to leave out", hint=f"one of {', '.join(everybody)}")
     kept = sorted(gone & set(needed))
     if kept:
         raise UserError(f"role '{kept[0]}' cannot be left out: nobody else decides")
@@ -509,9 +515,9 @@ class RoleDesk(Generic[C]):
         """Everybody who is asked, in order."""
         return self._roles
 
-    def minutes(self) -> Minutes:
+    def transcript(self) -> Transcript:
         """Return the minutes of a new decision."""
-        return Minutes(attempts=self._config.attempts, conduct=self._conduct)
+        return Transcript(attempts=self._config.attempts, conduct=self._conduct)
 
     def ask_all(self, asking: Mapping[str, Consultation[A]]) -> Generator[Any, Any, dict[str, A | None]]:
         """Ask several roles that do not hear each other: at once in ``ama-v2``, one after another before.
@@ -544,11 +550,13 @@ class RoleDesk(Generic[C]):
         return {name: found[name] for name in asking}
 
     def hear(
-        self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, minutes: Minutes
+        self, analysts: Mapping[str, tuple[str, Sight]], packet: Packet, transcript: Transcript
     ) -> Generator[Any, Any, dict[str, Opinion | None]]:
         """Ask analysts (their character, and what they see); return what each thinks."""
         asking = {
-            name: consult(DeskRole(name, "analysis", "analyst", character), packet, sees(packet), Opinion, minutes)
+            name: consult(
+                DeskRole(name, "analysis", "analyst", character), packet, sees(packet), Opinion, transcript
+            )
             for name, (character, sees) in analysts.items()
             if name in self._roles
         }
@@ -556,14 +564,14 @@ class RoleDesk(Generic[C]):
 
 
 def conclude(
-    verdict: Verdict | None, minutes: Minutes, *, risk: RiskCheck | None = None, memory: bytes | None = None
+    verdict: Verdict | None, transcript: Transcript, *, risk: RiskCheck | None = None, memory: bytes | None = None
 ) -> AgentChoice:
     """Return the choice of a desk. A side that the risk manager forbade becomes HOLD, and that is on record."""
     if verdict is None:
-        return msgspec.structs.replace(minutes.failed("the last role gave no usable answer"), memory=memory)
+        return msgspec.structs.replace(transcript.failed("the last role gave no usable answer"), memory=memory)
     action, allocation = verdict.action, verdict.allocation
-    failures = list(minutes.failures)
-    talk = list(minutes.talk)
+    failures = list(transcript.failures)
+    talk = list(transcript.talk)
     if risk is not None:
         if _forbidden(action, risk):
             failures.append(ChoiceFailure(kind="constraint", text=f"{action} was forbidden: {risk.reason}"[:2000]))

@@ -48,8 +48,8 @@ class TradeAgent(RoleDesk[DeskConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
-        said = yield from self.hear(FIRM_ANALYSTS, packet, minutes)
+        transcript = self.transcript()
+        said = yield from self.hear(FIRM_ANALYSTS, packet, transcript)
         shown: dict[str, object] = {"opinions": opinions(said)}
         debate: list[Json] = []
         for _ in range(self._config.debate):
@@ -57,22 +57,22 @@ class TradeAgent(RoleDesk[DeskConfig]):
                 if side in self._roles:
                     role = DeskRole(side, "debate", side)
                     heard = {**shown, "debate": list(debate)}
-                    spoken = yield from consult(role, packet, heard, Argument, minutes)
+                    spoken = yield from consult(role, packet, heard, Argument, transcript)
                     debate.append({"role": side, "argument": None if spoken is None else spoken.argument})
         shown["debate"] = debate
         if "trader" in self._roles:
             role = DeskRole("trader", "proposal", "trader")
-            proposal = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, minutes)
+            proposal = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, transcript)
             shown["proposal"] = None if proposal is None else msgspec.to_builtins(proposal)
         risk = None
         if "risk" in self._roles:
             role = DeskRole("risk", "risk", "risk")
             seen = {**sight.prices(packet), **sight.record(packet), "proposal": shown.get("proposal")}
-            risk = yield from consult(role, packet, seen, RiskCheck, minutes)
+            risk = yield from consult(role, packet, seen, RiskCheck, transcript)
             shown["risk"] = None if risk is None else msgspec.to_builtins(risk)
         role = DeskRole("manager", "decision", "manager")
-        verdict = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, minutes)
-        return conclude(verdict, minutes, risk=risk)
+        verdict = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, transcript)
+        return conclude(verdict, transcript, risk=risk)
 
 
 PERSONAS: Final[dict[str, str]] = {
@@ -106,11 +106,11 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
+        transcript = self.transcript()
         shown = sight.everything(packet)
         said = yield from self.ask_all(
             {
-                name: consult(DeskRole(name, "signal", "persona", character), packet, shown, Opinion, minutes)
+                name: consult(DeskRole(name, "signal", "persona", character), packet, shown, Opinion, transcript)
                 for name, character in PERSONAS.items()
                 if name in self._roles
             }
@@ -120,12 +120,12 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
         if "risk" in self._roles:
             role = DeskRole("risk", "risk", "risk")
             seen = {**sight.prices(packet), **sight.record(packet), **signals}
-            risk = yield from consult(role, packet, seen, RiskCheck, minutes)
+            risk = yield from consult(role, packet, seen, RiskCheck, transcript)
             signals["risk"] = None if risk is None else msgspec.to_builtins(risk)
         role = DeskRole("manager", "decision", "manager")
         seen = {**signals, "price": packet.price, "momentum": packet.momentum, **sight.record(packet)}
-        verdict = yield from consult(role, packet, seen, Verdict, minutes)
-        return conclude(verdict, minutes, risk=risk)
+        verdict = yield from consult(role, packet, seen, Verdict, transcript)
+        return conclude(verdict, transcript, risk=risk)
 
 
 @architectures.register("vanilla")
@@ -140,10 +140,10 @@ class VanillaAgent(RoleDesk[DeskConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
+        transcript = self.transcript()
         role = DeskRole("trader", "decision", "vanilla")
-        verdict = yield from consult(role, packet, sight.everything(packet), Verdict, minutes)
-        return conclude(verdict, minutes)
+        verdict = yield from consult(role, packet, sight.everything(packet), Verdict, transcript)
+        return conclude(verdict, transcript)
 
 
 class VoteConfig(DeskConfig, frozen=True, kw_only=True):
@@ -175,15 +175,15 @@ class VotingAgent(RoleDesk[VoteConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
+        transcript = self.transcript()
         shown = sight.everything(packet)
         asked = yield from self.ask_all(
             {
-                name: consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, minutes)
+                name: consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, transcript)
                 for name in self._roles[: self._config.votes]
             }
         )
-        return conclude(counted(tuple(one for one in asked.values() if one is not None)), minutes)
+        return conclude(counted(tuple(one for one in asked.values() if one is not None)), transcript)
 
 
 def counted(votes: tuple[Verdict, ...]) -> Verdict | None:
@@ -272,10 +272,10 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
+        transcript = self.transcript()
         journal = Diary() if memory is None else msgspec.json.decode(memory, type=Diary)
         journal = journal.settled(packet.outcomes)
-        said = yield from self.hear(FUND_ANALYSTS, packet, minutes)
+        said = yield from self.hear(FUND_ANALYSTS, packet, transcript)
         shown = {
             "opinions": opinions(said),
             "journal": [msgspec.to_builtins(e) for e in journal.entries[-self._config.remembered :]],
@@ -284,7 +284,7 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
             **sight.record(packet),
         }
         role = DeskRole("manager", "decision", "manager")
-        verdict = yield from consult(role, packet, shown, Verdict, minutes)
+        verdict = yield from consult(role, packet, shown, Verdict, transcript)
         made = Remembered(
             date=packet.date,
             action="HOLD" if verdict is None else verdict.action,
@@ -292,4 +292,4 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
             reasoning="" if verdict is None else verdict.reasoning[:400],
         )
         kept = (*journal.entries, made)[-4 * self._config.remembered :]
-        return conclude(verdict, minutes, memory=msgspec.json.encode(Diary(entries=kept)))
+        return conclude(verdict, transcript, memory=msgspec.json.encode(Diary(entries=kept)))

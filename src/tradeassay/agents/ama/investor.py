@@ -41,7 +41,7 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision."""
-        minutes = self.minutes()
+        transcript = self.transcript()
         mind = LayeredMemory.read(memory)
         new = [outcome for outcome in packet.outcomes if outcome.date > mind.settled]
         if new:
@@ -53,7 +53,7 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
                     "remembered": _told(mind),
                 }
                 role = DeskRole("reflection", "reflection", "reflection")
-                lesson = yield from consult(role, packet, shown, Lesson, minutes)
+                lesson = yield from consult(role, packet, shown, Lesson, transcript)
                 if lesson is not None:
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
         if self._conduct.version == "ama-v1":
@@ -63,9 +63,11 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
             found = mind.recall(_question(packet), self._config.memory, embed_grams)
             mind = _read(packet, mind)
         shown = {**sight.everything(packet), **sight.record(packet), "memory": [_shown(item) for item in found]}
-        verdict = yield from consult(DeskRole("investor", "decision", "investor"), packet, shown, Verdict, minutes)
+        verdict = yield from consult(
+            DeskRole("investor", "decision", "investor"), packet, shown, Verdict, transcript
+        )
         mind = msgspec.structs.replace(mind, recalled=tuple(item.id for item in found)).aged(self._config.memory)
-        return conclude(verdict, minutes, memory=mind.written())
+        return conclude(verdict, transcript, memory=mind.written())
 
 
 def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:

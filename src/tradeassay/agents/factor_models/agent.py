@@ -61,7 +61,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             if config.model and config.model != self._facts.recipe.model:
                 raise UserError(
                     f"baseline '{config.key}' is a {self._facts.recipe.model}, not a {config.model}",
-                    mend="see: tradeassay baselines list",
+                    hint="see: tradeassay baselines list",
                 )
             check_installed(self._facts.model)
 
@@ -82,7 +82,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             raise AgentError(
                 f"baseline '{self._facts.key}' has seen the market up to {self._facts.seen_until} "
                 f"and may not trade on {observation.session}",
-                mend="trade later, or train on an earlier window",
+                hint="trade later, or train on an earlier window",
             )
         return super().decide(observation)
 

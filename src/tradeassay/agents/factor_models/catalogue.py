@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.factors import FACTOR_NAMES
 
 Size = Literal["full", "small", "qlib"]
@@ -183,4 +183,4 @@ def factor_model(name: str) -> FactorModel:
         return FACTOR_MODELS[name]
     except KeyError:
         hint = did_you_mean(name.lower(), FACTOR_MODELS, f"one of {', '.join(FACTOR_MODELS)}")
-        raise UserError(f"no factor model '{name}'", mend=hint) from None
+        raise UserError(f"no factor model '{name}'", hint=hint) from None

@@ -89,7 +89,7 @@ class FittedModel:
             stored = torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
             fitted = cls(factor_model(stored["name"]), stored["window"], stored["fitted"])
         except (pickle.UnpicklingError, EOFError, KeyError, AttributeError, RuntimeError, TypeError) as error:
-            raise DataError(f"this is not a trained factor model: {error}", mend="train it again") from error
+            raise DataError(f"this is not a trained factor model: {error}", hint="train it again") from error
         return fitted
 
 
@@ -103,7 +103,7 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
     for title, samples in (("training", train), ("validation", valid)):
         if len(samples) < LEAST_SAMPLES:
             raise UserError(
-                f"{len(samples)} samples are too few for {title}", mend="take a longer window or more names"
+                f"{len(samples)} samples are too few for {title}", hint="take a longer window or more names"
             )
     window = model.window(config.size)
     dataset = QlibDataset(train, valid, window)

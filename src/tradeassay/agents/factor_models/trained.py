@@ -150,14 +150,14 @@ def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
     root = baselines_folder(home)
     hint = "see: tradeassay baselines list"
     if len(key) < LEAST_KEY or not key.isalnum():
-        raise UserError(f"'{key}' is not the key of a trained baseline", mend=hint)
+        raise UserError(f"'{key}' is not the key of a trained baseline", hint=hint)
     places = [place for place in sorted(root.glob(f"{key}*")) if (place / FACTS_FILE).exists()]
     if not places:
         raise UserError(
-            f"no trained baseline '{key}' in {root}", mend=f"{hint}; train one: tradeassay baselines train"
+            f"no trained baseline '{key}' in {root}", hint=f"{hint}; train one: tradeassay baselines train"
         )
     if len(places) > 1:
-        raise UserError(f"'{key}' is the start of {len(places)} keys", mend="write more of it")
+        raise UserError(f"'{key}' is the start of {len(places)} keys", hint="write more of it")
     return _read_facts(places[0])
 
 
@@ -166,7 +166,7 @@ def _read_facts(folder: Path) -> TrainedBaseline:
     try:
         return msgspec.json.decode(path.read_bytes(), type=TrainedBaseline)
     except (OSError, *UNDECODABLE) as error:
-        raise DataError(f"{path} is damaged: {error}", mend=f"delete {folder} and train again") from error
+        raise DataError(f"{path} is damaged: {error}", hint=f"delete {folder} and train again") from error
 
 
 def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, FittedModel]:
@@ -181,7 +181,7 @@ def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, F
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}", mend="train it again") from error
+        raise DataError(f"{path} cannot be read: {error.strerror}", hint="train it again") from error
     if sha256_bytes(content) != facts.model_sha256:
-        raise DataError(f"{path} is not the file that was trained", mend=f"delete {path.parent} and train again")
+        raise DataError(f"{path} is not the file that was trained", hint=f"delete {path.parent} and train again")
     return facts, FittedModel.from_bytes(content)

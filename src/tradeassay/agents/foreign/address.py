@@ -63,14 +63,14 @@ def parse_target(url: str, path: str = "") -> Target:
         port = parts.port
     except ValueError as error:
         raise UserError(
-            f"'{url}' is not a valid address: {error}", mend="write https://host or https://host:port"
+            f"'{url}' is not a valid address: {error}", hint="write https://host or https://host:port"
         ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"'{url}' is not a web address", mend="write https://host or https://host:port")
+        raise UserError(f"'{url}' is not a web address", hint="write https://host or https://host:port")
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise UserError("an agent's address holds no user, password or fragment", mend="leave them out")
+        raise UserError("an agent's address holds no user, password or fragment", hint="leave them out")
     if any(c <= " " or c == "\x7f" for c in url):
-        raise UserError("an agent's address holds no blanks or control characters", mend="leave them out")
+        raise UserError("an agent's address holds no blanks or control characters", hint="leave them out")
     whole = (parts.path.rstrip("/") + path if path else parts.path) or "/"
     return Target(
         scheme=parts.scheme,
@@ -85,7 +85,7 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(text) for text in texts)
     except ValueError as error:
-        raise UserError(f"no network: {error}", mend="write e.g. 127.0.0.0/8 or ::1/128") from error
+        raise UserError(f"no network: {error}", hint="write e.g. 127.0.0.0/8 or ::1/128") from error
 
 
 def inward(address: Address) -> bool:

@@ -190,7 +190,7 @@ class HttpAgent:
         **reach: Unpack[HttpOptions],
     ) -> None:
         if wire not in WIRES:
-            raise UserError(f"there is no wire '{wire}'", mend=f"one of {', '.join(WIRES)}")
+            raise UserError(f"there is no wire '{wire}'", hint=f"one of {', '.join(WIRES)}")
         # An address in its published form names the path itself.
         whole = url.rstrip("/").endswith(PATH.rstrip("/"))
         self._transport = HttpTransport(url, "" if whole else PATH, **reach)

@@ -231,7 +231,7 @@ class ForeignAgent(ABC):
         if opening.replay:
             if opening.cassette is None:
                 raise UserError(
-                    f"{name} cannot be replayed without recorded answers", mend="name the run with them"
+                    f"{name} cannot be replayed without recorded answers", hint="name the run with them"
                 )
             yield ReplayingModel(name, params, opening.cassette)
             return
@@ -271,7 +271,7 @@ class OverHttp(ForeignAgent):
         if holds_key(config.url):
             raise UserError(
                 "an agent's address would be recorded with the key in it",
-                mend="put the key into the environment and name the variable: token_env=NAME",
+                hint="put the key into the environment and name the variable: token_env=NAME",
             )
         self.config = config
 
@@ -304,12 +304,12 @@ class OverPipe(ForeignAgent):
         try:
             self._command = shlex.split(config.command)
         except ValueError as error:
-            raise UserError(f"the command cannot be read: {error}", mend="close its quotes") from error
+            raise UserError(f"the command cannot be read: {error}", hint="close its quotes") from error
         PipeTransport(self._command)
         if holds_key(config.command):
             raise UserError(
                 "an agent's command would be recorded with the key in it",
-                mend="put the key into the environment and name the variable: env=NAME",
+                hint="put the key into the environment and name the variable: env=NAME",
             )
         self.config = config
 
@@ -323,7 +323,7 @@ class OverPipe(ForeignAgent):
 def _from_environment(name: str) -> str:
     value = os.environ.get(name)
     if value is None:
-        raise UserError(f"{name} is not in the environment", mend=f"export {name}=...")
+        raise UserError(f"{name} is not in the environment", hint=f"export {name}=...")
     return value
 
 

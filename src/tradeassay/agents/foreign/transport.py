@@ -193,7 +193,7 @@ class PipeTransport:
         max_answer: int = MAX_ANSWER,
     ) -> None:
         if not command or not command[0]:
-            raise UserError("an agent on a pipe needs a command", mend='e.g. command = "python agent.py"')
+            raise UserError("an agent on a pipe needs a command", hint='e.g. command = "python agent.py"')
         self._command = tuple(command)
         self._env = dict(env or {})
         remember_settings(self._env)
@@ -323,7 +323,7 @@ def load_class(name: str, method: str) -> Any:
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise UserError(f"'{name}' does not name a class", mend="write package.module:Class")
+        raise UserError(f"'{name}' does not name a class", hint="write package.module:Class")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
@@ -334,7 +334,7 @@ def load_class(name: str, method: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"'{name}' cannot be made: {fault_of(error)}", mend="import it by hand") from error
+        raise UserError(f"'{name}' cannot be made: {fault_of(error)}", hint="import it by hand") from error
     wants(made, method, name)
     return made
 
@@ -343,4 +343,4 @@ def wants(made: object, method: str, name: str | None = None) -> None:
     """Raise :class:`UserError` for an object without the method that is called on it."""
     if not callable(getattr(made, method.partition("(")[0], None)):
         who = type(made).__name__ if name is None else f"'{name}'"
-        raise UserError(f"{who} has no {method}", mend="give it that method")
+        raise UserError(f"{who} has no {method}", hint="give it that method")

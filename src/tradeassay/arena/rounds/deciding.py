@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.rounds.money import accounts, outcomes
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import ClosedSlot, Known, ModelCall, Round, Slot
+from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Round, Slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, slots
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet, PeerMessage
@@ -83,7 +83,7 @@ class _SlotRecord:
         if call.request_sha256 != self._asked[number][1]:
             raise DataError(
                 f"slot {self._slot.id} asks another question {number} than it did before it was interrupted",
-                mend="run the version of tradeassay and the agents that started this season",
+                hint="run the version of tradeassay and the agents that started this season",
             )
         reply = _REPLY.decode(call.reply)
         self.answered += 1
@@ -116,7 +116,7 @@ class _Nobody:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Raise :class:`DataError`."""
-        raise DataError(f"entry '{self._entry}' asks a model but has none", mend="give the entry a model")
+        raise DataError(f"entry '{self._entry}' asks a model but has none", hint="give the entry a model")
 
 
 Together = Generator[Any, Any, AgentChoice]

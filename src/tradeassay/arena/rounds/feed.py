@@ -37,7 +37,7 @@ from tradeassay.data import (
     sources,
 )
 from tradeassay.data.calendars import known_range
-from tradeassay.data.connectors.patience import VendorResting
+from tradeassay.data.connectors.retry import VendorResting
 from tradeassay.data.doctor.panel import check_bars
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.panel import CalendarName
@@ -137,7 +137,7 @@ class SnapshotFeed:
             known = snapshot.at(len(snapshot.sessions) - 1, "close").symbols
             if asset.symbol not in known:
                 some = ", ".join(known[:8])
-                raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", mend=f"it has {some} ...")
+                raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", hint=f"it has {some} ...")
         return cls(found)
 
     @property
@@ -293,7 +293,7 @@ def is_live(season: Season) -> bool:
     live = [asset.dataset.startswith(PREFIX) for asset in season.assets]
     if any(live) and not all(live):
         raise UserError(
-            f"season '{season.id}' mixes live assets with stored ones", mend=f"give all of them {PREFIX}<source>"
+            f"season '{season.id}' mixes live assets with stored ones", hint=f"give all of them {PREFIX}<source>"
         )
     return all(live)
 
@@ -316,11 +316,11 @@ def _check_live(source: str) -> None:
     kind = sources.get(source)
     if not {"symbols", "first", "last"} <= set(kind.Config.__struct_fields__):
         raise UserError(
-            f"source '{source}' cannot be asked for a symbol's days", mend="live/yfinance or live/ccxt can"
+            f"source '{source}' cannot be asked for a symbol's days", hint="live/yfinance or live/ccxt can"
         )
     if kind.extra is not None and find_spec(source) is None:
         raise MissingExtra(
-            f"live/{source} needs the package '{source}'", mend=f"pip install 'tradeassay[{kind.extra}]'"
+            f"live/{source} needs the package '{source}'", hint=f"pip install 'tradeassay[{kind.extra}]'"
         )
 
 
@@ -330,7 +330,7 @@ def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         old, _, new = text.partition("=")
         if not new.strip():
-            raise UserError(f"'{text}' renames nothing", mend="write OLD=NEW, e.g. FB=META")
+            raise UserError(f"'{text}' renames nothing", hint="write OLD=NEW, e.g. FB=META")
         found[season.asset(old.strip()).symbol] = new.strip()
     return found
 

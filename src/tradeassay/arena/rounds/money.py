@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, func, select, updat
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Round, Slot, Stage
+from tradeassay.arena.state.rows import Round, Slot, Stage
 from tradeassay.arena.state.store import Store, book
 from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
 from tradeassay.core.arena import SettledOutcome

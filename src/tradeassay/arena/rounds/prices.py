@@ -18,9 +18,9 @@ import msgspec
 from sqlalchemy import Connection, func, insert, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
-from tradeassay.arena.rounds.waiting import end_hold, held_bar, held_bars_of, hold_bar
+from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import Round, Stage, read_round
+from tradeassay.arena.state.rows import Round, Stage, read_round
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import (
     bookings,

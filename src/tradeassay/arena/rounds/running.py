@@ -24,11 +24,11 @@ from tradeassay.arena.clock import ArenaClock
 from tradeassay.arena.rounds.deciding import Closing, Slots, packets
 from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, needs_a_word, refuse_future
 from tradeassay.arena.rounds.health import Health
+from tradeassay.arena.rounds.held_bars import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
-from tradeassay.arena.rounds.waiting import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import ClosedSlot, Round, Slot, Stage
+from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import RoundOpening, Store
 from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
@@ -348,7 +348,7 @@ class Runner:
         if self._too_late(due.at):
             end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
-        raise Held(f"{due.asset} {due.session}: {why}", mend="tradeassay arena bar accepts or refuses it")
+        raise Held(f"{due.asset} {due.session}: {why}", hint="tradeassay arena bar accepts or refuses it")
 
     def _settle_last(self, due: Due, facts: AssetFacts) -> None:
         now = iso(self.clock.now())
@@ -484,7 +484,7 @@ class Runner:
         if since > self.patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):
             raise Stalled(
                 f"{part} has failed for {since // SECOND} seconds: {error}",
-                mend="start the arena again once it is mended; nothing is lost",
+                hint="start the arena again once it is mended; nothing is lost",
             ) from error
 
     async def _pause(self, seconds: float) -> None:

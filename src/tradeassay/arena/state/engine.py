@@ -44,10 +44,10 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
             _check_version(connection)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
-            f"'{url}' is not a database address", mend="name a file, or postgresql+psycopg://user@host/name"
+            f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
         ) from error
     except OperationalError as error:
-        raise UserError(f"the database cannot be opened: {error.orig}", mend="check its address") from error
+        raise UserError(f"the database cannot be opened: {error.orig}", hint="check its address") from error
     return engine
 
 
@@ -168,5 +168,5 @@ def _check_version(connection: Connection) -> None:
     elif found != tables.SCHEMA:
         raise DataError(
             f"the arena's database has form {found}, this version of tradeassay writes {tables.SCHEMA}",
-            mend="start a new one, or use the version that wrote it",
+            hint="start a new one, or use the version that wrote it",
         )

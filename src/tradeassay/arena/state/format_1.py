@@ -79,5 +79,5 @@ def _follow_all(rows: list[dict[str, Any]]) -> None:
         except LedgerError as error:
             raise DataError(
                 f"season '{season}', entry '{entry}': the old account does not add up: {error.message}",
-                mend="use the version that wrote this database",
+                hint="use the version that wrote this database",
             ) from error

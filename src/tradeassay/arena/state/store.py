@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.records import (
+from tradeassay.arena.state.rows import (
     ClosedSlot,
     Known,
     ModelCall,
@@ -152,7 +152,7 @@ class Store:
         # The specs are compared, not their hashes: a setting that came later stands at its default in older ones.
         if known is not None and msgspec.json.decode(known, type=Season) != season:
             raise UserError(
-                f"season '{season.id}' is frozen with another spec", mend="give the changed one another id"
+                f"season '{season.id}' is frozen with another spec", hint="give the changed one another id"
             )
 
     def open_round(self, season: Season, opening: RoundOpening) -> Round:

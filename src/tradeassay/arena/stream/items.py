@@ -177,7 +177,7 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
             return instant(found.replace(tzinfo=ZoneInfo("UTC")))
     if found.tzinfo is None:
         if zone is None:
-            raise DataError(f"time stamp '{text}' has no time zone", mend="tell the connector the source's zone")
+            raise DataError(f"time stamp '{text}' has no time zone", hint="tell the connector the source's zone")
         found = found.replace(tzinfo=ZoneInfo(zone))
     return instant(found)
 

@@ -10,7 +10,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.editing import Editing, EditingDesk, Question, edit, from_facts
 from tradeassay.arena.stream.items import Language
-from tradeassay.arena.stream.shelf import inbox, keep_reply, stored_news, stored_reply, window, write_edition
+from tradeassay.arena.stream.store import inbox, keep_reply, stored_news, stored_reply, window, write_edition
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import UserError
@@ -33,7 +33,7 @@ def stream_publisher(
     round was given is stored, and given again. Raises :class:`UserError` for a language no check covers.
     """
     if language == "other":
-        raise UserError("summaries can be checked in English and Chinese only", mend="ask for 'en' or 'zh'")
+        raise UserError("summaries can be checked in English and Chinese only", hint="ask for 'en' or 'zh'")
     given = names or {}
     careful = season.benchmark != "ama-v1"
 

@@ -56,16 +56,16 @@ def confirm(
     ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
     """
     if verdict not in VERDICTS:
-        raise UserError(f"'{verdict}' is not a verdict", mend="say 'confirm' or 'reject'")
+        raise UserError(f"'{verdict}' is not a verdict", hint="say 'confirm' or 'reject'")
     if not _EXPERT.fullmatch(expert):
-        raise UserError("an expert needs a name", mend="use up to 64 letters, digits, spaces, dots, @ and dashes")
+        raise UserError("an expert needs a name", hint="use up to 64 letters, digits, spaces, dots, @ and dashes")
     review = ItemReview(
         item=item, expert=expert, verdict=verdict, note=note[:2000], at=at or iso(WallClock().now())
     )
     with store.write("review") as db:
         season = db.execute(select(stream_items.c.season).where(stream_items.c.id == item)).scalar()
         if season is None:
-            raise UserError(f"there is no item '{item[:40]}'", mend="take an id from the stream's page")
+            raise UserError(f"there is no item '{item[:40]}'", hint="take an id from the stream's page")
         mine = (stream_reviews.c.item == item, stream_reviews.c.expert == expert)
         db.execute(delete(stream_reviews).where(*mine))
         db.execute(insert(stream_reviews).values(**msgspec.structs.asdict(review)))

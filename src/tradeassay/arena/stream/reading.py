@@ -11,7 +11,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import stream_items
 from tradeassay.arena.stream.items import Kind, Status, StreamItem
 from tradeassay.arena.stream.quality import ItemReview, reviews
-from tradeassay.arena.stream.shelf import read_item
+from tradeassay.arena.stream.store import read_item
 from tradeassay.core.errors import UserError
 
 
@@ -71,7 +71,7 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
         found = [read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at))]
     item = next((one for one in found if one.id == id), None)
     if item is None:
-        raise UserError(f"season '{season}' has no item '{id[:40]}'", mend="take an id from the stream's page")
+        raise UserError(f"season '{season}' has no item '{id[:40]}'", hint="take an id from the stream's page")
     others = [one for one in found if one.id != id]
     return ItemPage(
         item=item,

@@ -9,8 +9,9 @@ import msgspec
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.arena.reading.cited import CitedFigures
-from tradeassay.arena.reading.decisions import (
+from tradeassay.arena.queries.citations import CitedFigures
+from tradeassay.arena.queries.current import SeasonNow
+from tradeassay.arena.queries.decisions import (
     MOST,
     MOST_SESSIONS,
     DecisionLine,
@@ -20,14 +21,13 @@ from tradeassay.arena.reading.decisions import (
     Timeline,
     Which,
 )
-from tradeassay.arena.reading.now import SeasonNow
-from tradeassay.arena.reading.reader import EVERYTHING, MOST_EVENTS, SeasonReader
-from tradeassay.arena.reading.seasons import SeasonFacts, SeasonRules, Selection, season_rules, select_from
-from tradeassay.arena.reading.told import EntryMemory, PacketsTold
-from tradeassay.arena.reading.trades import EntryTrades
+from tradeassay.arena.queries.information import EntryMemory, PacketsTold
+from tradeassay.arena.queries.reader import EVERYTHING, MOST_EVENTS, SeasonReader
+from tradeassay.arena.queries.seasons import SeasonFacts, SeasonRules, Selection, season_rules, select_from
+from tradeassay.arena.queries.trades import EntryTrades
 from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.standings import Behaviour, Standing, Standings, VarianceSplit
-from tradeassay.arena.state.records import SeasonEvent
+from tradeassay.arena.state.rows import SeasonEvent
 from tradeassay.arena.stream import (
     ItemPage,
     ItemReview,
@@ -39,7 +39,7 @@ from tradeassay.arena.stream import (
     quality,
 )
 from tradeassay.arena.stream import ItemsWanted as Filters
-from tradeassay.arena.web.house import House, NotHere, answers, asset_of, entry_of
+from tradeassay.arena.web.context import House, NotHere, answers, asset_of, entry_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Equity
@@ -344,7 +344,7 @@ def one_item(reader: SeasonReader, id: str) -> ItemPage:
     try:
         return item_page(reader.store, reader.season.id, id)
     except UserError as error:
-        raise NotHere(error.message, mend=error.mend) from error
+        raise NotHere(error.message, hint=error.hint) from error
 
 
 def stream_api(house: House) -> APIRouter:

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tradeassay import __version__
 from tradeassay.arena.web import assets
 from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
+from tradeassay.arena.web.context import House, NotHere, Problem, describe
 from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
-from tradeassay.arena.web.house import House, NotHere, Problem, describe
 from tradeassay.arena.web.live import live
 from tradeassay.arena.web.pages import error_page, pages
 from tradeassay.arena.web.status import health_routes
@@ -169,19 +169,19 @@ def _files() -> APIRouter:
 
 
 def _failures(app: FastAPI, house: House) -> None:
-    def answer(request: Request, status: int, detail: str, mend: str | None = None, **headers: str) -> Response:
+    def answer(request: Request, status: int, detail: str, hint: str | None = None, **headers: str) -> Response:
         if request.url.path.startswith(("/api/", "/agents")):
-            body = msgspec.json.encode(Problem(detail=detail, mend=mend))
+            body = msgspec.json.encode(Problem(detail=detail, hint=hint))
             return Response(body, status, headers, "application/json")
-        return error_page(house, request, status, detail, mend)
+        return error_page(house, request, status, detail, hint)
 
     @app.exception_handler(NotHere)
     async def not_here(request: Request, error: NotHere) -> Response:
-        return answer(request, 404, error.message, error.mend)
+        return answer(request, 404, error.message, error.hint)
 
     @app.exception_handler(UserError)
     async def refused(request: Request, error: UserError) -> Response:
-        return answer(request, 422, error.message, error.mend)
+        return answer(request, 422, error.message, error.hint)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -191,8 +191,8 @@ def _failures(app: FastAPI, house: House) -> None:
 
     @app.exception_handler(SQLAlchemyError)
     async def away(request: Request, error: SQLAlchemyError) -> Response:
-        mend = "the arena goes on by itself when it is back; /healthz says how it is"
-        answered = answer(request, 503, "the database does not answer at the moment", mend)
+        hint = "the arena goes on by itself when it is back; /healthz says how it is"
+        answered = answer(request, 503, "the database does not answer at the moment", hint)
         answered.headers["retry-after"] = "5"
         return answered
 

@@ -9,23 +9,23 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from tradeassay.arena.reading.decisions import DecisionsWanted, Which
-from tradeassay.arena.reading.reader import EVERYTHING, SeasonReader
-from tradeassay.arena.reading.seasons import Selection, season_rules, select_from
-from tradeassay.arena.reading.view import SeasonView
+from tradeassay.arena.queries.decisions import DecisionsWanted, Which
+from tradeassay.arena.queries.reader import EVERYTHING, SeasonReader
+from tradeassay.arena.queries.seasons import Selection, season_rules, select_from
+from tradeassay.arena.queries.view import SeasonView
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings import Behaviour, Standing, Standings
 from tradeassay.arena.stream import ItemsWanted as Filters
 from tradeassay.arena.stream import items, quality
 from tradeassay.arena.web.api import Fate, entry_shown, one_item
-from tradeassay.arena.web.house import NotHere, asset_of, entry_of
+from tradeassay.arena.web.context import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Band, Equity
+from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
-from tradeassay.report.shown import UNIT, MeasureShown, Scale, common_scale, shown
 
 FEED = 40
 LATEST = 9
@@ -171,7 +171,7 @@ def information(reader: SeasonReader, words: PageWords, request: Request) -> dic
     asked = query.get("status") or None
     status = next((fate for fate in FATES if fate == asked), None)
     if asked is not None and status is None:
-        raise UserError(f"no status '{asked[:40]}'", mend=f"one of {', '.join(FATES)}")
+        raise UserError(f"no status '{asked[:40]}'", hint=f"one of {', '.join(FATES)}")
     asset = asset_of(reader, query["asset"]) if query.get("asset") else None
     found = quality(reader.store, reader.season.id)
     return {
@@ -246,10 +246,10 @@ def _decision_filter(reader: SeasonReader, request: Request) -> tuple[str | None
     asked = query.get("status") or "all"
     status = next((one for one in STATUSES if one == asked), None)
     if status is None:
-        raise UserError(f"no status '{asked[:40]}'", mend=f"one of {', '.join(STATUSES)}")
+        raise UserError(f"no status '{asked[:40]}'", hint=f"one of {', '.join(STATUSES)}")
     before = query.get("before")
     if before and not (before.isascii() and before.isdigit() and len(before) < 10):
-        raise UserError(f"'{before[:40]}' is not a place in the list", mend="follow the link to older decisions")
+        raise UserError(f"'{before[:40]}' is not a place in the list", hint="follow the link to older decisions")
     return asset, status, int(before) if before else None
 
 

@@ -8,10 +8,10 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.arena.doors.doors import Doors, TurnedAway
-from tradeassay.arena.doors.router import Limiter, read_json
+from tradeassay.arena.api.doors import Doors, TurnedAway
+from tradeassay.arena.api.router import Limiter, read_json
 from tradeassay.arena.stream import ItemReview, confirm, item_page
-from tradeassay.arena.web.house import House, NotHere, Problem, answers, problem
+from tradeassay.arena.web.context import House, NotHere, Problem, answers, problem
 from tradeassay.core.errors import UserError
 
 MOST_BYTES = 8192
@@ -85,7 +85,7 @@ def judging(house: House, experts: Experts) -> APIRouter:
             try:
                 item_page(house.reader.store, reader.season.id, item)
             except UserError as error:
-                raise NotHere(error.message, mend=error.mend) from error
+                raise NotHere(error.message, hint=error.hint) from error
             return confirm(house.reader.store, item, expert, sent.verdict, note=sent.note)
 
         review = await run_in_threadpool(write)

@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from tradeassay.arena.state.records import SeasonEvent
-from tradeassay.arena.web.house import House, problem
+from tradeassay.arena.state.rows import SeasonEvent
+from tradeassay.arena.web.context import House, problem
 
 BATCH = 100
 """How many events are read at a time; a slow reader holds these and no more, whatever happens meanwhile."""
@@ -44,7 +44,7 @@ def live(house: House, *, poll_s: float = 0.25, heartbeat_s: float = 15.0, most_
         if season is not None:
             await run_in_threadpool(house.find, season)
         if len(listening) >= most_readers:
-            body = msgspec.json.encode({"detail": "too many readers listen already", "mend": "try again later"})
+            body = msgspec.json.encode({"detail": "too many readers listen already", "hint": "try again later"})
             return Response(body, 503, {"retry-after": "30"}, "application/json")
         seq = _resume(last_event_id, after)
         if seq is None:

@@ -22,13 +22,13 @@ import msgspec
 import uvicorn
 from starlette.requests import Request
 
-from tradeassay.arena.doors.doors import Doors
-from tradeassay.arena.reading.reader import ArenaReader
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.context import LAGGING, Answers, Away, Body, House, Relayed
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.house import LAGGING, Answers, Away, Body, House, Relayed
 from tradeassay.arena.web.pages import prepare, warm
 
 READY_S = 60.0

@@ -13,12 +13,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from tradeassay import __version__
-from tradeassay.arena.reading.reader import SeasonReader
+from tradeassay.arena.queries.reader import SeasonReader
 from tradeassay.arena.stream.quality import measure_checks
 from tradeassay.arena.web import contents
 from tradeassay.arena.web.assets import NAMES as NAMES_OF_FILES
 from tradeassay.arena.web.assets import address, asset
-from tradeassay.arena.web.house import House, NotHere
+from tradeassay.arena.web.context import House, NotHere
 from tradeassay.arena.web.status import arena_health, season_books
 from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, PageWords, choose, words
 from tradeassay.report.shell import page_environment
@@ -93,9 +93,9 @@ def _route(house: House, name: str, make: Make) -> Callable[[Request], Any]:
     return page
 
 
-def error_page(house: House, request: Request, status: int, detail: str, mend: str | None) -> Response:
+def error_page(house: House, request: Request, status: int, detail: str, hint: str | None) -> Response:
     """Return a page that says what went wrong."""
-    answer = _html(house, request, "error", {"season": None, "status": status, "detail": detail, "mend": mend})
+    answer = _html(house, request, "error", {"season": None, "status": status, "detail": detail, "hint": hint})
     answer.status_code = status
     return answer
 

@@ -21,11 +21,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, check_entries, entry_agents
+from tradeassay.arena.api import router as door
+from tradeassay.arena.api.doors import Doors, KeyKind
+from tradeassay.arena.api.outside import outside_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
-from tradeassay.arena.doors import router as door
-from tradeassay.arena.doors.doors import Doors, KeyKind
-from tradeassay.arena.doors.outside import outside_agents
-from tradeassay.arena.reading.reader import ArenaReader, keep_standings
+from tradeassay.arena.queries.reader import ArenaReader, keep_standings
 from tradeassay.arena.rounds.feed import (
     LiveFeed,
     PriceFeed,
@@ -42,8 +42,8 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
 from tradeassay.arena.web.app import create_app
+from tradeassay.arena.web.context import House
 from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.house import House
 from tradeassay.arena.web.page_process import SWITCH_S, PageProcess, PagesShown
 from tradeassay.arena.web.pages import prepare
 from tradeassay.core.errors import SourceError

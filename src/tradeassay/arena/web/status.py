@@ -13,9 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
+from tradeassay.arena.rounds.held_bars import HeldBar, held_bars_of
 from tradeassay.arena.rounds.prices import Revision, revisions
-from tradeassay.arena.rounds.waiting import HeldBar, held_bars_of
-from tradeassay.arena.state.records import Skipped
+from tradeassay.arena.state.rows import Skipped
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, seasons, skipped
 

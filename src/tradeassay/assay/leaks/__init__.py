@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradeassay.assay.leaks.examine import leak_test, leak_test_of_episode
+from tradeassay.assay.leaks.leak_result import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.assay.leaks.playing import LateStamp, late_stamps, withhold_late
-from tradeassay.assay.leaks.records import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 
 __all__ = [
     "CHANNELS",

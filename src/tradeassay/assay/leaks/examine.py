@@ -17,17 +17,24 @@ import msgspec
 from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.assay.leaks.futures import STYLES, Cut, Phase, Style, present_channels, rewrite
+from tradeassay.assay.leaks.leak_result import (
+    ASKED,
+    CHANNELS,
+    Channel,
+    LeakFinding,
+    LeakTestConfig,
+    LeakTestReport,
+)
 from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
-from tradeassay.assay.leaks.records import ASKED, CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import rate_measure
-from tradeassay.runs.conversation import protocol_config
-from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.spec import AgentSpec, Window, safe_name
+from tradeassay.runs.spec.conversation import protocol_config
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -49,7 +56,7 @@ def leak_test(
 
     ``agent`` is a registered name, a model's name (``scripted/sensible``), an agent class, or anything that makes
     an agent when it is called. The window starts as the benchmark's does, or at ``window``. A model is asked for
-    ``config.sessions`` days (or :data:`~tradeassay.assay.leaks.records.ASKED`), once; everything else is free.
+    ``config.sessions`` days (or :data:`~tradeassay.assay.leaks.leak_result.ASKED`), once; everything else is free.
     Raises :class:`UserError` for an unknown name, and for a window of fewer than two sessions.
     """
     config = config or LeakTestConfig()
@@ -294,7 +301,7 @@ def _subject(
     )
     if isinstance(agent, str) and "/" not in agent:
         if converses(agent):
-            raise UserError("a model is named by its own name", mend="e.g. scripted/sensible or openai/gpt-4.1")
+            raise UserError("a model is named by its own name", hint="e.g. scripted/sensible or openai/gpt-4.1")
         return RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
     if isinstance(agent, str):
         settings = make_config("model", ModelConfig, {"model": agent, **params})
@@ -317,7 +324,7 @@ def _window(
     rows = every[:sessions]
     if len(rows) < 2:
         raise UserError(
-            "a leak test needs two sessions: one to decide in, one to rewrite", mend="widen the window"
+            "a leak test needs two sessions: one to decide in, one to rewrite", hint="widen the window"
         )
     days = snapshot.sessions
     market = msgspec.structs.replace(market, first=str(days[rows[0]]), last=str(days[rows[-1]]))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.assay.leaks.records import Channel
+from tradeassay.assay.leaks.leak_result import Channel
 from tradeassay.core.instruments import CorporateAction, Fundamental, NewsItem
 from tradeassay.core.time import HOUR, Instant
 from tradeassay.core.view import FIELDS, Field, Floats

@@ -30,11 +30,11 @@ from tradeassay.data.view import Moment
 from tradeassay.llm import ModelParams, QuestionPlace, fenced_blocks, open_model, parse_object
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play
-from tradeassay.play.config import Decide
 from tradeassay.play.episode import addressed, as_recorded, by_observation
-from tradeassay.runs.conversation import open_protocol
-from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.play import conversation_rng, episode_rng, steps
+from tradeassay.play.market_config import Decide
+from tradeassay.runs.play.episodes import conversation_rng, episode_rng, steps
+from tradeassay.runs.spec.conversation import open_protocol
+from tradeassay.runs.spec.episode import EpisodeSpec
 
 AHEAD = frozenset(("ex_date", "expiry", "delisted", "until", "end", "to", "end_date", "calendar", "pay_date"))
 """Fields whose dates may lie ahead: what they hold was announced."""
@@ -295,7 +295,7 @@ class ModelSubject:
             raise RunError(
                 f"the recorded conversation of {self._episode.key} has no answer to a question of step "
                 f"{differs.asked.place.step}",
-                mend="verify the run: tradeassay verify <folder>",
+                hint="verify the run: tradeassay verify <folder>",
             ) from None
         return tuple(days.done)
 

@@ -5,7 +5,6 @@ compiled code plays thousands of portfolios on it (``walk``), and any of them ca
 (``decisions_of``, ``replay``), which arrives at the same money.
 """
 
-from tradeassay.assay.luck.ground import LuckGround, ground_of
 from tradeassay.assay.luck.luck import (
     PORTFOLIOS,
     Luck,
@@ -16,6 +15,7 @@ from tradeassay.assay.luck.luck import (
     luck_of_returns,
     luck_of_run,
 )
+from tradeassay.assay.luck.market import LuckGround, ground_of
 from tradeassay.assay.luck.percentile import LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, decisions_of, random_portfolios, replay
 from tradeassay.assay.luck.schedule import SeatChanges, Shape, even_schedule, schedule_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from tradeassay.assay.luck.ground import LuckGround, ground_of
+from tradeassay.assay.luck.market import LuckGround, ground_of
 from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
@@ -140,7 +140,7 @@ def luck_of_run(
     known = dict.fromkeys(episode.label for episode in run.episodes)
     for agent in agents:
         if agent not in known:
-            raise UserError(f"no agent '{agent}' in {run.folder}", mend=f"it has {', '.join(known)}")
+            raise UserError(f"no agent '{agent}' in {run.folder}", hint=f"it has {', '.join(known)}")
     wanted = [episode.key for episode in run.episodes if not agents or episode.label in agents]
     one = partial(luck_of_episode, run, config=config)
     return tuple(spread.map(one, wanted))
@@ -163,14 +163,14 @@ def luck_of_returns(
     """
     days = sorted(returns)
     if len(days) < 2:
-        raise UserError(f"{len(days)} returns", mend="give at least two sessions")
+        raise UserError(f"{len(days)} returns", hint="give at least two sessions")
     market = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
     ground = ground_of(snapshot, market)
     missing = sorted(set(ground.market.sessions).symmetric_difference(days))
     if missing:
         raise UserError(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
-            mend="give one return for every session of the market, and no other",
+            hint="give one return for every session of the market, and no other",
         )
     require("numba", "fast")
     n = len(days)
@@ -182,7 +182,7 @@ def luck_of_returns(
         raise UserError(
             f"{stated.names} names cannot be held in this market with {ground.cash:,.0f}: random portfolios come "
             f"to {held:.0f}",
-            mend="give fewer names, or a benchmark whose universe has as many",
+            hint="give fewer names, or a benchmark whose universe has as many",
         )
     nav = growth(np.array([returns[day] for day in days])) * ground.cash
     if not (nav > 0).all():

@@ -63,7 +63,7 @@ def place_among(
     nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
     if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
         raise UserError(
-            f"a path of {nav.shape} among paths of {random_nav.shape}", mend="give all of them the same sessions"
+            f"a path of {nav.shape} among paths of {random_nav.shape}", hint="give all of them the same sessions"
         )
     mine, theirs = _steps(nav[None], by), _steps(random_nav, by)
     n, count = nav.size - 1, random_nav.shape[0]

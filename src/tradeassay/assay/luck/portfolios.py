@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tradeassay.assay.luck.ground import LuckGround
+from tradeassay.assay.luck.market import LuckGround
 from tradeassay.assay.luck.schedule import SeatChanges, Shape
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
@@ -47,7 +47,7 @@ def random_portfolios(
     """
     if n < LEAST:
         raise UserError(
-            f"{n} random portfolios make no distribution", mend=f"ask for at least {LEAST}, better 10000"
+            f"{n} random portfolios make no distribution", hint=f"ask for at least {LEAST}, better 10000"
         )
     sessions = _checked(ground, schedule)
     nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
@@ -69,7 +69,7 @@ def _play(
 ) -> int:
     """Play the portfolios with these numbers under a seed; returns how many orders the first one gave."""
     from tradeassay.account.compiled.book import blank_books
-    from tradeassay.assay.luck.walk import seeds_for, walk
+    from tradeassay.assay.luck.simulate import seeds_for, walk
 
     tape, seats = ground.market.tape, schedule.seats
     dice = seeds_for(*numbered)
@@ -115,6 +115,6 @@ def _checked(ground: LuckGround, schedule: SeatChanges) -> int:
     if schedule.gross.size != sessions:
         raise UserError(
             f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
-            mend="give both the same window",
+            hint="give both the same window",
         )
     return sessions

@@ -17,7 +17,7 @@ import numpy as np
 
 from tradeassay.account import Ledger
 from tradeassay.account.compiled.tape import FILL, FUND, MULTIPLIER
-from tradeassay.assay.luck.ground import NamedTape
+from tradeassay.assay.luck.market import NamedTape
 from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
@@ -130,7 +130,7 @@ class _Reading:
         if t >= len(market.sessions) or record.session != market.sessions[t]:
             raise UserError(
                 f"session {record.session} of the journal is not the market's",
-                mend="give the episode's own market",
+                hint="give the episode's own market",
             )
         net: dict[str, float] = {}
         traded = 0.0
@@ -159,7 +159,7 @@ class _Reading:
         """Return the schedule and its shape."""
         have, want = len(self._shape), len(self._market.sessions)
         if have != want:
-            raise UserError(f"the journal has {have} of {want} sessions", mend="finish the run first")
+            raise UserError(f"the journal has {have} of {want} sessions", hint="finish the run first")
         return self._changes.done(), Shape(*np.mean(self._shape, axis=0).tolist())
 
     def _price(self, t: int, symbol: str, state: AccountState) -> float:
@@ -200,7 +200,7 @@ def even_schedule(
     if names < 1 or not 0.0 < invested <= 1.0 or not 0.0 <= turnover <= invested:
         raise UserError(
             f"no schedule with {names} names, {turnover:g} turnover a session and {invested:g} invested",
-            mend="give at least one name, 0 < invested <= 1, and no more turnover than that",
+            hint="give at least one name, 0 < invested <= 1, and no more turnover than that",
         )
     changes, due, turn = _Changes(), 0.0, 0
     size = invested / names

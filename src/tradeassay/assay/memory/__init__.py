@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from tradeassay.assay.memory.contrast import memory_contrast
+from tradeassay.assay.memory.memory_result import (
+    DirectProbe,
+    Fade,
+    MemoryArm,
+    MemoryConfig,
+    MemoryContrast,
+    MemoryGap,
+)
 from tradeassay.assay.memory.rationale import (
     CATEGORIES,
     Category,
@@ -11,7 +19,6 @@ from tradeassay.assay.memory.rationale import (
     RationaleRow,
     rationale_analysis,
 )
-from tradeassay.assay.memory.records import DirectProbe, Fade, MemoryArm, MemoryConfig, MemoryContrast, MemoryGap
 
 __all__ = [
     "CATEGORIES",

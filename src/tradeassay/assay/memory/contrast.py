@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeassay.assay.attribute import attribute_episode
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.memory.records import (
+from tradeassay.assay.memory.memory_result import (
     PARTS,
     DirectProbe,
     Fade,
@@ -323,7 +323,7 @@ def memory_contrast(
     taken, missing = take(listed, cutoffs)
     if not taken:
         raise UserError(
-            "no episode with a mask has a result", mend="run a benchmark with masks: --mask bright,blinded"
+            "no episode with a mask has a result", hint="run a benchmark with masks: --mask bright,blinded"
         )
     clusters = _clusters(taken)
     arms = tuple(_arms(taken, missing, clusters, config))

@@ -175,7 +175,7 @@ def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
     :class:`UserError` when no model played.
     """
     if not any(episode.by_model for episode in run.episodes):
-        raise UserError("no model played in this run", mend="rules give no reasons that could name something")
+        raise UserError("no model played in this run", hint="rules give no reasons that could name something")
     counts: dict[tuple[str, str, str], _Count] = {}
     finders: dict[str, Finder] = {}
     for episode in run.episodes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.assay.probe.probe import probe_mask
+from tradeassay.assay.probe.probe_result import HARDENINGS, METRICS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.programs import Guess
-from tradeassay.assay.probe.records import HARDENINGS, METRICS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
 
 __all__ = ["HARDENINGS", "METRICS", "PROGRAMS", "Guess", "ProbeConfig", "ProbeReport", "ProbeRow", "probe_mask"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tradeassay.assay.probe.records import HARDENINGS, ProbeConfig
+from tradeassay.assay.probe.probe_result import HARDENINGS, ProbeConfig
 from tradeassay.benchmarks import Benchmark, NamedWindow, find_window, window_sets
 from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.benchmarks.ktdfin.wire import Stock
@@ -21,10 +21,10 @@ from tradeassay.data import AsOfView, Snapshot
 from tradeassay.masking import Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.universe import Universe, most_traded
-from tradeassay.runs.conversation import open_protocol, protocol_of, with_protocol
-from tradeassay.runs.episode import EpisodeSpec
-from tradeassay.runs.play import conversation_rng
-from tradeassay.runs.spec import AgentSpec
+from tradeassay.runs.play.episodes import conversation_rng
+from tradeassay.runs.spec.conversation import open_protocol, protocol_of, with_protocol
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import AgentSpec
 
 _LONG = "long"
 
@@ -73,7 +73,7 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
     rng = np.random.default_rng(config.seed)
     strata = _strata(benchmark, snapshot, windows_of(benchmark, snapshot, config.windows))
     if not strata:
-        raise UserError("no stock can be bought in any window", mend="choose another data set or window")
+        raise UserError("no stock can be bought in any window", hint="choose another data set or window")
     probes: list[Probe] = []
     seen: set[tuple[int, str]] = set()
     tries = 0
@@ -151,7 +151,7 @@ class ProbePayload:
 def require_masks(benchmark: Benchmark) -> None:
     """Raise :class:`UserError` for a benchmark whose conversation has no masks."""
     if not issubclass(protocol_of(benchmark), Ktdfin):
-        raise UserError(f"benchmark '{benchmark.id}' has no masks", mend="probe one that has, e.g. ktdfin-v2")
+        raise UserError(f"benchmark '{benchmark.id}' has no masks", hint="probe one that has, e.g. ktdfin-v2")
 
 
 def make_payloads(

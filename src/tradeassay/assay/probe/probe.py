@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads, require_masks
+from tradeassay.assay.probe.probe_result import ALWAYS, PROGRAMS, ProbeAnswer, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive, interrogate, make_program
-from tradeassay.assay.probe.records import ALWAYS, PROGRAMS, ProbeAnswer, ProbeConfig, ProbeReport, ProbeRow
 from tradeassay.assay.probe.score import hits, make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -30,7 +30,7 @@ from tradeassay.llm import (
 from tradeassay.masking import Level
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY, addressed
-from tradeassay.runs.models import Asking
+from tradeassay.runs.spec.models import Asking
 
 
 def probe_mask(
@@ -172,7 +172,7 @@ async def _ask(
         reply = await model.ask(*asked)
         if reply.error_kind in NOBODY:
             # Nobody answered: a share of right answers would be about the line, not about the model.
-            raise ModelError(f"{model.name} was not reached: {reply.error}", mend="try again; answers are kept")
+            raise ModelError(f"{model.name} was not reached: {reply.error}", hint="try again; answers are kept")
         return reply
 
     found = await adrive(addressed(interrogate(payload), place), answer)

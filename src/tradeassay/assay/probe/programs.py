@@ -18,8 +18,8 @@ from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
-from tradeassay.core.near import did_you_mean
 from tradeassay.core.schema import schema_text
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
@@ -226,7 +226,7 @@ def make_program(name: str, archive: PriceArchive) -> Program:
     """Return an attacker by name; raises :class:`UserError` for an unknown one."""
     if name not in _PROGRAMS:
         raise UserError(
-            f"no attacker '{name}'", mend=did_you_mean(name, _PROGRAMS, f"programs: {', '.join(_PROGRAMS)}")
+            f"no attacker '{name}'", hint=did_you_mean(name, _PROGRAMS, f"programs: {', '.join(_PROGRAMS)}")
         )
     return _PROGRAMS[name](archive)
 

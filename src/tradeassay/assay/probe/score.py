@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from tradeassay.assay.probe.payloads import Probe
+from tradeassay.assay.probe.probe_result import METRICS, ProbeRow
 from tradeassay.assay.probe.programs import Guess
-from tradeassay.assay.probe.records import METRICS, ProbeRow
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Days
 from tradeassay.metrics import rate_measure

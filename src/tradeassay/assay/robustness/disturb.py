@@ -43,7 +43,7 @@ def smaller(panel: Panel, share: float, first: str) -> Panel:
     money = np.nan_to_num(panel.bars["amount"][max(0, rows - 60) : max(rows, 1)], nan=0.0).sum(axis=0)
     count = round(share * len(names))
     if count < 2:
-        raise UserError(f"{share:.0%} of {len(names)} names is not a market", mend="ask for a larger share")
+        raise UserError(f"{share:.0%} of {len(names)} names is not a market", hint="ask for a larger share")
     best = sorted(names, key=lambda k: (-float(money[k]), panel.listings[k].instrument.symbol))[:count]
     kept = [k for k in range(len(panel.listings)) if k in set(best) or k not in set(names)]
     symbols = {panel.listings[k].instrument.symbol for k in kept}
@@ -135,7 +135,7 @@ def target_of(panel: Panel, first: str, seed: int) -> str:
         if one.instrument.kind in _KINDS and one.listed < first and one.delisted is None
     )
     if not listed:
-        raise UserError("no name is listed before the window", mend="choose a later window")
+        raise UserError("no name is listed before the window", hint="choose a later window")
     return listed[int(np.random.default_rng([seed, 43]).integers(len(listed)))]
 
 

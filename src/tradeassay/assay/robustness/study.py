@@ -50,12 +50,12 @@ class RobustnessConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     def __post_init__(self) -> None:
         if not all(0.0 < size < 1.0 for size in self.sizes):
-            raise UserError(f"sizes {self.sizes} are not shares of the names", mend="give 0 < size < 1")
+            raise UserError(f"sizes {self.sizes} are not shares of the names", hint="give 0 < size < 1")
         if not all(multiple >= 0.0 for multiple in self.costs) or self.false_items < 1:
-            raise UserError("costs are multiples from 0, false items at least 1", mend="correct them")
+            raise UserError("costs are multiples from 0, false items at least 1", hint="correct them")
         for name in self.what:
             if name not in DISTURBANCES:
-                raise UserError(f"there is no disturbance '{name}'", mend=f"one of {', '.join(DISTURBANCES)}")
+                raise UserError(f"there is no disturbance '{name}'", hint=f"one of {', '.join(DISTURBANCES)}")
 
 
 class DisturbanceDone(NamedTuple):

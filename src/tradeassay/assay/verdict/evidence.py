@@ -14,7 +14,7 @@ import numpy as np
 from tradeassay.agents import converses, make_agent
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.leaks.examine import StoredFutures, leak_test_of_episode
-from tradeassay.assay.leaks.records import LeakTestConfig, LeakTestReport
+from tradeassay.assay.leaks.leak_result import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
     CASH,
@@ -32,12 +32,12 @@ from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, cosine_interval, significant
 from tradeassay.metrics.attribution import MAIN, Totals, compounded, total_parts
 from tradeassay.metrics.attribution.totals import slope
-from tradeassay.runs.trading import modules_of
+from tradeassay.runs.play.trading import modules_of
 
 if TYPE_CHECKING:
-    from tradeassay.assay.memory.records import MemoryContrast
+    from tradeassay.assay.memory.memory_result import MemoryContrast
     from tradeassay.runs import Run
-    from tradeassay.runs.episode import EpisodeSpec
+    from tradeassay.runs.spec.episode import EpisodeSpec
 
 INVESTED = "invested"
 _MOST_GROWTH = 700.0
@@ -263,7 +263,7 @@ def contrast_of(run: Run, masks: Iterable[str | None], config: VerdictConfig) ->
     if all(mask in (None, BRIGHT) for mask in masks):
         return None
     from tradeassay.assay.memory.contrast import memory_contrast
-    from tradeassay.assay.memory.records import MemoryConfig
+    from tradeassay.assay.memory.memory_result import MemoryConfig
 
     try:
         return memory_contrast(run, config=MemoryConfig(level=config.level, draws=config.draws))

@@ -64,16 +64,16 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
-            raise UserError(f"a confidence level of {self.level}", mend="choose one between 0 and 1, e.g. 0.95")
+            raise UserError(f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95")
         if self.trials < 1:
-            raise UserError(f"{self.trials} trials", mend="count at least the one that is shown")
+            raise UserError(f"{self.trials} trials", hint="count at least the one that is shown")
         if self.portfolios != 0 and self.portfolios < 100:
             raise UserError(
                 f"{self.portfolios} random portfolios are too few for a distribution",
-                mend="ask for 0 (none) or 100 and more",
+                hint="ask for 0 (none) or 100 and more",
             )
         if self.draws < 100 or self.least < 20:
-            raise UserError("too few draws or sessions for an interval", mend="draws >= 100, least >= 20")
+            raise UserError("too few draws or sessions for an interval", hint="draws >= 100, least >= 20")
 
     def tail(self, comparisons: int) -> float:
         """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""

@@ -49,7 +49,7 @@ class AmaRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 0 <= self.fee_bp < 10_000:
-            raise UserError(f"a fee of {self.fee_bp} basis points is not a fee", mend="give 0 to 9999, such as 5")
+            raise UserError(f"a fee of {self.fee_bp} basis points is not a fee", hint="give 0 to 9999, such as 5")
 
     def periods_per_year(self, kind: Kind) -> int:
         """Return how many sessions of this kind of asset make a year."""
@@ -86,7 +86,7 @@ def daily_returns(held: NDArray[np.int64], prices: Floats, fee_bp: float, start:
     if prices.shape != (len(held) + 1,):
         raise UserError(f"{len(held)} positions need {len(held) + 1} prices, got {prices.shape[0]}")
     if not np.isfinite(prices).all() or (prices <= 0).any():
-        raise UserError("a price is missing or not positive", mend="leave that session out of the series")
+        raise UserError("a price is missing or not positive", hint="leave that session out of the series")
     return target_growth(held, prices[1:] / prices[:-1] - 1.0, fee_bp, start) - 1.0
 
 

@@ -13,10 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.benchmarks.daily.conversation import FINAL, PURPOSE, Daily, DailyConfig
-from tradeassay.benchmarks.daily.day import complaint
-from tradeassay.benchmarks.daily.prompts import PROMPTS_V2
-from tradeassay.benchmarks.patience import (
+from tradeassay.benchmarks.ask_again import (
     CUT_OFF,
     REPEATED,
     Patience,
@@ -28,7 +25,10 @@ from tradeassay.benchmarks.patience import (
     unknown_fields,
     was_cut,
 )
-from tradeassay.benchmarks.plain_words import in_plain_words, refusal_in_words
+from tradeassay.benchmarks.daily.conversation import FINAL, PURPOSE, Daily, DailyConfig
+from tradeassay.benchmarks.daily.day import complaint
+from tradeassay.benchmarks.daily.prompts import PROMPTS_V2
+from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.ktdfin.config import MODES, BaselineConfig, KtdfinConfig, KtdfinV2Config, Mode
 from tradeassay.benchmarks.ktdfin.day import day
+from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES, BaselineConfig, KtdfinConfig, KtdfinV2Config, Mode
 from tradeassay.benchmarks.ktdfin.panel import (
     DIAGNOSTICS,
     PANEL,

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from tradeassay.benchmarks.error_messages import in_plain_words
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
-from tradeassay.benchmarks.plain_words import in_plain_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError

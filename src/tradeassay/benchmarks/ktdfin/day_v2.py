@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tradeassay.benchmarks.ask_again import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.ktdfin.account import Performance
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT_V2, ActionViolation, read_submission, sift
 from tradeassay.benchmarks.ktdfin.day import FINAL, Complaint, Feedback, KtdfinTalk
@@ -25,7 +26,6 @@ from tradeassay.benchmarks.ktdfin.prompts import V2
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME_V2, TOOLS_V2
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Wire
 from tradeassay.benchmarks.ktdfin.words import day_in_words, example_action, holds_in_words, rules_in_words
-from tradeassay.benchmarks.patience import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.orders import Decision, Failure

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeassay.account import venues
-from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, money, rounded
 from tradeassay.core.agent import Observation
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView

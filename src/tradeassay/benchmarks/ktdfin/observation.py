@@ -18,8 +18,8 @@ from tradeassay.benchmarks.ktdfin.account import (
     show_fills,
     show_refusals,
 )
-from tradeassay.benchmarks.ktdfin.config import Mode
 from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.ktdfin_config import Mode
 from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire
 from tradeassay.core.view import FIELDS

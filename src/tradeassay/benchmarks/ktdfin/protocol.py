@@ -9,10 +9,10 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin import prompts
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT, SUBMIT_V2
-from tradeassay.benchmarks.ktdfin.config import KtdfinConfig, KtdfinV2Config
 from tradeassay.benchmarks.ktdfin.day import SPECS, day
 from tradeassay.benchmarks.ktdfin.day_v2 import DROPPED, SPECS_V2, day_v2
 from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, make_roster
+from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig, KtdfinV2Config
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import EpisodeInfo, Observation

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tradeassay.benchmarks.plain_words import in_plain_words
+from tradeassay.benchmarks.error_messages import in_plain_words
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats
@@ -139,7 +139,7 @@ class Wire:
         except msgspec.ValidationError as error:
             raise BadArguments(_own_words(str(error))) from None
         except UNDECODABLE:
-            raise BadArguments("the arguments are no JSON object", mend="send one JSON object") from None
+            raise BadArguments("the arguments are no JSON object", hint="send one JSON object") from None
 
     def decode_plainly(
         self, raw: str | bytes, into: type[T], fields: Sequence[str], choices: Mapping[str, str] | None = None
@@ -190,7 +190,7 @@ class Wire:
         try:
             return parse_day(iso).isoformat()
         except UserError:
-            raise UnknownAlias("that is no day", mend="write days as they were shown") from None
+            raise UnknownAlias("that is no day", hint="write days as they were shown") from None
 
 
 def _own_words(message: str) -> str:

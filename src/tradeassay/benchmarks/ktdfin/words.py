@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.ktdfin.config import KtdfinConfig
+from tradeassay.benchmarks.ask_again import cell, table
+from tradeassay.benchmarks.error_messages import refusal_in_words
+from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.prompts import V2
-from tradeassay.benchmarks.patience import cell, table
-from tradeassay.benchmarks.plain_words import refusal_in_words
 from tradeassay.core.agent import Rules
 
 _UNIVERSE = {

@@ -17,16 +17,16 @@ from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, judge_case
+from tradeassay.code.program_source import check_compiles
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, require_code_extra
-from tradeassay.code.source import check_compiles
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.executors import ExecutorName, cores
 from tradeassay.core.executors.spread import Spread
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier
 
@@ -40,16 +40,16 @@ def read_program(path: Path) -> str:
     """
     try:
         if path.is_file() and path.stat().st_size > _LARGEST:
-            raise UserError(f"{path} has more than {_LARGEST:,} bytes", mend="a strategy has a few thousand")
+            raise UserError(f"{path} has more than {_LARGEST:,} bytes", hint="a strategy has a few thousand")
         with tokenize.open(path) as file:
             return file.read()
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error.reason}", mend="save it as UTF-8") from error
+        raise UserError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
     except SyntaxError as error:
         reason = f"{path} is not UTF-8 text and does not name another encoding"
-        raise UserError(reason, mend="save it as UTF-8") from error
+        raise UserError(reason, hint="save it as UTF-8") from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", mend="name a Python file") from error
+        raise UserError(f"{path} cannot be read: {error.strerror}", hint="name a Python file") from error
 
 
 def check_program(
@@ -109,7 +109,7 @@ def validate_tasks(
     if not any(task.has_reference or task.decoys or task.frame for task in tasks):
         raise UserError(
             "none of these tasks comes with a reference or decoys: there is nothing to validate",
-            mend="tasks of the public file have neither; leave --task-file out",
+            hint="tasks of the public file have neither; leave --task-file out",
         )
     require_code_extra()
     rules = rules_of(secret)
@@ -218,13 +218,13 @@ def find_task(task_id: str, file: Path | None = None) -> CodeTask:
         return load_task(task_id)
     own = file.suffix == ".toml"
     if own and not file.is_file():
-        raise UserError(f"there is no task file {file}", mend="tradeassay new task NAME makes one")
+        raise UserError(f"there is no task file {file}", hint="tradeassay new task NAME makes one")
     found = (read_task(_text_of(file), file.name),) if own else load_public_tasks(file)
     known = {task.id: task for task in found}
     if task_id not in known:
         raise UserError(
             f"there is no task '{task_id}' in {file.name}",
-            mend=did_you_mean(task_id, known, f"the first is {next(iter(known))}; see tradeassay code tasks"),
+            hint=did_you_mean(task_id, known, f"the first is {next(iter(known))}; see tradeassay code tasks"),
         )
     return known[task_id]
 
@@ -233,7 +233,7 @@ def _text_of(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} cannot be read: {error}", mend="a task is a TOML file in UTF-8") from error
+        raise UserError(f"{file} cannot be read: {error}", hint="a task is a TOML file in UTF-8") from error
 
 
 def task_line(task: CodeTask) -> TaskLine:

@@ -51,9 +51,9 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.turns < 1:
-            raise UserError(f"{self.turns} turns allow no answer", mend="give 1 or more")
+            raise UserError(f"{self.turns} turns allow no answer", hint="give 1 or more")
         if self.longest_message < 100:
-            raise UserError(f"messages of {self.longest_message} characters say nothing", mend="give 100 or more")
+            raise UserError(f"messages of {self.longest_message} characters say nothing", hint="give 100 or more")
 
     @property
     def allowed_turns(self) -> int:
@@ -312,7 +312,7 @@ def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
     if description is None:
         raise UserError(
             f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
-            mend=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
+            hint=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
         )
     prompts = prompts_of(settings.version)
     if settings.version == 1:

@@ -30,7 +30,7 @@ from tradeassay.code.task import (
     Timeframe,
 )
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<where>[^`]*)`)?")
 _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": FrameVariant}
@@ -44,10 +44,10 @@ def read_task(text: str, where: str) -> CodeTask:
     try:
         return msgspec.convert(tomllib.loads(text), type=CodeTask)
     except tomllib.TOMLDecodeError as error:
-        mend = "code and wordings stand between ''' and '''"
-        raise UserError(f"the task {where} is not TOML: {error}", mend=mend) from error
+        hint = "code and wordings stand between ''' and '''"
+        raise UserError(f"the task {where} is not TOML: {error}", hint=hint) from error
     except msgspec.ValidationError as error:
-        raise UserError(f"the task {where} cannot be read: {error}", mend=_mend(str(error))) from error
+        raise UserError(f"the task {where} cannot be read: {error}", hint=_mend(str(error))) from error
 
 
 def _mend(message: str) -> str:
@@ -66,17 +66,17 @@ def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
     task's id.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder of tasks", mend="one <id>.toml per task")
+        raise UserError(f"{folder} is not a folder of tasks", hint="one <id>.toml per task")
     found = []
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
             continue
         task = read_task(file.read_text(encoding="utf-8"), file.name)
         if task.id != file.name.removesuffix(".toml"):
-            raise UserError(f"the task {file.name} has the id '{task.id}'", mend=f"name it {task.id}.toml")
+            raise UserError(f"the task {file.name} has the id '{task.id}'", hint=f"name it {task.id}.toml")
         found.append(task)
     if not found:
-        raise UserError(f"no tasks in {folder}", mend="one <id>.toml per task")
+        raise UserError(f"no tasks in {folder}", hint="one <id>.toml per task")
     return check_ids(found)
 
 
@@ -85,7 +85,7 @@ def check_ids(tasks: Iterable[CodeTask]) -> tuple[CodeTask, ...]:
     by_id: dict[str, CodeTask] = {}
     for task in tasks:
         if task.id in by_id:
-            raise UserError(f"two tasks have the id '{task.id}'", mend="give one of them another id")
+            raise UserError(f"two tasks have the id '{task.id}'", hint="give one of them another id")
         by_id[task.id] = task
     return tuple(by_id[key] for key in sorted(by_id))
 
@@ -100,8 +100,8 @@ def load_task(task_id: str) -> CodeTask:
     """Return one task; raise UserError, with near names, when no task has that id."""
     known = {task.id: task for task in load_tasks()}
     if task_id not in known:
-        mend = did_you_mean(task_id, known, "see tradeassay code tasks")
-        raise UserError(f"there is no task '{task_id}'", mend=mend)
+        hint = did_you_mean(task_id, known, "see tradeassay code tasks")
+        raise UserError(f"there is no task '{task_id}'", hint=hint)
     return known[task_id]
 
 
@@ -164,30 +164,30 @@ def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[
     """
     file = Path(path)
     if not file.is_file():
-        mend = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
-        raise UserError(f"there is no task file {file}", mend=mend)
+        hint = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
+        raise UserError(f"there is no task file {file}", hint=hint)
     try:
         records: Any = msgspec.json.decode(file.read_bytes())
     except UNDECODABLE as error:
-        raise DataError(f"{file.name} is not JSON: {error}", mend="download it again") from error
+        raise DataError(f"{file.name} is not JSON: {error}", hint="download it again") from error
     except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}", mend="name another file") from error
+        raise UserError(f"{file} cannot be read: {error.strerror}", hint="name another file") from error
     if isinstance(records, dict):
         records = records.get("tasks")
     if not isinstance(records, list) or not records:
-        raise DataError(f"{file.name} holds no list of tasks", mend=f"a record has {', '.join(PUBLIC_KEYS)}")
+        raise DataError(f"{file.name} holds no list of tasks", hint=f"a record has {', '.join(PUBLIC_KEYS)}")
     return check_ids(_task(record, number, file.name, version) for number, record in enumerate(records, start=1))
 
 
 def _task(record: Any, number: int, where: str, version: Literal[1, 2]) -> CodeTask:
     if not isinstance(record, dict):
         raise DataError(
-            f"{where}: record {number} is not an object", mend=f"a record has {', '.join(PUBLIC_KEYS)}"
+            f"{where}: record {number} is not an object", hint=f"a record has {', '.join(PUBLIC_KEYS)}"
         )
     text = record.get("reformulated_task")
     if not isinstance(text, str) or not text.strip():
-        mend = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
-        raise DataError(f"{where}: record {number} has no 'reformulated_task'", mend=mend)
+        hint = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
+        raise DataError(f"{where}: record {number} has no 'reformulated_task'", hint=hint)
     lacks = list(_LACKS)
     timeframe = _timeframe(record.get("timeframe"), lacks, version)
     if version > 1:

@@ -18,7 +18,7 @@ from tradeassay.benchmarks.quantcode.loading import OTHER_PRICES
 from tradeassay.code.bars import FIELDS, MINUTES, OPEN_MINUTE, Clock, TaskBars, bars_from_snapshot
 from tradeassay.code.task import CodeTask, Timeframe
 from tradeassay.core.errors import UserError
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import MINUTE
 from tradeassay.data.files.bars import ZONES, to_local
 from tradeassay.data.snapshot import Snapshot
@@ -39,7 +39,7 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
     """
     if task.has_reference:
         raise UserError(
-            f"task '{task.id}' is judged on drawn markets", mend="stored bars are for tasks of the public file"
+            f"task '{task.id}' is judged on drawn markets", hint="stored bars are for tasks of the public file"
         )
     view = snapshot.at(snapshot.rows(None, None)[-1], "close")
     name = _find(symbol or task.symbol or "", view.symbols, snapshot.name)
@@ -49,7 +49,7 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
     if bars.rows < _FEWEST:
         raise UserError(
             f"'{snapshot.name}' has {bars.rows} bars of '{name}', {_FEWEST} are needed",
-            mend="import a longer span",
+            hint="import a longer span",
         )
     last = {key: values[-task.bars :] for key, values in bars.columns().items()}
     real = snapshot.facts.kind == "real"
@@ -67,8 +67,8 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
         if spelled and spelled in plain:
             return plain[spelled]
     what = f"'{symbol}'" if symbol else "the symbol of a task that names none"
-    mend = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...; name one with --symbols")
-    raise UserError(f"'{dataset}' does not have {what}", mend=mend)
+    hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...; name one with --symbols")
+    raise UserError(f"'{dataset}' does not have {what}", hint=hint)
 
 
 def _plain(symbol: str) -> str:
@@ -81,7 +81,7 @@ def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) ->
     if wanted % length:
         raise UserError(
             f"'{snapshot.name}' has bars of {length} minutes, the task wants {task.timeframe}",
-            mend="import bars of one minute",
+            hint="import bars of one minute",
         )
     closes, fields = view.minutes(symbol, _ALL)
     opens = to_local(closes - length * MINUTE, ZONES[snapshot.calendar])

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.stockbench.config import (
-    INPUTS,
-    PROMPTS,
-    SIZES,
-    Inputs,
-    Prompt,
-    StockbenchConfig,
-    StockbenchV2Config,
-)
 from tradeassay.benchmarks.stockbench.day import dialogue
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL,
@@ -42,6 +33,15 @@ from tradeassay.benchmarks.stockbench.specs import (
     STOCKBENCH_UP,
     market_of,
     windows,
+)
+from tradeassay.benchmarks.stockbench.stockbench_config import (
+    INPUTS,
+    PROMPTS,
+    SIZES,
+    Inputs,
+    Prompt,
+    StockbenchConfig,
+    StockbenchV2Config,
 )
 
 __all__ = [

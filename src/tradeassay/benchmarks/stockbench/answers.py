@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.patience import unknown_fields
-from tradeassay.benchmarks.plain_words import in_plain_words
+from tradeassay.benchmarks.ask_again import unknown_fields
+from tradeassay.benchmarks.error_messages import in_plain_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.core.orders import Order

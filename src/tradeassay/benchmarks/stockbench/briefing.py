@@ -12,7 +12,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.stockbench.config import StockbenchConfig
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Event, Filled
@@ -286,7 +286,7 @@ class Briefing:
         view, positions = seen.view, seen.account.positions
         opens = view.opens()
         if opens is None:
-            raise UserError("StockBench is played at the open", mend="use a market with decide: at_open")
+            raise UserError("StockBench is played at the open", hint="use a market with decide: at_open")
         universe = frozenset(seen.universe)
         columns = {symbol: view.column(symbol) for symbol in (*seen.universe, *positions)}
         closes = view.bars("close", self.config.closes)

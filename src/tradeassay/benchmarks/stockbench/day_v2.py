@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from tradeassay.benchmarks.patience import (
+from tradeassay.benchmarks.ask_again import (
     CUT_OFF,
     REPEATED,
     Patience,

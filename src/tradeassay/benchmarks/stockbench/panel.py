@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
-from tradeassay.benchmarks.stockbench.config import Inputs
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
+from tradeassay.benchmarks.stockbench.stockbench_config import Inputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored

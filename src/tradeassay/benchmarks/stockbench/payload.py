@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from tradeassay.benchmarks.stockbench.briefing import Briefing, DayShown, FundamentalsShown, Name, NewsBriefed
-from tradeassay.benchmarks.stockbench.config import StockbenchConfig
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import Rules
 from tradeassay.core.dialogue import Message
 

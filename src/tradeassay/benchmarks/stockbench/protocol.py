@@ -9,10 +9,10 @@ import numpy as np
 
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing
-from tradeassay.benchmarks.stockbench.config import StockbenchConfig, StockbenchV2Config
 from tradeassay.benchmarks.stockbench.day import dialogue
 from tradeassay.benchmarks.stockbench.day_v2 import dialogue_v2
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS, PROMPTS_V2
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig, StockbenchV2Config
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.errors import UserError
@@ -34,7 +34,7 @@ class Stockbench:
         try:
             self.config = msgspec.convert(msgspec.structs.asdict(kind() if config is None else config), kind)
         except msgspec.ValidationError as error:
-            raise UserError(f"StockBench: {error}", mend="correct the parameter") from error
+            raise UserError(f"StockBench: {error}", hint="correct the parameter") from error
         self._history = ActionHistory(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:

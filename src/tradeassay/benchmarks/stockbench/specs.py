@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeassay.account import Cash, Fees, Lots, Slippage, Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
-from tradeassay.benchmarks.stockbench.config import SIZES
+from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UNDECODABLE

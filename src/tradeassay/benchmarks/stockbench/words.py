@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.patience import cell, table
-from tradeassay.benchmarks.stockbench.config import StockbenchConfig
+from tradeassay.benchmarks.ask_again import cell, table
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS_V2
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 
 PICK_EXAMPLE = '{"analyse": ["SYMBOL"], "reason": "why this one"}'
 NOTES_EXAMPLE = '{"notes": {"SYMBOL": "what you make of it"}}'

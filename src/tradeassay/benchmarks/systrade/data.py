@@ -60,7 +60,7 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
     Raises :class:`UserError` for days that cannot be read or are not in order.
     """
     if len(days) != 3 or sorted({str(parse_day(day)) for day in days}) != [str(parse_day(day)) for day in days]:
-        raise UserError(f"{','.join(days)} are not splits", mend="give three days in order, YYYY-MM-DD each")
+        raise UserError(f"{','.join(days)} are not splits", hint="give three days in order, YYYY-MM-DD each")
     first, middle, last = days
     return {
         "develop": DaySpan(name="develop", first=first, last=middle),
@@ -129,7 +129,7 @@ def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1,
     legs = len(spec.semantics.inputs.legs)
     if minutes:
         if "1m" not in timeframes or legs != 1:
-            raise UserError(f"strategy '{spec.id}' has no minute version", mend="ask for its daily year")
+            raise UserError(f"strategy '{spec.id}' has no minute version", hint="ask for its daily year")
         return minute_year(minutes, seed if split == "test" else seed + 10_000)
     daily = "1d" in timeframes
     rows = 2 * YEAR if daily else 2 * 60 * 26
@@ -190,7 +190,7 @@ def stored_year(
     inside = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
     if not inside.size:
         first, last = str(days[0]), str(days[-1])
-        raise UserError(f"'{dataset}' has no session in {split.first} to {split.last}", mend=f"{first} to {last}")
+        raise UserError(f"'{dataset}' has no session in {split.first} to {split.last}", hint=f"{first} to {last}")
     return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
 
 
@@ -213,7 +213,7 @@ def stored_minutes(
         inside = (days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))
         days = days[inside]
     if not days.size:
-        raise UserError(f"'{dataset}' has no session in the split", mend=f"it has {snapshot.sessions[0]} onwards")
+        raise UserError(f"'{dataset}' has no session in the split", hint=f"it has {snapshot.sessions[0]} onwards")
     row = snapshot.rows(str(days[0]), str(days[-1]))[-1]
     view = snapshot.at(row, "close")
     found = {symbol: view.minutes(symbol, np.iinfo(np.int64).max // 2) for symbol in symbols}
@@ -221,7 +221,7 @@ def stored_minutes(
     length = snapshot.facts.minutes_per_bar
     timeframe = next((name for name, minutes in BAR_MINUTES.items() if minutes == length), None)
     if timeframe is None:
-        raise UserError(f"'{dataset}' has bars of {length} minutes", mend="1, 5, 15 or 60 are known")
+        raise UserError(f"'{dataset}' has bars of {length} minutes", hint="1, 5, 15 or 60 are known")
     opens = common.astype("M8[ns]") - np.timedelta64(length, "m")
     keep = opens >= np.datetime64(str(days[0])).astype("M8[ns]")
     keep &= opens < (np.datetime64(str(days[-1])) + 1).astype("M8[ns]")

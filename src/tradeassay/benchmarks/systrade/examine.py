@@ -465,7 +465,7 @@ def bars_for(
     """
     spec = load_spec(strategy)
     if (dataset is None) != (not symbols):
-        raise UserError("a data set needs symbols, and symbols a data set", mend="give both or neither")
+        raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
     if dataset is None:
         return synthetic_year(spec, seed=seed)
     test = splits_of(splits)["test"]

@@ -15,7 +15,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade.wording import EXAMPLE, example_program
 from tradeassay.code.extraction import NoCode, extract
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 from tradeassay.code.submission import Submission
 from tradeassay.llm.json_text import FENCE_END, fenced_blocks, outer_objects, pairs, parse_object
 

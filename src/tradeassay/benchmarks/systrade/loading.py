@@ -36,7 +36,7 @@ from tradeassay.code.submission import (
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 
 _START: Final = np.datetime64("2024-01-01", "D")
 _OPENING: Final = 570
@@ -255,8 +255,8 @@ def hashes(id: str) -> Locked:
 def _folder(id: str) -> Traversable:
     known = (*STRATEGIES, *SYSTB_STRATEGIES)
     if id not in known:
-        mend = did_you_mean(id, known, f"one of {', '.join(known)}")
-        raise UserError(f"no strategy '{id}'", mend=mend)
+        hint = did_you_mean(id, known, f"one of {', '.join(known)}")
+        raise UserError(f"no strategy '{id}'", hint=hint)
     return files(__package__).joinpath("strategies", id.replace("-", "_"))
 
 
@@ -350,7 +350,7 @@ def write_reference(name: str, folder: Path) -> None:
     reference = load_reference(name)
     for file in (CODE, CARD):
         if (folder / file).exists():
-            raise UserError(f"{folder / file} is there already", mend="name an empty folder")
+            raise UserError(f"{folder / file} is there already", hint="name an empty folder")
     write_submission(reference, folder)
 
 

@@ -23,10 +23,10 @@ class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cash) and self.cash > 0):
-            raise UserError(f"{self.cash:g} is not enough cash to start with", mend="give more than 0")
+            raise UserError(f"{self.cash:g} is not enough cash to start with", hint="give more than 0")
         if not 0 <= self.commission < 1:
             raise UserError(
-                f"a commission of {self.commission:g} is not a share of a trade", mend="0.001 is 0.1 %"
+                f"a commission of {self.commission:g} is not a share of a trade", hint="0.001 is 0.1 %"
             )
 
 

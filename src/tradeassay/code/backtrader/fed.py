@@ -31,7 +31,7 @@ from tradeassay.code.backtrader.runner import (
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.inside.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
+from tradeassay.code.harness.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, JobUsage
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tradeassay.code.backtrader.account import BrokerPosition, BrokerTerms, Fill
 from tradeassay.code.backtrader.matching import Bar, OrderState, Status, make_order, price_of
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.inside.wire import ACTION_SUBMIT, day_numbers
+from tradeassay.code.harness.wire import ACTION_SUBMIT, day_numbers
 
 MAX_STEPS: Final = 5_000_000
 """How many times orders may be matched against bars in one run. More than honest code can do in its own time."""

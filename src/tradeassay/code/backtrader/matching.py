@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.inside.wire import GIVEN, KINDS, end_of_day
+from tradeassay.code.harness.wire import GIVEN, KINDS, end_of_day
 
 Status = Literal["created", "submitted", "accepted", "completed", "cancelled", "expired", "margin", "rejected"]
 ALIVE: frozenset[Status] = frozenset({"created", "submitted", "accepted"})

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.inside.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
+from tradeassay.code.harness.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
 
 MAX_ACTIONS: Final = 250_000
 """How many orders and cancellations one run may have."""

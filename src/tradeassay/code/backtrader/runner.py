@@ -16,7 +16,7 @@ from tradeassay.code.backtrader.host_broker import replay as replay_orders
 from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.inside.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
+from tradeassay.code.harness.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
 from tradeassay.code.rules import V1, Rules
 from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line

@@ -17,10 +17,10 @@ import msgspec
 from tradeassay.code.backtrader.backtest import Trick
 from tradeassay.code.backtrader.host_broker import BrokerReplay
 from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.inside.wire import FUTURE, PATCHED
-from tradeassay.code.source import parses
+from tradeassay.code.harness.wire import FUTURE, PATCHED
+from tradeassay.code.program_source import parses
 from tradeassay.sandbox import ChildClaim, Failure
-from tradeassay.sandbox.config import ENVIRONMENT
+from tradeassay.sandbox.sandbox_config import ENVIRONMENT
 
 _CENT: Final = 0.01
 _LONGEST: Final = 300

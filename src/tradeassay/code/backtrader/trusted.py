@@ -99,7 +99,7 @@ def run_trusted(source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Liter
         raise SandboxError("only code marked trust='reference' may run inside the host's process")
     import backtrader as bt
 
-    from tradeassay.code.inside.backtrader import add_sizer, find_strategy
+    from tradeassay.code.harness.backtrader import add_sizer, find_strategy
 
     module = ModuleType(MODULE)
     sys.modules[MODULE] = module

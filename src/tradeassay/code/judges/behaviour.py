@@ -26,7 +26,7 @@ from tradeassay.code.judges.decisions import (
     decision_hints,
     passes,
 )
-from tradeassay.code.judges.drawn import Judging
+from tradeassay.code.judges.markets import Judging
 from tradeassay.code.judges.verdict import BehaviourVerdict, MarketAgreement
 from tradeassay.code.running import HOME_SEED, reference_of, run_programs, task_bars
 from tradeassay.code.task import CodeTask, Expectations, Framework

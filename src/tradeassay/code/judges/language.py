@@ -20,7 +20,7 @@ import msgspec
 
 from tradeassay.code.attempts import NOTHING_SPENT, exchange
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
@@ -56,7 +56,7 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
             if found != wanted:
                 raise UserError(
                     f"the judge's prompt '{name}' has the blanks {sorted(found)}",
-                    mend=f"it needs exactly {sorted(wanted)}",
+                    hint=f"it needs exactly {sorted(wanted)}",
                 )
 
     @property

@@ -3,8 +3,8 @@
 *Another future* is the same past and the same clock with prices that might have followed. The *block splice* makes
 many cuts in one run: pieces of the series that end where something is decided, and pieces that end anywhere, are
 shuffled, put one after the other and run once. On the last rows of a piece, code with a finite memory and no
-foresight decides what it decided in the scored run. A difference may also come from a long memory, so it proves
-nothing by itself: each is tried again on the true past with the same rows behind it.
+foresight decides what it decided in the scored run. A difference may also come from a long memory, so
+it proves nothing by itself: each is tried again on the true past with the same rows behind it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Feeds:
             feed, _, column = name.rpartition("/")
             groups.setdefault(feed, {})[column] = np.asarray(values)
         if not groups:
-            raise UserError("there are no columns to check on", mend="give at least a column of prices")
+            raise UserError("there are no columns to check on", hint="give at least a column of prices")
         feeds = cls(groups, tuple(columns))
         for feed, group in groups.items():
             if len({len(values) for values in group.values()}) != 1:
@@ -54,7 +54,7 @@ class Feeds:
             if feeds.length(feed) != len(feeds) and not (TIME in group and TIME in feeds.master):
                 raise UserError(
                     f"feed '{feed}' has another length than the first feed and no common clock",
-                    mend="give both a column 'time', or rows for the same bars",
+                    hint="give both a column 'time', or rows for the same bars",
                 )
         return feeds
 

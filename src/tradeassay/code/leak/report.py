@@ -77,10 +77,10 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
             "confirmations",
         ):
             if getattr(self, name) < 0:
-                raise UserError(f"'{name}' cannot be negative", mend="0 leaves it out")
+                raise UserError(f"'{name}' cannot be negative", hint="0 leaves it out")
         for name in ("warm_up_rows", "splice_rows", "piece_rows", "short_rows", "tail_rows", "end_rows", "run_s"):
             if getattr(self, name) <= 0:
-                raise UserError(f"'{name}' must be more than 0", mend="leave it out to take the default")
+                raise UserError(f"'{name}' must be more than 0", hint="leave it out to take the default")
         if not 0 <= self.rtol < 1e-3:
             raise UserError(f"rtol {self.rtol} is outside 0 .. 0.001")
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from tradeassay.code.leak.trace import Columns
-from tradeassay.code.source import parses
+from tradeassay.code.program_source import parses
 
 _BACKWARD: Final = frozenset({"shift", "pct_change", "diff"})
 _NOT_CAUSAL: Final = {

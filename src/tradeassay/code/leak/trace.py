@@ -37,7 +37,7 @@ class Trace:
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "fields", {name: np.asarray(values) for name, values in self.fields.items()})
         if rows.ndim != 1 or (rows.size and (rows[0] < 0 or (np.diff(rows) < 0).any())):
-            raise UserError("a trace's rows are bar numbers that never go back", mend="sort the actions by bar")
+            raise UserError("a trace's rows are bar numbers that never go back", hint="sort the actions by bar")
         for name, values in self.fields.items():
             if values.shape != rows.shape:
                 raise UserError(f"trace field '{name}' has {values.shape} values for {rows.shape} actions")

@@ -79,7 +79,7 @@ class KernelTape:
             for field in _FIELDS
         )
         if not np.isfinite(self.close).all():
-            raise UserError("a close is missing", mend="drop that bar from every leg")
+            raise UserError("a close is missing", hint="drop that bar from every leg")
         calendar = calendar_of(times)
         self.first = calendar.first.astype(np.bool_)
         self.last = calendar.last.astype(np.bool_)
@@ -269,7 +269,7 @@ class _Kernel:
     def _column(self, node: ast.Attribute) -> str:
         assert isinstance(node.value, ast.Name)
         if node.attr not in _FIELDS:
-            raise UserError(f"'{self.semantics.id}' uses {node.attr}, which is not compiled", mend="interpret it")
+            raise UserError(f"'{self.semantics.id}' uses {node.attr}, which is not compiled", hint="interpret it")
         return f"c_{node.value.id}_{node.attr}"
 
     def _smoothed(self, node: ast.Call) -> str:

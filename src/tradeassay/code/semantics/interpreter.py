@@ -30,7 +30,7 @@ def check_semantics(semantics: Semantics) -> None:
         for text in (rule.when, *rule.target.values(), *rule.set.values()):
             _need(names_in(text), known, f"rule '{rule.id}'")
             if not is_pointwise(text):
-                raise UserError(f"rule '{rule.id}' uses a window in '{text}'", mend="make it an indicator")
+                raise UserError(f"rule '{rule.id}' uses a window in '{text}'", hint="make it an indicator")
 
 
 def interpret(

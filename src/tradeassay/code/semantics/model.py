@@ -110,7 +110,7 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
     try:
         found = msgspec.json.decode(body, type=Semantics)
     except (ValueError, *UNDECODABLE) as error:
-        raise UserError(f"{where}: {error}", mend="compare it with the schema (tradeassay code schema)") from error
+        raise UserError(f"{where}: {error}", hint="compare it with the schema (tradeassay code schema)") from error
     _check_names(found, where)
     return found
 

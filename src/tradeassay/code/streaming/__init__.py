@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from tradeassay.code.inside.desk import BarDecision, BarDesk
+from tradeassay.code.harness.desk import BarDecision, BarDesk
 from tradeassay.code.streaming.run import HARNESS, Streamed, StreamingStrategy, stream, stream_in_sandbox, trace_of
 
 __all__ = [

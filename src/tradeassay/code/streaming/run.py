@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from tradeassay.code.inside.desk import (
+from tradeassay.code.harness.desk import (
     BarDecision,
     BarDesk,
     Layout,
@@ -24,7 +24,7 @@ from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
 
-HARNESS: Final = "tradeassay.code.inside.streaming"
+HARNESS: Final = "tradeassay.code.harness.streaming"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 
 _CHUNK: Final = 1 << 16
@@ -106,7 +106,7 @@ def stream_in_sandbox(
     try:
         form = frame_format(columns)
     except TypeError as error:
-        raise UserError(str(error), mend="leave the column out") from error
+        raise UserError(str(error), hint="leave the column out") from error
     job = Job(
         source=source,
         harness=f"{HARNESS}:serve",
@@ -167,7 +167,7 @@ def _layout(columns: Columns) -> tuple[Layout, int]:
     if len(lengths) != 1:
         raise UserError(
             f"bars need columns of one length, these have {sorted(lengths) or 'none'}",
-            mend="bring all feeds on one clock first",
+            hint="bring all feeds on one clock first",
         )
     return Layout(tuple(columns)), lengths.pop()
 

@@ -55,7 +55,7 @@ def make_executor(
     Raises :class:`UserError` for an unknown name.
     """
     if name not in EXECUTORS:
-        raise UserError(f"no executor '{name}'", mend=f"choose one of {', '.join(EXECUTORS)}")
+        raise UserError(f"no executor '{name}'", hint=f"choose one of {', '.join(EXECUTORS)}")
     if name == "ray":
         from tradeassay.core.executors.ray import RayExecutor
 

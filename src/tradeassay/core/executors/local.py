@@ -34,7 +34,7 @@ class LocalProcesses:
 
     def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
         if workers < 1:
-            raise UserError(f"{workers} workers cannot do anything", mend="ask for 1 or more")
+            raise UserError(f"{workers} workers cannot do anything", hint="ask for 1 or more")
         self._entry = entry
         self._workers = workers
         self._modules = tuple(modules)
@@ -163,4 +163,4 @@ class LocalProcesses:
 
 
 def _cannot_start() -> RunError:
-    return RunError("worker processes cannot be started", mend="see the error above, or use workers=1")
+    return RunError("worker processes cannot be started", hint="see the error above, or use workers=1")

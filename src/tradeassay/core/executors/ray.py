@@ -31,7 +31,7 @@ class RayExecutor:
 
     def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
         if workers is not None and workers < 1:
-            raise UserError(f"{workers} workers cannot do anything", mend="ask for 1 or more")
+            raise UserError(f"{workers} workers cannot do anything", hint="ask for 1 or more")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ray: Any = require("ray", "ray")
         self._entry = entry

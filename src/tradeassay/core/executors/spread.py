@@ -65,7 +65,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         if waiting:
             raise RunError(
                 f"{len(waiting)} of {len(pieces)} pieces were lost: {lost}",
-                mend="free some memory, or use the executor inline to see the error",
+                hint="free some memory, or use the executor inline to see the error",
             )
         return [made[place] for place in range(len(pieces))]
 

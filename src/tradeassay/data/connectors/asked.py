@@ -34,10 +34,10 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         symbols: object = self.symbols
         if isinstance(symbols, str):
-            raise UserError(f"symbols is the text '{symbols}'", mend=f"write ('{symbols}',)")
+            raise UserError(f"symbols is the text '{symbols}'", hint=f"write ('{symbols}',)")
         first = parse_day(self.first)
         if self.last is not None and parse_day(self.last) < first:
-            raise UserError(f"last {self.last} lies before first {self.first}", mend="swap them")
+            raise UserError(f"last {self.last} lies before first {self.first}", hint="swap them")
         refuse_doubles(self.symbols)
 
 
@@ -45,13 +45,13 @@ def refuse_doubles(symbols: tuple[str, ...]) -> None:
     """Raise :class:`UserError` when a symbol is named twice."""
     twice = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
     if twice:
-        raise UserError(f"asked twice for {', '.join(twice)}", mend="name each symbol once")
+        raise UserError(f"asked twice for {', '.join(twice)}", hint="name each symbol once")
 
 
 def need_symbols(config: ConnectorConfig, example: str) -> None:
     """Raise :class:`UserError` when no symbol was named."""
     if not config.symbols:
-        raise UserError("no symbols to fetch", mend=f"name at least one, e.g. {example}")
+        raise UserError("no symbols to fetch", hint=f"name at least one, e.g. {example}")
 
 
 def query_text(config: ConnectorConfig) -> str:
@@ -68,7 +68,7 @@ def changed_format(vendor: str, what: str, detail: str, package: str) -> SourceE
     """Return the error for an answer that is not in the shape its connector knows."""
     return SourceError(
         f"{vendor} answered {what} in another format than expected: {detail}",
-        mend=f"pip install -U {package}; if that does not help, the connector needs an update",
+        hint=f"pip install -U {package}; if that does not help, the connector needs an update",
     )
 
 
@@ -76,7 +76,7 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
     """Return the error for a symbol about which a vendor sent nothing."""
     return SourceError(
         f"{vendor} has no bars of {symbol} from {first} to {last}" + (f": {reason}" if reason else ""),
-        mend="check the symbol and the days, or leave it out",
+        hint="check the symbol and the days, or leave it out",
     )
 
 
@@ -94,11 +94,11 @@ def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: 
     if last is not None and over < found.days.size:
         raise UserError(
             f"session {found.days[over]} of {calendar} is not over at {iso(now)}",
-            mend=f"ask up to {found.days[over - 1]}" if over else "ask for days that are over",
+            hint=f"ask up to {found.days[over - 1]}" if over else "ask for days that are over",
         )
     if over == 0:
         raise UserError(
-            f"{calendar} has no finished session from {first} to {last or 'now'}", mend="ask for other days"
+            f"{calendar} has no finished session from {first} to {last or 'now'}", hint="ask for other days"
         )
     return Sessions(
         calendar, found.days[:over], found.open_time[:over], found.close_time[:over], found.early[:over]

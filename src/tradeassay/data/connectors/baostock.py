@@ -26,7 +26,7 @@ from tradeassay.data.connectors.ashare import (
 )
 from tradeassay.data.connectors.baostock_wire import VENDOR, BaostockWire, Row, conversation
 from tradeassay.data.connectors.grid import Column, Vendor, lay_out, shorten, vendor_panel
-from tradeassay.data.connectors.patience import Runtime
+from tradeassay.data.connectors.retry import Runtime
 from tradeassay.data.panel import Membership, Panel
 from tradeassay.data.source import SourceConfig, sources
 
@@ -58,7 +58,7 @@ class BaostockConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.symbols and self.index is None:
-            raise UserError("no symbols to fetch", mend="name some, e.g. 600000.SH, or an index, e.g. hs300")
+            raise UserError("no symbols to fetch", hint="name some, e.g. 600000.SH, or an index, e.g. hs300")
 
 
 class BaostockSource:
@@ -135,7 +135,7 @@ def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Memb
     def ask(day: str) -> frozenset[str]:
         rows = wire.rows(f"the members of {index} on {day}", ("code",), f"query_{index}_stocks", date=day)
         if not rows:
-            raise SourceError(f"baostock names no members of {index} on {day}", mend="ask for later days")
+            raise SourceError(f"baostock names no members of {index} on {day}", hint="ask for later days")
         return frozenset(parse_ashare(row["code"]).symbol for row in rows)
 
     return dated_members(index, sessions, ask)
@@ -155,7 +155,7 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
         if kind not in KINDS:
             what = "knows no" if kind is None else "lists, but not as"
             raise SourceError(
-                f"baostock {what} stock or fund {share.symbol}", mend="check the code, or leave it out"
+                f"baostock {what} stock or fund {share.symbol}", hint="check the code, or leave it out"
             )
     return {share: found[_their(share)] for share in shares}
 
@@ -261,7 +261,7 @@ def _levels(wire: BaostockWire, code: str, sessions: Sessions) -> Floats:
         levels[row] = closes.get(str(day), np.nan)
     if bool(np.isnan(levels).any()):
         gap = sessions.days[np.isnan(levels)][0]
-        raise SourceError(f"baostock has no level of {code} on {gap}", mend="ask for other days or without index")
+        raise SourceError(f"baostock has no level of {code} on {gap}", hint="ask for other days or without index")
     return levels
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tradeassay.core.errors import SourceError, require
 from tradeassay.data.connectors.asked import changed_format
-from tradeassay.data.connectors.patience import Runtime, Throttled, Unanswered, patiently, quietly
+from tradeassay.data.connectors.retry import Runtime, Throttled, Unanswered, patiently, quietly
 
 HEADER = 21
 END = b"<![CDATA[]]>\n"
@@ -218,7 +218,7 @@ class BaostockWire:
             TOO_OLD: "pip install -U baostock",
         }
         raise SourceError(
-            f"baostock refused {what}: {message} ({code})", mend=mends.get(code, "check the code and the days")
+            f"baostock refused {what}: {message} ({code})", hint=mends.get(code, "check the code and the days")
         )
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.instruments import Instrument
-from tradeassay.core.near import did_you_mean
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked, patience
+from tradeassay.data.connectors import asked
+from tradeassay.data.connectors import retry as patience
 from tradeassay.data.connectors.grid import (
     FORGIVEN,
     Column,
@@ -66,7 +67,7 @@ class CryptoWire:
         requests: Any = require("requests", "crypto")
         if name not in library.exchanges:
             hint = did_you_mean(name, library.exchanges, "see ccxt.exchanges for the names")
-            raise UserError(f"ccxt knows no exchange '{name}'", mend=hint)
+            raise UserError(f"ccxt knows no exchange '{name}'", hint=hint)
         self.name = name
         self._runtime = runtime
         self._forgive = forgive
@@ -81,7 +82,7 @@ class CryptoWire:
         }
         self._exchange: Any = getattr(self._ccxt, name)({**options, **(settings or {})})
         if not self._exchange.has.get("fetchOHLCV"):
-            raise UserError(f"{name} gives no candles through ccxt", mend="choose another exchange")
+            raise UserError(f"{name} gives no candles through ccxt", hint="choose another exchange")
 
     def close(self) -> None:
         """Close the connections."""
@@ -97,7 +98,7 @@ class CryptoWire:
                 spot = [name for name, one in markets.items() if one.get("spot")]
                 raise SourceError(
                     f"{self.name} has no spot market {symbol}",
-                    mend=did_you_mean(symbol, spot, "write e.g. BTC/USDT"),
+                    hint=did_you_mean(symbol, spot, "write e.g. BTC/USDT"),
                 )
             found.append(self._instrument(symbol, market))
         return found
@@ -141,7 +142,7 @@ class CryptoWire:
         if bool((start % step).any()):
             raise SourceError(
                 f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps",
-                mend="choose another exchange",
+                hint="choose another exchange",
             )
         return Candles(start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)})
 
@@ -155,7 +156,7 @@ class CryptoWire:
             oldest = iso(int(page[0][0]) * MILLISECOND)
             raise SourceError(
                 f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from {oldest} on",
-                mend="ask for later days, or choose another exchange",
+                hint="ask for later days, or choose another exchange",
             )
 
     def _page(self, symbol: str, timeframe: Timeframe, since: Instant, limit: int) -> list[list[float]]:
@@ -197,7 +198,7 @@ class CryptoWire:
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
         if isinstance(error, ccxt.BaseError):
-            return SourceError(f"{self.name} refused {what}: {text}", mend="see its message")
+            return SourceError(f"{self.name} refused {what}: {text}", hint="see its message")
         return asked.changed_format(self.name, what, repr(error), "ccxt")
 
 

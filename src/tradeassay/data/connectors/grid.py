@@ -149,7 +149,7 @@ def one_currency(symbols: Mapping[str, str]) -> str:
     """Return the currency that all symbols (by currency) share; raises :class:`UserError` for several."""
     if len(symbols) > 1:
         named = ", ".join(f"{symbol} in {currency}" for currency, symbol in sorted(symbols.items()))
-        raise UserError(f"one panel has one currency, but {named}", mend="fetch them as separate panels")
+        raise UserError(f"one panel has one currency, but {named}", hint="fetch them as separate panels")
     return next(iter(symbols))
 
 
@@ -177,7 +177,7 @@ def _place(column: Column, sessions: Sessions, vendor: str, allow_partial: bool)
     if told.size == 0:
         raise SourceError(
             f"{vendor} sent no bar of {symbol} on a session from {first_day(sessions)} to {last_day(sessions)}",
-            mend="check the symbol and the days, or leave it out",
+            hint="check the symbol and the days, or leave it out",
         )
     listing, cut = _listing(column, told, sessions, vendor, allow_partial)
     alive = (sessions.days >= np.datetime64(listing.listed, "D")) & (
@@ -195,7 +195,7 @@ def _rows(symbol: str, days: Days, sessions: Sessions, vendor: str) -> Ints:
         at = int(np.argmax(days[1:] <= days[:-1])) + 1
         raise SourceError(
             f"{vendor}'s days of {symbol} are doubled or out of order at {days[at]}",
-            mend="fetch again; if it stays so, leave the symbol out",
+            hint="fetch again; if it stays so, leave the symbol out",
         )
     rows = np.searchsorted(sessions.days, days).astype(np.int64)
     inside = rows < sessions.days.size
@@ -203,7 +203,7 @@ def _rows(symbol: str, days: Days, sessions: Sessions, vendor: str) -> Ints:
     if bool(strange.any()):
         raise SourceError(
             f"{vendor} sent a bar of {symbol} for {days[strange][0]}, when {sessions.calendar} has no session",
-            mend="leave the symbol out, or fetch it from another source",
+            hint="leave the symbol out, or fetch it from another source",
         )
     return rows
 
@@ -246,7 +246,7 @@ def _refuse_part(symbol: str, side: str, day: str, sessions: Sessions, vendor: s
     asked = f"{first_day(sessions)} to {last_day(sessions)}"
     raise SourceError(
         f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
-        mend=f"ask with {wanted}, or with allow_partial=true to take that day as its "
+        hint=f"ask with {wanted}, or with allow_partial=true to take that day as its "
         + ("listing" if side == "begin" else "delisting"),
     )
 
@@ -289,7 +289,7 @@ def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel
         if bool((steps <= 0).any()):
             raise SourceError(
                 f"{vendor}'s minutes of {column.symbol} are doubled or out of order",
-                mend="fetch again; if it stays so, leave minutes out",
+                hint="fetch again; if it stays so, leave minutes out",
             )
     every = np.unique(np.concatenate([column.close_time for column in columns]))
     bars: dict[Field, Floats] = {name: np.full((every.size, len(columns)), np.nan) for name in FIELDS}
@@ -316,7 +316,7 @@ def check_minutes(
         if gone.size and not allow_partial:
             raise SourceError(
                 f"{vendor} has no minutes of {column.symbol} on {gone[0]} ({gone.size} days in all)",
-                mend="ask for other days, without minutes, or with allow_partial=true",
+                hint="ask for other days, without minutes, or with allow_partial=true",
             )
         missing += [f"{column.symbol} {day}" for day in gone]
     return (f"days without minute bars: {shorten(missing)}",) if missing else ()

@@ -32,7 +32,7 @@ from tradeassay.data.connectors.grid import (
     shorten,
     vendor_panel,
 )
-from tradeassay.data.connectors.patience import Runtime
+from tradeassay.data.connectors.retry import Runtime
 from tradeassay.data.connectors.yfinance_wire import (
     VENDOR,
     YahooSeries,
@@ -145,7 +145,7 @@ def _checked(series: YahooSeries) -> YahooSeries:
         raise SourceError(
             f"Yahoo lists a split {forgotten[0].ratio:g}:1 of {series.symbol} on {forgotten[0].day}, "
             "but its prices before that day are not adjusted for it",
-            mend="leave the symbol out or fetch it again in a few days, when Yahoo has mended it",
+            hint="leave the symbol out or fetch it again in a few days, when Yahoo has mended it",
         )
     return series
 
@@ -209,7 +209,7 @@ def _refuse_old_minutes(sessions: Sessions, today: date) -> None:
     if parse_day(asked.first_day(sessions)) < oldest:
         raise UserError(
             f"Yahoo keeps minute bars for 30 days, and {asked.first_day(sessions)} is older",
-            mend=f"ask with first={oldest} or later, or without minutes",
+            hint=f"ask with first={oldest} or later, or without minutes",
         )
 
 

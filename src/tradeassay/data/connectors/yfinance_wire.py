@@ -22,7 +22,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.time import MINUTE
 from tradeassay.core.view import Days, Field, Floats, Ints
-from tradeassay.data.connectors import patience
+from tradeassay.data.connectors import retry as patience
 from tradeassay.data.connectors.asked import changed_format, empty_answer
 
 TELLABLE = 1.3
@@ -199,13 +199,13 @@ class YahooWire:
         if status >= 500:
             return patience.Unanswered(f"HTTP {status}")
         if status >= 400:
-            return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", mend="try again later")
+            return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", hint="try again later")
         if isinstance(error, json.JSONDecodeError):
             return patience.Unanswered("the answer is not complete JSON")
         if isinstance(error, OSError):
             return patience.Unanswered(f"the connection failed: {_one_line(error)}")
         if isinstance(error, problems.YFException):
-            return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", mend="see its message")
+            return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", hint="see its message")
         return changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
 
 

@@ -9,7 +9,7 @@ import msgspec
 from tradeassay.core.errors import DataError
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.config import FilesConfig
+from tradeassay.data.files.import_config import FilesConfig
 from tradeassay.data.files.reader import read_files
 from tradeassay.data.snapshot import Snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE

@@ -14,7 +14,7 @@ from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.fault import DataFault
 from tradeassay.data.files.bars import BarTiming, Int32s, LongBars, distinct_days, session_times
 from tradeassay.data.files.codes import board_of
-from tradeassay.data.files.config import FilesConfig, InstrumentKind
+from tradeassay.data.files.import_config import FilesConfig, InstrumentKind
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
 
 CURRENCY: dict[CalendarName, str] = {"XNYS": "USD", "XSHG": "CNY", "24/7": "USDT"}
@@ -83,7 +83,7 @@ def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFau
     again, faults = repeated(bars, timing.day.view(np.int64), "bar")
     keep = np.flatnonzero(bars.stamps.good & ~again).astype(np.int32)
     if not keep.size:
-        raise UserError("no readable row in any file", mend="check the date column")
+        raise UserError("no readable row in any file", hint="check the date column")
     days, row = distinct_days(timing.day.view(np.int64)[keep])
     sessions = days.astype("datetime64[D]")
     column = bars.symbol[keep]
@@ -108,7 +108,7 @@ def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel
     again, faults = repeated(bars, timing.close_time, "bar")
     keep = np.flatnonzero(bars.stamps.good & ~again)
     if not keep.size:
-        raise UserError("no readable row in any file", mend="check the date column")
+        raise UserError("no readable row in any file", hint="check the date column")
     times, row = np.unique(timing.close_time[keep], return_inverse=True)
     shape = (times.size, len(bars.symbols))
     minutes: dict[Field, Floats] = {}

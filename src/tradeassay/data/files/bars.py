@@ -25,7 +25,7 @@ from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Frequency, 
 from tradeassay.data.calendars import known_range, sessions_between
 from tradeassay.data.fault import DataFault
 from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.config import ColumnMap, FilesConfig, guess_columns
+from tradeassay.data.files.import_config import ColumnMap, FilesConfig, guess_columns
 from tradeassay.data.files.table import RawTable, read_table, stem_of
 from tradeassay.data.files.values import Stamps, read_stamps, same, to_floats
 from tradeassay.data.panel import CalendarName
@@ -149,7 +149,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         if is_date(stem):
             raise UserError(
                 f"{table.file} has no column with symbols, and its name is a date",
-                mend="name the column, e.g. --columns symbol=NAME; a file without one is named after its symbol",
+                hint="name the column, e.g. --columns symbol=NAME; a file without one is named after its symbol",
             )
         return [stem], np.zeros(len(table.rows), dtype=np.int32)
     raw = table.columns[column]
@@ -157,23 +157,23 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
     except pa.ArrowException as error:
         raise UserError(
-            f"{table.file}: column {column} holds {raw.type}, not symbols", mend="name another with --columns"
+            f"{table.file}: column {column} holds {raw.type}, not symbols", hint="name another with --columns"
         ) from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
     encoded = text.combine_chunks().dictionary_encode()
     if encoded.null_count:
         row = int(table.rows[int(np.flatnonzero(encoded.is_null().to_numpy(zero_copy_only=False))[0])])
-        raise UserError(f"{table.file}:{row}: the row has no {column}", mend="fill it or remove the row")
+        raise UserError(f"{table.file}:{row}: the row has no {column}", hint="fill it or remove the row")
     names: list[str] = encoded.dictionary.to_pylist()
     if "" in names:
         row = int(table.rows[int(np.flatnonzero(encoded.indices.to_numpy() == names.index(""))[0])])
-        raise UserError(f"{table.file}:{row}: the row has no {column}", mend="fill it or remove the row")
+        raise UserError(f"{table.file}:{row}: the row has no {column}", hint="fill it or remove the row")
     dated = next((name for name in names if is_date(name)), None)
     if dated is not None:
         raise UserError(
             f"{table.file}: column {column} is taken for symbols and holds the date '{dated}'",
-            mend="say which columns hold what, e.g. --columns date=NAME,symbol=NAME",
+            hint="say which columns hold what, e.g. --columns date=NAME,symbol=NAME",
         )
     return names, encoded.indices.to_numpy().astype(np.int32)
 
@@ -379,7 +379,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UserError(f"no time zone '{name}'", mend="write e.g. UTC or America/New_York") from error
+        raise UserError(f"no time zone '{name}'", hint="write e.g. UTC or America/New_York") from error
 
 
 def to_utc(wall: Ints, zone: str) -> Ints:

@@ -15,7 +15,7 @@ from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import DataFault, told_once
 from tradeassay.data.files import assemble
 from tradeassay.data.files.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, timing
-from tradeassay.data.files.config import FilesConfig, ImportReport
+from tradeassay.data.files.import_config import FilesConfig, ImportReport
 from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
 from tradeassay.data.files.table import is_table, stem_of
 from tradeassay.data.files.values import Stamps
@@ -112,11 +112,11 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path]]:
     if root.is_file():
         if not is_table(root):
             raise UserError(
-                f"{root.name} is neither a CSV nor a Parquet file", mend="point to a folder or such a file"
+                f"{root.name} is neither a CSV nor a Parquet file", hint="point to a folder or such a file"
             )
         return [root], {}
     if not root.is_dir():
-        raise UserError(f"{root} does not exist", mend="point to a folder or file with bars")
+        raise UserError(f"{root} does not exist", hint="point to a folder or file with bars")
     bars, sides = [], {}
     for path in sorted(root.rglob("*")):
         if not path.is_file() or not is_table(path) or path.name.startswith((".", "_")):
@@ -127,18 +127,18 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path]]:
         else:
             bars.append(path)
     if not bars:
-        raise UserError(f"{root} has no CSV or Parquet file with bars", mend="point to a folder that has some")
+        raise UserError(f"{root} has no CSV or Parquet file with bars", hint="point to a folder that has some")
     return bars, sides
 
 
 def _side_tables(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
-        raise UserError(f"{folder} does not exist", mend="point to a folder with side files")
+        raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
     found = {stem_of(path).lower(): path for path in sorted(folder.iterdir()) if is_table(path)}
     sides = {"memberships" if stem == "membership" else stem: path for stem, path in found.items()
              if stem in SIDE_TABLES}  # fmt: skip
     if not sides:
-        raise UserError(f"{folder} has no side file", mend=f"one of {', '.join(SIDE_TABLES)}")
+        raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
     return sides
 
 

@@ -70,7 +70,7 @@ class _Reader:
     def __init__(self, path: Path, need: tuple[str, ...], other: Mapping[str, tuple[str, ...]]) -> None:
         self.table: RawTable = read_table(path, path.name)
         if self.table.faults:
-            raise UserError(str(self.table.faults[0]), mend="mend the line")
+            raise UserError(str(self.table.faults[0]), hint="fix the line")
         have = {name.strip().lower(): name for name in self.table.columns}
         self.columns: dict[str, str] = {}
         for role, names in other.items():
@@ -81,7 +81,7 @@ class _Reader:
         if missing:
             raise UserError(
                 f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
-                mend=f"it needs {', '.join(need)}",
+                hint=f"it needs {', '.join(need)}",
             )
 
     def rows(self) -> Iterator[tuple[int, Row]]:
@@ -95,7 +95,7 @@ class _Reader:
 
     def wrong(self, line: int, what: str) -> UserError:
         """Return the error for one line."""
-        return UserError(f"{self.table.file}:{line}: {what}", mend="mend the line")
+        return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
 
     def days(self, role: str, *, optional: bool = False) -> list[str]:
         """Return a column as ISO days; empty cells stay empty where ``optional``."""
@@ -188,7 +188,7 @@ def _actions(path: Path, axis: Axis, told: _Told) -> tuple[CorporateAction, ...]
         "known_at": ("announced_at", "declared_at"),
     })  # fmt: skip
     if "value" not in reader.columns and not {"split", "dividend"} & set(reader.columns):
-        raise UserError(f"{path.name}: no column value, split or dividend", mend="give kind and value, or either")
+        raise UserError(f"{path.name}: no column value, split or dividend", hint="give kind and value, or either")
     days = reader.days("ex_date")
     known = reader.instants("known_at", told.faults) if "known_at" in reader.columns else None
     undated = {fault.row for fault in told.faults}  # the first file that is read: all of them are its own

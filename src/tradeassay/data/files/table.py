@@ -84,7 +84,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
             table = pa.parquet.read_table(path)
             table.validate(full=True)  # texts are read as they stand, also where they are none
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise UserError(f"{label} is not a Parquet file: {one_line(error)}", mend="check the file") from error
+            raise UserError(f"{label} is not a Parquet file: {one_line(error)}", hint="check the file") from error
         names = header or tuple(map(str, table.column_names))
         if len(names) != table.num_columns:
             raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")
@@ -95,11 +95,11 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
         opener = _OPENERS.get(path.suffix.lower())
         content = content if opener is None else opener(content)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise UserError(f"{label} cannot be read: {one_line(error)}", mend="check the file") from error
+        raise UserError(f"{label} cannot be read: {one_line(error)}", hint="check the file") from error
     try:
         return read_csv(content, label, header)
     except (pa.ArrowException, csv.Error) as error:
-        raise UserError(f"{label} is not a table: {one_line(error)}", mend="check the file") from error
+        raise UserError(f"{label} is not a table: {one_line(error)}", hint="check the file") from error
 
 
 def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTable:
@@ -111,7 +111,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
         skipped += 1
     first = text.partition(b"\n")[0].decode().rstrip("\r")
     if not first.strip():
-        raise UserError(f"{label} is empty", mend="remove it, or fill it")
+        raise UserError(f"{label} is empty", hint="remove it, or fill it")
     delimiter = max(",;\t|", key=first.count)
     names = header or _names(next(csv.reader([first], delimiter=delimiter)))
     skipped += 0 if header else 1
@@ -159,7 +159,7 @@ def _utf8(content: bytes, label: str) -> bytes:
     try:
         return content.decode("gb18030").encode()
     except UnicodeDecodeError as error:
-        raise UserError(f"{label} is neither UTF-8 nor GB18030 text", mend="save it as UTF-8") from error
+        raise UserError(f"{label} is neither UTF-8 nor GB18030 text", hint="save it as UTF-8") from error
 
 
 def _count_lines(

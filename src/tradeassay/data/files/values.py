@@ -37,7 +37,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
             values = np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise UserError(
-                f"{table.file}: column {name} holds {column.type}, not numbers", mend="name another with --columns"
+                f"{table.file}: column {name} holds {column.type}, not numbers", hint="name another with --columns"
             ) from error
         return _finite(table, name, values)
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
@@ -140,7 +140,7 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
         try:
             typed = _typed(column)
         except pa.ArrowException as error:
-            raise UserError(f"{table.file}: {date} holds dates out of range", mend="mend the column") from error
+            raise UserError(f"{table.file}: {date} holds dates out of range", hint="fix the column") from error
         return typed, [
             DataFault(
                 check="unreadable date", file=table.file, row=int(table.rows[row]), reason=f"{date} is empty"
@@ -151,7 +151,7 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
         raise UserError(
-            f"{table.file}: column {date} holds {column.type}, not dates", mend="name another with --columns"
+            f"{table.file}: column {date} holds {column.type}, not dates", hint="name another with --columns"
         ) from error
     if time is not None:
         text = pc.binary_join_element_wise(text, _times(table.columns[time]), " ")

@@ -155,7 +155,7 @@ class History:
         elif adjust in ("split", "total"):
             rows, columns, factor = self._split_rows, self._split_columns, self._split
         else:
-            raise UserError(f"no adjustment '{adjust}'", mend="one of none, split, total")
+            raise UserError(f"no adjustment '{adjust}'", hint="one of none, split, total")
         if factor is None or field == "amount":
             return window
         low, high = bisect_right(rows, start), bisect_right(rows, row)
@@ -221,8 +221,8 @@ class History:
     def no_index(self, index: str, row: int) -> DataError:
         """Return the error for an index that was not known by a session."""
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
-        mend = f"known: {', '.join(known)}" if known else "this data has no index: --index none plays without one"
-        return DataError(f"no index '{index}' is known", mend=mend)
+        hint = f"known: {', '.join(known)}" if known else "this data has no index: --index none plays without one"
+        return DataError(f"no index '{index}' is known", hint=hint)
 
     # -- figures and minutes -------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.hashing import canonical_json, sha256_file
-from tradeassay.core.own_hash import holds_own_hash, with_own_hash
+from tradeassay.core.self_hash import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS
 from tradeassay.data.fault import AcceptedFaults
 from tradeassay.data.panel import Panel, PanelFacts
@@ -89,29 +89,29 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = path.read_bytes()
     except IsADirectoryError:
-        raise DataError(f"{path} is a folder", mend="get or import the data again") from None
+        raise DataError(f"{path} is a folder", hint="get or import the data again") from None
     except (FileNotFoundError, NotADirectoryError):
         if not folder.exists():
             raise DataError(
-                f"{folder} does not exist", mend="name a data set (tradeassay data list) or a folder that has one"
+                f"{folder} does not exist", hint="name a data set (tradeassay data list) or a folder that has one"
             ) from None
         raise DataError(
-            f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", mend="get or import it again"
+            f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", hint="get or import it again"
         ) from None
     try:
         head = msgspec.json.decode(content, type=_Head)
         if head.format != FORMAT:
-            raise DataError(f"{path} is not a snapshot manifest", mend="point to a snapshot's folder")
+            raise DataError(f"{path} is not a snapshot manifest", hint="point to a snapshot's folder")
         if head.format_version != FORMAT_VERSION:
             raise DataError(
                 f"{path} has format {head.format_version}, this version reads {FORMAT_VERSION}",
-                mend="get or import the data again",
+                hint="get or import the data again",
             )
         manifest = msgspec.json.decode(content, type=Manifest)
     except UNDECODABLE as error:
-        raise DataError(f"{path} is damaged: {error}", mend="get or import the data again") from error
+        raise DataError(f"{path} is damaged: {error}", hint="get or import the data again") from error
     if manifest.own_sha256 and not holds_own_hash(content):
-        raise DataError(f"{path} was altered after it was written", mend="get or import the data again")
+        raise DataError(f"{path} was altered after it was written", hint="get or import the data again")
     return manifest
 
 

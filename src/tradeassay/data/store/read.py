@@ -37,9 +37,9 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         try:
             size = path.stat().st_size
         except FileNotFoundError:
-            raise DataError(f"{path} is missing from snapshot '{manifest.name}'", mend=AGAIN) from None
+            raise DataError(f"{path} is missing from snapshot '{manifest.name}'", hint=AGAIN) from None
         if size != entry.bytes:
-            raise DataError(f"{path} has {size} bytes, its manifest says {entry.bytes}", mend=AGAIN)
+            raise DataError(f"{path} has {size} bytes, its manifest says {entry.bytes}", hint=AGAIN)
 
 
 _HASHED: dict[tuple[str, int, int, int, int], str] = {}
@@ -59,12 +59,12 @@ def check_hash(path: Path, entry: FileEntry) -> None:
         key = _state(path)
         found = _HASHED.get(key) or sha256_file(path)
     except FileNotFoundError:
-        raise DataError(f"{path} is missing", mend=AGAIN) from None
+        raise DataError(f"{path} is missing", hint=AGAIN) from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}", mend=AGAIN) from error
+        raise DataError(f"{path} cannot be read: {error.strerror}", hint=AGAIN) from error
     if found != entry.sha256:
         raise DataError(
-            f"{path} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}", mend=AGAIN
+            f"{path} was altered: sha256 {found[:12]}, its manifest says {entry.sha256[:12]}", hint=AGAIN
         )
     _HASHED[key] = found
 
@@ -85,7 +85,7 @@ def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
         check_hash(folder / name, entry)
     content = content_sha256(_grids(folder, manifest), _records(folder, manifest))
     if content != manifest.sha256:
-        raise DataError(f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}", mend=AGAIN)
+        raise DataError(f"{folder}: the content hash is {content[:12]}, not {manifest.sha256[:12]}", hint=AGAIN)
     _WHOLE.add(whole)
     return manifest
 
@@ -94,17 +94,17 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
     """Return a memory-mapped table of one batch; raises :class:`DataError` when it is not the recorded one."""
     path, entry = folder / name, manifest.files.get(name)
     if entry is None:
-        raise DataError(f"{folder}: its manifest lists no {name}", mend=AGAIN)
+        raise DataError(f"{folder}: its manifest lists no {name}", hint=AGAIN)
     check_hash(path, entry)
     try:
         with pa.memory_map(str(path), "r") as source:
             table = pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
-        raise DataError(f"{path} is missing", mend=AGAIN) from None
+        raise DataError(f"{path} is missing", hint=AGAIN) from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is damaged: {error}", mend=AGAIN) from error
+        raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
     if table.num_columns and table.column(0).num_chunks > 1:
-        raise DataError(f"{path} holds several batches, of which only one would be read", mend=AGAIN)
+        raise DataError(f"{path} holds several batches, of which only one would be read", hint=AGAIN)
     return table
 
 
@@ -164,7 +164,7 @@ def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
         table = found[name] = open_table(folder, manifest, f"{name}.arrow")
         gaps = any(table.column(one.name).null_count for one in schema if not pa.types.is_string(one.type))
         if table.schema != schema or gaps:
-            raise DataError(f"{folder / name}.arrow does not hold the columns of its kind", mend=AGAIN)
+            raise DataError(f"{folder / name}.arrow does not hold the columns of its kind", hint=AGAIN)
     return found
 
 

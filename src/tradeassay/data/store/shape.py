@@ -83,7 +83,7 @@ def check_form(panel: Panel) -> None:
 
 
 def _wrong(panel: Panel, what: str) -> DataError:
-    return DataError(f"panel '{panel.name}': {what}", mend="the source that made it must be corrected")
+    return DataError(f"panel '{panel.name}': {what}", hint="the source that made it must be corrected")
 
 
 def _check_axes(panel: Panel) -> None:
@@ -120,7 +120,7 @@ def _check_listings(panel: Panel) -> None:
 def _check_bars(name: str, bars: Mapping[Any, Any], shape: tuple[int, int]) -> None:
     missing = [field for field in FIELDS if field not in bars]
     if missing:
-        raise DataError(f"panel '{name}': bars have no {', '.join(missing)}", mend="NaN stands for unknown")
+        raise DataError(f"panel '{name}': bars have no {', '.join(missing)}", hint="NaN stands for unknown")
     for field in FIELDS:
         if bars[field].shape != shape:
             raise DataError(f"panel '{name}': {field} has shape {bars[field].shape}, expected {shape}")

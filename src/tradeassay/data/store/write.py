@@ -65,7 +65,7 @@ def write_snapshot(
     if refused:
         raise DataRefused(
             f"'{panel.name}' has {len(refused)} faults: {describe(refused)}",
-            mend="mend the files, leave rows out by name (--drop), or accept all faults (--allow-faults)",
+            hint="fix the files, leave rows out by name (--drop), or accept all faults (--allow-faults)",
         )
     panel = _with_badges(panel, errors)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def _move_into_place(temporary: Path, folder: Path, manifest: Manifest, replace_
             return there
         raise UserError(
             f"{folder} already holds another snapshot ('{there.name}', {there.sha256[:12]})",
-            mend="choose another name, or say that it may be replaced",
+            hint="choose another name, or say that it may be replaced",
         )
     old = folder.parent / f".replaced-{folder.name}-{uuid.uuid4().hex[:12]}"
     os.rename(folder, old)

@@ -1,6 +1,10 @@
 """Synthetic worlds: whole markets from one seed, with an answer key beside them."""
 
-from tradeassay.data.synthetic.config import (
+from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
+from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
+from tradeassay.data.synthetic.synthetic_source import SyntheticSource
+from tradeassay.data.synthetic.world import generate
+from tradeassay.data.synthetic.world_config import (
     PRESETS,
     VERSION,
     ActionModel,
@@ -13,10 +17,6 @@ from tradeassay.data.synthetic.config import (
     TradingModel,
     preset,
 )
-from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
-from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.source import SyntheticSource
-from tradeassay.data.synthetic.world import generate
 
 __all__ = [
     "PRESETS",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.instruments import NewsItem
 from tradeassay.core.view import Days
-from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers
 from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, NewsTruth, PlantedSkill
 from tradeassay.data.synthetic.universe import WorldNames, sectors
+from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES
 
 

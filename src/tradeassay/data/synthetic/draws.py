@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import PCG64, SeedSequence
 from numpy.typing import NDArray
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, Ints
 
 Shape = int | tuple[int, ...]

@@ -17,12 +17,12 @@ from typing import Literal
 
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import Drivers
 from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
 

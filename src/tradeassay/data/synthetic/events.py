@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")

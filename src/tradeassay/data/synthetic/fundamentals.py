@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.instruments import Fundamental
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.events import Report
 from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 FIELDS = (
     "shares_outstanding", "revenue", "net_income", "eps", "eps_ttm", "book_value_per_share",

@@ -17,7 +17,6 @@ from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel
 from tradeassay.data.synthetic.answers import news_skills, news_truths
-from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import MarketPath, clustered, make_market
 from tradeassay.data.synthetic.engine import limits
@@ -26,6 +25,7 @@ from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, Wor
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.past_sessions import sessions_from
 from tradeassay.data.synthetic.universe import WorldNames, sectors
+from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES
 
 FUTURE_UNIT = 5

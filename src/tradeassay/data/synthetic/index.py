@@ -9,10 +9,10 @@ import numpy as np
 
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data.panel import Membership
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.engine import CorporateMove, WorldTape
 from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 INDEX = "IDX"
 FUND = "IDXF"

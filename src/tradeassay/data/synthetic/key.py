@@ -14,7 +14,7 @@ from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Days, Floats, Ints
 from tradeassay.data.panel import Panel, PanelFacts
-from tradeassay.data.synthetic.config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
 
 _MANIFEST = "manifest.json"
 _HEAD = b"tradeassay-answer-key 1 "
@@ -101,7 +101,7 @@ class AnswerKey:
         for folder in path.absolute().parents:
             if (folder / _MANIFEST).exists():
                 raise UserError(
-                    f"an answer key must not lie inside the snapshot {folder}", mend="choose a folder outside it"
+                    f"an answer key must not lie inside the snapshot {folder}", hint="choose a folder outside it"
                 )
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "facts"}
         arrays["sessions"] = self.sessions.astype(np.int64)
@@ -118,10 +118,10 @@ class AnswerKey:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise DataError(f"{path} is not an answer key ({error})", mend="make the world again") from error
+            raise DataError(f"{path} is not an answer key ({error})", hint="make the world again") from error
         head, _, packed = content.partition(b"\n")
         if head != (_HEAD + sha256_bytes(packed).encode()):
-            raise DataError(f"{path} is not an answer key, or was altered", mend="make the world again")
+            raise DataError(f"{path} is not an answer key, or was altered", hint="make the world again")
         with np.load(BytesIO(packed), allow_pickle=False) as stored:
             facts = msgspec.json.decode(stored["facts"].tobytes(), type=KeyFacts)
             arrays = {f.name: stored[f.name] for f in fields(cls) if f.name != "facts"}

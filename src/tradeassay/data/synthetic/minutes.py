@@ -12,17 +12,17 @@ import math
 import msgspec
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import MINUTE, midnight, parse_day
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import CalendarName, MinutePanel
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import clustered
 from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
@@ -51,7 +51,7 @@ class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.minutes < 1:
-            raise UserError(f"{self.minutes} minutes do not make a series", mend="ask for at least one")
+            raise UserError(f"{self.minutes} minutes do not make a series", hint="ask for at least one")
 
 
 def generate_minutes(config: MinuteConfig) -> MinutePanel:

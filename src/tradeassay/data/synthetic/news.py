@@ -11,10 +11,10 @@ from importlib.resources import files
 import msgspec
 
 from tradeassay.core.instruments import Instrument, NewsItem
-from tradeassay.data.synthetic.config import Market, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.fundamentals import SURPRISE
+from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
 
 SOURCES = ("Company Filings", "Harbour Wire", "Meridian News", "The Daily Ledger", "Streetside Talk")
 SOURCE_PARTS: dict[str, tuple[int, ...]] = {

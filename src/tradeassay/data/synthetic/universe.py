@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeassay.core import exact
+from tradeassay.core import reproducible_math as exact
 from tradeassay.core.instruments import Board, Instrument
 from tradeassay.core.view import Floats, Ints
-from tradeassay.data.synthetic.config import Market, SyntheticConfig
 from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
 
 _FIRST = ("Ab", "Bel", "Cor", "Dun", "El", "Far", "Gal", "Hol", "Ir", "Jun", "Kel", "Lom", "Mor", "Nel", "Or",
           "Pel", "Quil", "Ros", "Sel", "Tor", "Ul", "Ver", "Wen", "Xan", "Yor", "Zel")  # fmt: skip

@@ -12,7 +12,6 @@ from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import Listing, Panel, action_known_at
 from tradeassay.data.synthetic.answers import make_key
-from tradeassay.data.synthetic.config import SyntheticConfig
 from tradeassay.data.synthetic.drivers import Drivers, make_decline, make_market, make_sectors, make_styles
 from tradeassay.data.synthetic.engine import CorporateMove, WorldTape, make_schedule, run_days
 from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
@@ -24,6 +23,7 @@ from tradeassay.data.synthetic.minutes import make_minutes
 from tradeassay.data.synthetic.news import write_news
 from tradeassay.data.synthetic.past_sessions import sessions_from
 from tradeassay.data.synthetic.universe import WorldNames, make_universe
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 BURN = 253
 """Hidden sessions before the first visible one, so that every factor has its history on day one."""

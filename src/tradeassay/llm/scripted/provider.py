@@ -9,8 +9,8 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.registry import Registry
-from tradeassay.llm.asking import Sleep
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
+from tradeassay.llm.retry import Sleep
 from tradeassay.llm.tables import Price, Tokens
 from tradeassay.llm.tokens import request_texts, rough_tokens
 

@@ -91,22 +91,22 @@ def _user_file(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}", mend="check the path") from error
+        raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not a TOML file: {error}", mend="see the reference of model prices") from error
+        raise UserError(f"{path} is not a TOML file: {error}", hint="see the reference of model prices") from error
 
 
 def _entries(kind: type[T], section: str, content: Mapping[str, object], source: str) -> dict[str, T]:
     table = content.get(section, {})
     if not isinstance(table, dict):
-        raise UserError(f"'{section}' in {source} is not a table", mend=f'write [{section}."provider/model"]')
+        raise UserError(f"'{section}' in {source} is not a table", hint=f'write [{section}."provider/model"]')
     found: dict[str, T] = {}
     for name, entry in table.items():
         try:
             found[name] = msgspec.convert(entry, kind)
         except msgspec.ValidationError as error:
             raise UserError(
-                f'{source}, {section}."{name}": {error}', mend="see the reference of model prices"
+                f'{source}, {section}."{name}": {error}', hint="see the reference of model prices"
             ) from None
     return found
 

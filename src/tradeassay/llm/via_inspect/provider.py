@@ -190,10 +190,10 @@ def open_provider(
         reason = " ".join(clean_words(_MARKUP.sub("", str(error.message))).replace("ERROR:", "").split())
         if "defined in the environment" in reason:
             return KeylessProvider(name, reason)
-        raise UserError(f"{name} cannot be opened: {reason}", mend="install what it names") from error
+        raise UserError(f"{name} cannot be opened: {reason}", hint="install what it names") from error
     except (ValueError, ImportError) as error:
         raise UserError(
-            f"{name} cannot be opened: {clean_words(str(error))}", mend="see the providers in Inspect's handbook"
+            f"{name} cannot be opened: {clean_words(str(error))}", hint="see the providers in Inspect's handbook"
         ) from error
     _prepare(model)
     return InspectProvider(name, model, params, price)

@@ -44,9 +44,9 @@ def brinson(weights: Floats, benchmark: Floats, returns: Floats, group: Ints, gr
     shapes that do not fit, and for a benchmark that does not sum to 1.
     """
     if not weights.shape == benchmark.shape == returns.shape or group.shape != weights.shape[1:]:
-        raise UserError("weights, benchmark and returns differ in shape", mend="give (sessions, names) for each")
+        raise UserError("weights, benchmark and returns differ in shape", hint="give (sessions, names) for each")
     if not np.allclose(benchmark.sum(axis=1), 1.0, rtol=0.0, atol=1e-9):
-        raise UserError("the benchmark's weights do not sum to 1", mend="divide them by their sum")
+        raise UserError("the benchmark's weights do not sum to 1", hint="divide them by their sum")
     member = np.zeros((group.size, len(groups) + 1))
     member[np.arange(group.size), group] = 1.0
     mine, theirs = weights @ member, benchmark @ member

@@ -42,11 +42,11 @@ class AttributionConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise :class:`UserError` for values out of range."""
         if not 0.0 < self.present <= 1.0:
-            raise UserError(f"present {self.present} is not a share of the names", mend="give 0 < present <= 1")
+            raise UserError(f"present {self.present} is not a share of the names", hint="give 0 < present <= 1")
         if self.names_per_term < 1.0 or self.least_names < 1:
-            raise UserError("a regression needs at least one name per coefficient", mend="raise names_per_term")
+            raise UserError("a regression needs at least one name per coefficient", hint="raise names_per_term")
         if not self.vif_limit > 1.0 or self.vif_sessions < 1:
-            raise UserError("a VIF is at least 1, and needs a session", mend="raise vif_limit or vif_sessions")
+            raise UserError("a VIF is at least 1, and needs a session", hint="raise vif_limit or vif_sessions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class CrossSection:
             if getattr(self, name).shape != shape:
                 raise UserError(
                     f"'{name}' has shape {getattr(self, name).shape}, {shape} is needed",
-                    mend="give (sessions, factors, names) and (sessions, names)",
+                    hint="give (sessions, factors, names) and (sessions, names)",
                 )
 
 

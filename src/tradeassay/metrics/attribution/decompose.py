@@ -62,10 +62,10 @@ def decompose(
     if weights.shape != model.returns.shape or (total is not None and total.shape != weights.shape[:1]):
         raise UserError(
             f"weights of shape {weights.shape} for {model.returns.shape} returns",
-            mend="give one weight per session and name, and one total per session",
+            hint="give one weight per session and name, and one total per session",
         )
     if not np.isfinite(weights).all():
-        raise UserError("a weight is not a number", mend="write 0 for what is not held")
+        raise UserError("a weight is not a number", hint="write 0 for what is not held")
     inside = np.where(model.covered, weights, 0.0)
     outside = weights - inside
     funds = np.zeros_like(weights)
@@ -118,11 +118,11 @@ def fit_returns(model: StyleModel, total: Floats, *, lags: int = 0) -> ReturnsFi
     """
     terms = 2 + len(model.factors) + lags
     if total.shape != model.common.shape:
-        raise UserError(f"{total.size} returns for {model.common.size} sessions", mend="give one per session")
+        raise UserError(f"{total.size} returns for {model.common.size} sessions", hint="give one per session")
     if total.size < DAYS_PER_TERM * terms:
         raise UserError(
             f"{total.size} sessions are too few to explain returns by {terms - 1} exposures",
-            mend=f"give at least {DAYS_PER_TERM * terms}, or the weights",
+            hint=f"give at least {DAYS_PER_TERM * terms}, or the weights",
         )
     late = np.full((total.size, lags + 1), model.common.mean())
     for lag in range(lags + 1):

@@ -7,7 +7,7 @@ earlier versions get the same figures, because all of them follow from journals,
 from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts, told_apart
 from tradeassay.runs.summary.models import model_decisions
 from tradeassay.runs.summary.reading import summary_of
-from tradeassay.runs.summary.records import (
+from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
     Contest,

@@ -18,7 +18,7 @@ from tradeassay.metrics import (
     significant,
     superior,
 )
-from tradeassay.runs.summary.records import AgentSummary, CellSummary, Contest, OverMarkets, failed_too_often
+from tradeassay.runs.summary.rows import AgentSummary, CellSummary, Contest, OverMarkets, failed_too_often
 
 _MOST = 6
 """Tiers that are told apart; what is left after them is the last one."""

@@ -15,14 +15,14 @@ from tradeassay.metrics import (
     Design,
     compare_to_baseline,
     drawdowns,
-    foresight,
     holm,
     measured_design,
     nothing_to_compare,
+    power_summary,
     simultaneous_differences,
 )
 from tradeassay.runs.summary.contest import contest_of, over_markets
-from tradeassay.runs.summary.records import (
+from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
     Contrast,
@@ -155,7 +155,9 @@ def _limits(cell: CellSummary) -> tuple[str, ...]:
 
     It is that of the agent that is easiest to see, and what the hardest would take.
     """
-    seen = sorted((foresight(agent.design) for agent in cell.agents if agent.design), key=lambda one: one.sessions)
+    seen = sorted(
+        (power_summary(agent.design) for agent in cell.agents if agent.design), key=lambda one: one.sessions
+    )
     if not seen or not seen[0].hopeless:
         return ()
     hardest = seen[-1].sessions

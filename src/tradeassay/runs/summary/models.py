@@ -23,9 +23,9 @@ from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, St
 from tradeassay.core.measure import not_scored
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine
-from tradeassay.runs.recorded import Run
-from tradeassay.runs.scores import NET_RETURN, AgentScores
-from tradeassay.runs.summary.records import (
+from tradeassay.runs.score.scores import NET_RETURN, AgentScores
+from tradeassay.runs.store.run import Run
+from tradeassay.runs.summary.rows import (
     CallNote,
     ErrorRow,
     FateTone,

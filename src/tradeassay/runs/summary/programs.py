@@ -16,7 +16,7 @@ from tradeassay.code.scores import Scorecard
 from tradeassay.code.submission import Submission
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
-from tradeassay.runs.quantcode_scores import FAILURE_TITLES, CellScores
+from tradeassay.runs.score.quantcode_scores import FAILURE_TITLES, CellScores
 
 __all__ = [
     "ENDS",

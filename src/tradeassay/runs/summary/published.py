@@ -10,8 +10,8 @@ from tradeassay.benchmarks.published import Published
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.metrics import BY_ID
 from tradeassay.metrics.intervals import significant
-from tradeassay.runs.recorded import Run
-from tradeassay.runs.summary.records import AgentSummary, PrintedFigure, PrintedFigures
+from tradeassay.runs.store.run import Run
+from tradeassay.runs.summary.rows import AgentSummary, PrintedFigure, PrintedFigures
 
 _SAME = {"total_return": "cumulative_return"}
 """What a paper calls a measure of ours."""

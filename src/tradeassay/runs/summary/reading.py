@@ -17,13 +17,12 @@ from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.play import holdings_from_records
-from tradeassay.runs.prospect import prospect_of
-from tradeassay.runs.recorded import Run
-from tradeassay.runs.scores import AgentScores, EpisodeScores
+from tradeassay.runs.score.scores import AgentScores, EpisodeScores
+from tradeassay.runs.store.run import Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
 from tradeassay.runs.summary.models import model_details, model_summary, sessions_each
 from tradeassay.runs.summary.published import printed_figures
-from tradeassay.runs.summary.records import (
+from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
     DecisionNote,
@@ -32,6 +31,7 @@ from tradeassay.runs.summary.records import (
     RunSummary,
     Trade,
 )
+from tradeassay.runs.verify.coverage import coverage_of
 
 MOST_SYMBOLS = 8
 """Symbols per agent whose trades are shown on their price: those with the largest traded value."""
@@ -56,7 +56,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         hashes=_hashes(run),
         versions=_versions(run),
         check=f"tradeassay verify {run.spec.slug}",
-        prospect=prospect_of(run),
+        prospect=coverage_of(run),
     )
     return completed_run(read, jointly=details)
 

@@ -24,7 +24,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         "future",
         """
         import gc, sys, types
-        for name in ("tradeassay.code.bars", "tradeassay.code.judges.drawn", "tradeassay.benchmarks.quantcode"):
+        for name in ("tradeassay.code.bars", "tradeassay.code.judges.markets", "tradeassay.benchmarks.quantcode"):
             try:
                 __import__(name)
             except ImportError:

@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.items import RawItem
-from tradeassay.arena.stream.shelf import put_in_inbox
+from tradeassay.arena.stream.store import put_in_inbox
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import Clock, Instant, iso
 

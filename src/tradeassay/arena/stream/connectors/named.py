@@ -22,7 +22,7 @@ def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector
     for url in season.news.rss:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"[news] rss: '{url[:80]}' is not a web address", mend="write https://host/feed.xml")
+            raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
         for asset in season.assets:
             found.append(
                 RssNews(
@@ -37,7 +37,7 @@ def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector
     if season.filings.edgar:
         named = [asset for asset in season.assets if asset.cik is not None]
         if not named:
-            raise UserError("[filings] edgar: no asset has a cik", mend="add cik = 1318605 to TSLA, say")
+            raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
         reader = fetch or WebReader(f"tradeassay {season.filings.contact}")
         address = season.filings.address.rstrip("/")
         found += [

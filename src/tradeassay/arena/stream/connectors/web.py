@@ -54,7 +54,7 @@ class WebReader:
         remember_address(url)
         host = urlsplit(url).hostname
         if not url.startswith(("https://", "http://")) or not host:
-            raise SourceError(f"'{url[:80]}' is not a web address", mend="give one that begins with https://")
+            raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
         known, now = self._kept.get(url), self._now()
         if known is not None and now - known.at < SHARED_S:
             return known.body

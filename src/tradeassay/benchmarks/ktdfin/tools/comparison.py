@@ -68,7 +68,7 @@ def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
         raise ToolRefused(f"at most {desk.config.most_compared} names can be compared at once")
     dims = tuple(dict.fromkeys(arguments.dims))
     if any(dim not in DIMS for dim in dims):
-        raise ToolRefused("there is no such dimension", mend=f"any of {', '.join(DIMS)}")
+        raise ToolRefused("there is no such dimension", hint=f"any of {', '.join(DIMS)}")
     stocks = tuple(dict.fromkeys(arguments.aliases))
     columns = np.array([look_up(desk, stock) for stock in stocks], dtype=np.int64)
     values = [all_rounded(_dimension(desk, dim, columns), desk.config.digits) for dim in dims]

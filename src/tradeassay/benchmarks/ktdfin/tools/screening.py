@@ -99,7 +99,7 @@ def top_of_each(desk: Desk, top: int, most: int) -> Ints:
 def _direction(name: str) -> tuple[str, float]:
     bare, sign = (name[1:], -1.0) if name.startswith("-") else (name, 1.0)
     if bare not in FACTOR_NAMES:
-        raise ToolRefused("there is no such factor", mend=f"one of {', '.join(FACTOR_NAMES)}")
+        raise ToolRefused("there is no such factor", hint=f"one of {', '.join(FACTOR_NAMES)}")
     return bare, sign
 
 

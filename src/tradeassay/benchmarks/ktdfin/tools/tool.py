@@ -40,7 +40,7 @@ def look_up(desk: Desk, stock: Stock) -> int:
     """Return a stock's column; raises :class:`ToolRefused` for one that is out of reach."""
     if not desk.in_reach(stock):
         raise ToolRefused(
-            "no such stock id in the universe or the portfolio", mend="use an id exactly as it was shown"
+            "no such stock id in the universe or the portfolio", hint="use an id exactly as it was shown"
         )
     return desk.column(stock)
 
@@ -49,7 +49,7 @@ def refuse_future(desk: Desk, day: Day | None) -> None:
     """Raise :class:`ToolRefused` for a day that is not completed yet."""
     if day is not None and (not desk.days or day.iso > desk.days[-1]):
         raise ToolRefused(
-            "that day is not over yet: nothing after the data cutoff is known", mend="leave as_of out"
+            "that day is not over yet: nothing after the data cutoff is known", hint="leave as_of out"
         )
 
 
@@ -57,4 +57,4 @@ def refuse_other_day(desk: Desk, day: Day | None) -> None:
     """Raise :class:`ToolRefused` for any day but the last completed one."""
     refuse_future(desk, day)
     if day is not None and day.iso != desk.days[-1]:
-        raise ToolRefused("this tool only knows the state at the data cutoff", mend="leave as_of out")
+        raise ToolRefused("this tool only knows the state at the data cutoff", hint="leave as_of out")

@@ -1,0 +1,216 @@
+"""A seat in the arena for MCP clients: the packet's parts as tools, and ``submit_action``. Needs ``[mcp]``.
+
+Served over streamable HTTP with the agent's token in every request. Each request identifies its caller anew, so a
+token can reach no seat but its own, whatever session it claims to be part of.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tradeassay.arena.api.desk import MAX_WAIT_S, DoorDesk
+from tradeassay.arena.api.doors import Doors, Notification, Offer, RegisteredAgent, TurnedAway
+from tradeassay.arena.api.router import DoorGate, DoorLimits
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.core.dialogue import ToolSpec
+from tradeassay.frontends.mcp_server import ToolReply, make_server
+
+ABOUT = (
+    "You decide about one asset at a time in a paper-trading arena: BUY, SELL or HOLD. Call next_decision; read "
+    "prices, news and filings of its slot; then call submit_action once with the slot's number. A slot that is "
+    "not answered in time holds."
+)
+_AGENT = "tradeassay.agent"
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``next_decision``."""
+
+    wait_s: float = 0.0
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class SubmittedAction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``submit_action``."""
+
+    slot: int
+    recommended_action: str
+    reasoning: str
+    confidence: float | None = None
+    allocation: float | None = None
+    message: str | None = None
+
+
+def _tool(name: str, description: str, arguments: type) -> ToolSpec:
+    (_,), components = msgspec.json.schema_components([arguments])
+    schema = dict(components[arguments.__name__])
+    schema.pop("description", None)
+    if arguments is SubmittedAction:
+        schema["properties"]["recommended_action"]["enum"] = ["BUY", "SELL", "HOLD"]
+    return ToolSpec(name=name, description=description, schema=msgspec.json.encode(schema).decode())
+
+
+TOOLS: tuple[ToolSpec, ...] = (
+    _tool("next_decision", "The decision that waits for you: slot, asset, date, price, position.", Waiting),
+    _tool("price_history", "Up to ten earlier prices of the asset that waits, oldest first.", Nothing),
+    _tool("news", "Published news about the asset that waits.", Nothing),
+    _tool("filings", "The newest annual and quarterly report of the asset that waits.", Nothing),
+    _tool("own_outcomes", "Your own last decisions about the asset that waits, and what they earned.", Nothing),
+    _tool("submit_action", "Decide: BUY, SELL or HOLD with your reasoning. Once per slot.", SubmittedAction),
+)
+
+
+class ArenaDesk:
+    """What one agent can do. It keeps no state: every call reads the database."""
+
+    def __init__(self, desk: DoorDesk, agent: RegisteredAgent) -> None:
+        self._desk, self._agent = desk, agent
+
+    @property
+    def instructions(self) -> str:
+        """What a client should know before it starts."""
+        return ABOUT
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """Return what can be called."""
+        return TOOLS
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
+        """Answer one call; a refusal says why."""
+        try:
+            if name == "submit_action":
+                return await self._submit(msgspec.convert(arguments, SubmittedAction))
+            if name == "next_decision":
+                wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
+                told = await self._desk.packet(self._agent, wait)
+                return ToolReply("Nothing waits for you." if told is None else _brief(told))
+            told = await self._desk.waiting(self._agent)
+            if told is None:
+                return ToolReply("Nothing waits for you.", wrong=True)
+            part = _part(name, told)
+            return ToolReply(f"There is no tool '{name[:64]}'.", wrong=True) if part is None else ToolReply(part)
+        except TurnedAway as error:
+            return ToolReply(error.detail, wrong=True)
+        except msgspec.ValidationError as error:
+            return ToolReply(str(error), wrong=True)
+
+    async def _submit(self, given: SubmittedAction) -> ToolReply:
+        told = await self._desk.waiting(self._agent)
+        if told is None or told.slot != given.slot:
+            raise TurnedAway(409, "that slot does not wait for you")
+        fields = {"packet_sha256": told.packet_sha256, **msgspec.structs.asdict(given)}
+        offer = msgspec.convert(fields, Offer)
+        await self._desk.submit(self._agent, secrets.token_hex(16), offer)
+        return ToolReply(f"Accepted: {offer.recommended_action} for slot {offer.slot}.")
+
+
+def mcp_app(
+    doors: Doors,
+    *,
+    limits: DoorLimits | None = None,
+    host: str = "127.0.0.1",
+    path: str = "/mcp",
+    hosts: Sequence[str] = (),
+) -> ASGIApp:
+    """Return an application that serves the arena's seats over streamable HTTP at ``path``.
+
+    ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
+    port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
+    server. It needs its own lifespan: run it by itself, or enter it where it is mounted.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    limits = limits or DoorLimits()
+    security = None
+    if hosts:
+        names = [
+            name for one in (host, "localhost", *hosts) for name in (one, f"{one}:*" if ":" not in one else one)
+        ]
+        origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
+        )
+    gate = DoorGate(doors, limits)
+    server = make_server(lambda request: ArenaDesk(gate.desk, request.scope[_AGENT]), instructions=ABOUT)
+    inner = server.streamable_http_app(
+        streamable_http_path=path,
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=limits.body,
+        host=host,
+        transport_security=security,
+    )
+    return _Guarded(inner, gate)
+
+
+def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str] = ()) -> None:
+    """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
+    import uvicorn
+
+    engine = open_engine(db)
+    try:
+        app = mcp_app(Doors(Store(engine)), host=host, hosts=hosts)
+        say(f"seats: http://{host}:{port}/mcp  (stop with Ctrl-C)")
+        uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
+    finally:
+        engine.dispose()
+
+
+class _Guarded:
+    """Lets only agents with a token through, and not too often."""
+
+    def __init__(self, app: ASGIApp, gate: DoorGate) -> None:
+        self._app, self._gate = app, gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            scope[_AGENT] = await self._gate.agent(Request(scope))
+        except TurnedAway as error:
+            headers = {"www-authenticate": "Bearer"} if error.status == 401 else {}
+            await JSONResponse({"detail": error.detail}, error.status, headers)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _brief(told: Notification) -> str:
+    packet = told.packet
+    shown = {
+        "slot": told.slot,
+        "symbol": packet.symbol,
+        "kind": packet.kind,
+        "date": packet.date,
+        "decided_at": packet.decided_at,
+        "price": packet.price,
+        "momentum": packet.momentum,
+        "position": packet.position,
+        "phase": packet.phase,
+        "others": msgspec.to_builtins(packet.others),
+        "account": packet.account,
+        "exposures": packet.exposures,
+    }
+    return msgspec.json.encode(shown).decode()
+
+
+def _part(name: str, told: Notification) -> str | None:
+    packet = told.packet
+    parts: dict[str, Any] = {
+        "price_history": packet.history,
+        "news": packet.news,
+        "filings": {"10k": packet.annual_report, "10q": packet.quarterly_report},
+        "own_outcomes": packet.outcomes,
+    }
+    return msgspec.json.encode(parts[name]).decode() if name in parts else None

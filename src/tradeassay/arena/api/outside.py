@@ -1,0 +1,168 @@
+"""Agents of the entries that decide outside: those that are asked, and those that come and fetch their packet."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from tradeassay.agents.foreign.address import Network
+from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
+from tradeassay.arena.agents import OUTSIDE, OutsideAgent
+from tradeassay.arena.api.desk import Together
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.season import Entry, Season
+from tradeassay.core.arena import AgentChoice, Packet
+from tradeassay.core.errors import UserError
+
+Place = tuple[str, str, str]
+"""An entry, an asset and a session."""
+
+
+class OfferWatch:
+    """Looks for answers that came in through the doors, with one question for all agents that are waited for."""
+
+    def __init__(self, doors: Doors, *, poll_s: float = 0.1) -> None:
+        self._doors, self._poll_s = doors, poll_s
+        self._waited: dict[tuple[str, Place], asyncio.Future[AgentChoice]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def wait(self, season: str, place: Place) -> AgentChoice:
+        """Return the answer for a place as soon as it is there."""
+        future: asyncio.Future[AgentChoice] = asyncio.get_running_loop().create_future()
+        self._waited[season, place] = future
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        try:
+            return await future
+        finally:
+            del self._waited[season, place]
+
+    async def _look(self) -> None:
+        while self._waited:
+            try:
+                for season in {season for season, _ in self._waited}:
+                    found = await asyncio.to_thread(self._doors.open_offers, season)
+                    for place, choice in found.items():
+                        future = self._waited.get((season, place))
+                        if future is not None and not future.done():
+                            future.set_result(choice)
+            except Exception as error:  # whoever waits learns it: the database is away, say
+                for future in self._waited.values():
+                    if not future.done():
+                        future.set_exception(error)
+            await asyncio.sleep(self._poll_s)
+
+
+class DoorAgent:
+    """Waits until an agent has fetched its packet and answered; the round's time-out ends the wait."""
+
+    def __init__(self, watch: OfferWatch, entry: str) -> None:
+        self._watch, self._entry = watch, entry
+
+    async def decide(self, packet: Packet) -> AgentChoice:
+        """Return the agent's answer as soon as it is there."""
+        return await self._watch.wait(packet.season, (self._entry, packet.symbol, packet.date))
+
+
+def addresses(doors: Doors, season: str) -> Together[str, str | None]:
+    """Return who tells at which address an entry is registered: one look for all who ask at once."""
+
+    def look(entries: Sequence[str]) -> list[str | None]:
+        found = doors.registered(season)
+        return [None if (mine := found.get(entry)) is None else mine.address for entry in entries]
+
+    return Together(look)
+
+
+class SeatedAgent:
+    """An entry whose registration is looked up at every decision, so that a new one counts from the next on.
+
+    One that gave an address is asked there, any other fetches its packets itself.
+    """
+
+    def __init__(
+        self,
+        address: Together[str, str | None],
+        season: Season,
+        entry: Entry,
+        watch: OfferWatch,
+        *,
+        allow: Sequence[Network] = (),
+    ) -> None:
+        self._address, self._season, self._entry, self._allow = address, season, entry, allow
+        self._waiting = DoorAgent(watch, entry.id)
+        self._asked: tuple[str, OutsideAgent] | None = None
+
+    async def address(self) -> str:
+        """Return where the agent is asked now; empty when it comes by itself."""
+        return await self._address.ask(self._entry.id) or str(self._entry.params.get("url", ""))
+
+    async def decide(self, packet: Packet) -> AgentChoice:
+        """Ask the agent where it is now, or wait for it to come."""
+        address = await self.address()
+        if self._entry.architecture != "http" or not address:
+            return await self._waiting.decide(packet)
+        if self._asked is None or self._asked[0] != address:
+            limit = float(self._season.timeout_s)
+            self._asked = (address, _asked(self._entry, address, limit, self._allow))
+        return await self._asked[1].decide(packet)
+
+
+@asynccontextmanager
+async def outside_agents(
+    season: Season,
+    doors: Doors,
+    *,
+    objects: Mapping[str, Decides] | None = None,
+    allow: Sequence[Network] = (),
+    poll_s: float = 0.1,
+) -> AsyncIterator[dict[str, OutsideAgent]]:
+    """Make an agent for every entry of a season that decides outside; leaving the block ends their processes.
+
+    - ``http``: asked at the address it was registered with, or at ``params.url``; without either as ``mcp``;
+    - ``mcp``: fetches its packets itself;
+    - ``subprocess``: ``params.command``, split as a shell would;
+    - ``python``: the object given for it in ``objects``, or the class named by ``params.class``.
+
+    Raises :class:`UserError` for an entry without what it needs.
+    """
+    watch, address = OfferWatch(doors, poll_s=poll_s), addresses(doors, season.id)
+    async with AsyncExitStack() as stack:
+        found: dict[str, OutsideAgent] = {}
+        for entry in season.entries:
+            if entry.architecture not in OUTSIDE:
+                continue
+            limit = float(season.timeout_s)
+            if entry.architecture == "python":
+                given = (objects or {}).get(entry.id)
+                agent = given if given is not None else load_agent(_param(entry, "class"))
+                found[entry.id] = PythonAgent(agent, timeout_s=limit)
+            elif entry.architecture == "subprocess":
+                process = SubprocessAgent(shlex.split(_param(entry, "command")), timeout_s=limit)
+                stack.push_async_callback(process.close)
+                found[entry.id] = process
+            else:
+                given_url = str(entry.params.get("url", ""))
+                if given_url:
+                    _asked(entry, given_url, limit, allow)  # says now what is wrong with it
+                found[entry.id] = SeatedAgent(address, season, entry, watch, allow=allow)
+        yield found
+
+
+def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsideAgent:
+    from tradeassay.agents.foreign.ama import WIRES, HttpAgent
+
+    own = bool(entry.params.get("own", False))
+    wire = str(entry.params.get("wire", "tradeassay"))
+    if wire not in WIRES:
+        raise UserError(f"entry '{entry.id}' speaks no wire '{wire}'", hint=f"one of {', '.join(WIRES)}")
+    return HttpAgent(address, model=entry.model, timeout_s=limit, allow=allow, own=own, wire=wire)
+
+
+def _param(entry: Entry, name: str) -> str:
+    value = entry.params.get(name)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"entry '{entry.id}' has no '{name}'", hint=f"add params.{name}")
+    return value

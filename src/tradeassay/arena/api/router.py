@@ -1,0 +1,432 @@
+"""The HTTP door: an agent fetches its packet and posts its choice. Every answer is JSON; a refusal says why."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from threading import Lock
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from tradeassay.arena.api.desk import MAX_WAIT_S, DoorDesk
+from tradeassay.arena.api.doors import (
+    MOST,
+    Doors,
+    Notification,
+    Offer,
+    OwnDecision,
+    OwnReward,
+    RegisteredAgent,
+    TurnedAway,
+)
+from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.core.time import Clock, WallClock, iso
+
+
+class DoorLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the doors bear. ``per_minute`` and ``burst`` hold for each agent, ``strangers`` for each address
+    that sends wrong tokens (per minute). ``body`` is in bytes."""
+
+    per_minute: float = 120.0
+    burst: int = 30
+    strangers: float = 30.0
+    body: int = 64 * 1024
+
+    def __post_init__(self) -> None:
+        if not (self.per_minute > 0 and self.burst >= 1 and self.strangers > 0 and self.body > 0):
+            raise UserError("limits must let something through", hint="give numbers above 0")
+
+
+class Limiter:
+    """Buckets by key, kept in this process. The least recently used are forgotten above ``most`` keys."""
+
+    def __init__(
+        self, per_minute: float, burst: int, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._most, self._clock = per_minute / 60.0, float(burst), most, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str) -> float:
+        """Take one request out of a bucket: 0 when it may pass, else the seconds until it may."""
+        left, now = self._filled(key)
+        wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+        self._buckets[key] = (left - 1.0 if wait == 0.0 else left, now)
+        self._buckets.move_to_end(key)
+        while len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+        return wait
+
+    def empty(self, key: str) -> float:
+        """Return the seconds until a bucket has something again, without taking from it; 0 when it has."""
+        left, _ = self._filled(key)
+        return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+
+    def _filled(self, key: str) -> tuple[float, float]:
+        now = self._clock()
+        left, since = self._buckets.get(key, (self._burst, now))
+        return min(self._burst, left + (now - since) * self._rate), now
+
+
+T = TypeVar("T")
+BODY_S = 15.0
+"""How long a body may take to arrive."""
+
+NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+
+
+class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the operator sends to register an entry."""
+
+    season: Annotated[str, msgspec.Meta(pattern=NAME)]
+    entry: Annotated[str, msgspec.Meta(pattern=NAME)]
+    address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer was taken. It counts unless the round's time was over first."""
+
+    slot: int
+    accepted: bool = True
+
+
+class NewToken(msgspec.Struct, frozen=True, kw_only=True):
+    """A registration's token, shown this once."""
+
+    season: str
+    entry: str
+    token: str
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent's own decisions, newest first."""
+
+    items: tuple[OwnDecision, ...]
+
+
+class Rewards(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent's own lines of the reward log, oldest first."""
+
+    items: tuple[OwnReward, ...]
+
+
+TYPES: tuple[Any, ...] = (
+    Notification,
+    Offer,
+    RegisteredAgent,
+    Accepted,
+    Decisions,
+    Rewards,
+    Registration,
+    NewToken,
+)
+"""The structs that are sent and received, for OpenAPI."""
+
+_PROBLEM = {
+    "type": "object",
+    "properties": {"detail": {"type": "string"}, "hint": {"type": ["string", "null"]}},
+    "required": ["detail"],
+}
+_WHY = {
+    401: "The token is missing or unknown.",
+    403: "The operator's token is missing or wrong.",
+    404: "You have no such slot.",
+    409: "The request was seen before, or the slot is closed or answered.",
+    413: "The body is too large.",
+    415: "The body is not sent as JSON.",
+    422: "The request does not fit.",
+    429: "Too many requests; Retry-After says when to come again.",
+}
+
+
+class SharedCounts:
+    """How often each key knocked in this minute, over all processes that share a database.
+
+    A process counts by itself and tells the others about twice a second, so a knock costs no transaction of its
+    own.
+    """
+
+    def __init__(self, doors: Doors, *, every_s: float = 0.5, real_time: Callable[[], float] = time.time) -> None:
+        self._doors, self._every_s, self._real_time = doors, every_s, real_time
+        self._pending: dict[str, int] = {}
+        self._seen: dict[str, int] = {}
+        self._minute, self._told = 0, float("-inf")
+        self._lock = Lock()
+
+    def add(self, key: str) -> int:
+        """Count one knock and return how many there were in this minute, as far as is known."""
+        with self._lock:
+            minute = int(self._real_time() // 60)
+            if minute != self._minute:
+                self._minute = minute
+                self._pending.clear()
+                self._seen.clear()
+            self._pending[key] = self._pending.get(key, 0) + 1
+            return self._seen.get(key, 0) + self._pending[key]
+
+    @property
+    def due(self) -> bool:
+        """Whether the other processes should be told now."""
+        return self._real_time() - self._told >= self._every_s
+
+    def tell(self) -> None:
+        """Tell the others what was counted here, and hear from them."""
+        with self._lock:
+            told, minute, self._told = dict(self._pending), self._minute, self._real_time()
+            self._pending.clear()
+        found = self._doors.count(told, minute)
+        with self._lock:
+            if minute == self._minute:
+                self._seen.update(found)
+
+    def left_s(self) -> float:
+        """Return the seconds until a new minute begins."""
+        return 60.0 - self._real_time() % 60.0
+
+
+class DoorGate:
+    """Lets agents in: token, rate, body. Shared by all routes.
+
+    A right token is looked at first, so no number of wrong ones from the same address keeps its owner out.
+    """
+
+    def __init__(self, doors: Doors, limits: DoorLimits) -> None:
+        self.doors, self.limits = doors, limits
+        self.desk = DoorDesk(doors)
+        self.known = Limiter(limits.per_minute, limits.burst)
+        self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
+        self.counts = SharedCounts(doors)
+
+    async def agent(self, request: Request) -> RegisteredAgent:
+        """Return the agent that asks; raises :class:`TurnedAway` (401 or 429)."""
+        token = bearer(request)
+        found = await self.desk.who(token) if token else None
+        if found is None:
+            await self.stranger(request)
+            raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
+        if (wait := self.known.take(found.id)) > 0:
+            raise TurnedAway(429, "too many requests", retry_s=wait)
+        knocks = await self._knock(found.id)
+        if knocks > self.limits.per_minute + self.limits.burst:
+            raise TurnedAway(429, "too many requests", retry_s=self.counts.left_s())
+        return found
+
+    async def stranger(self, request: Request) -> None:
+        """Count a wrong token against its address; raises :class:`TurnedAway` (429) when there were too many."""
+        host = request.client.host if request.client else "?"
+        if (wait := self.strange.take(host)) > 0:
+            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
+        knocks = await self._knock(f"stranger {host}")
+        if knocks > 2 * self.limits.strangers:
+            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=self.counts.left_s())
+
+    async def _knock(self, key: str) -> int:
+        if self.counts.due:
+            await run_in_threadpool(self.counts.tell)
+        return self.counts.add(key)
+
+    async def body(self, request: Request, type_: type[T]) -> T:
+        """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
+        return await read_json(request, type_, self.limits.body)
+
+
+def bearer(request: Request) -> str:
+    """Return the token that a request brings; empty without one, or with two: a proxy may have seen the other."""
+    given = request.headers.getlist("authorization")
+    kind, _, token = (given[0] if len(given) == 1 else "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+async def read_json(request: Request, type_: type[T], most: int) -> T:
+    """Read a JSON body of up to ``most`` bytes; raises :class:`TurnedAway` (413, 415 or 422)."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise TurnedAway(415, "send application/json")
+    try:
+        found = await asyncio.wait_for(_read(request, most), BODY_S)
+    except (TimeoutError, ClientDisconnect) as error:
+        raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
+    try:
+        return msgspec.json.decode(bytes(found), type=type_)
+    except UNDECODABLE as error:
+        raise TurnedAway(422, str(error)) from error
+
+
+async def _read(request: Request, most: int) -> bytearray:
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > most:
+            raise TurnedAway(413, f"a body has at most {most} bytes")
+    return found
+
+
+def router(
+    doors: Doors,
+    *,
+    limits: DoorLimits | None = None,
+    operator: bool = False,
+    clock: Clock | None = None,
+    prefix: str = "/agents",
+) -> APIRouter:
+    """Return the routes of the door.
+
+    With ``operator`` entries can be registered over HTTP by whoever has the operator's key.
+    """
+    made = APIRouter(prefix=prefix, tags=["agents"])
+    gate = DoorGate(doors, limits or DoorLimits())
+    _own_routes(made, gate)
+    _packet_routes(made, gate)
+    if operator:
+        _operator_route(made, gate, clock or WallClock())
+    return made
+
+
+def _own_routes(made: APIRouter, gate: DoorGate) -> None:
+    @made.get("/me", responses=_answers(RegisteredAgent, "Who you are.", 401, 429))
+    async def me(request: Request) -> Response:
+        """Say whose token this is."""
+        return await _reply(gate.agent(request))
+
+    @made.get("/me/decisions", responses=_answers(Decisions, "Your decisions.", 401, 422, 429))
+    async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Response:
+        """Return your own decisions, settled or not, and nobody else's."""
+
+        async def make() -> Decisions:
+            agent = await gate.agent(request)
+            return Decisions(items=await run_in_threadpool(gate.doors.decisions, agent, limit))
+
+        return await _reply(make())
+
+    @made.get("/me/rewards", responses=_answers(Rewards, "Your reward log.", 401, 422, 429))
+    async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Response:
+        """Return your own lines of the reward log; empty in seasons without that rule."""
+
+        async def make() -> Rewards:
+            agent = await gate.agent(request)
+            return Rewards(items=await run_in_threadpool(gate.doors.rewards, agent, after))
+
+        return await _reply(make())
+
+
+def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
+    found = {
+        **_answers(Notification, "A decision waits for you.", 401, 422, 429),
+        204: {"description": "Nothing waits."},
+    }
+
+    patience = {
+        "name": "wait",
+        "in": "query",
+        "schema": {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0},
+    }
+
+    @made.get("/me/packet", responses=found, openapi_extra={"parameters": [patience]})
+    async def packet(request: Request) -> Response:
+        """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
+
+        async def make() -> Notification | None:
+            wait = _seconds(request.query_params.get("wait", "0"))
+            return await gate.desk.packet(await gate.agent(request), wait)
+
+        return await _reply(make())
+
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": True,
+        "schema": {"type": "string", "minLength": 8},
+    }
+    extra = {"requestBody": _takes(Offer), "parameters": [key]}
+
+    @made.post(
+        "/me/choice",
+        responses=_answers(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
+        openapi_extra=extra,
+    )
+    async def choice(request: Request) -> Response:
+        """Decide. A request with a key that was seen before is refused."""
+
+        async def make() -> Accepted:
+            agent = await gate.agent(request)
+            offer = await gate.body(request, Offer)
+            nonce = request.headers.get("idempotency-key", "")
+            await gate.desk.submit(agent, nonce, offer)
+            return Accepted(slot=offer.slot)
+
+        return await _reply(make())
+
+
+def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
+    @made.post(
+        "",
+        responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),
+        openapi_extra={"requestBody": _takes(Registration)},
+    )
+    async def register(request: Request) -> Response:
+        """Register an entry that decides outside (the operator's token is needed)."""
+
+        async def make() -> NewToken:
+            if await run_in_threadpool(gate.doors.key_owner, "operator", bearer(request)) is None:
+                await gate.stranger(request)
+                raise TurnedAway(403, "only the operator registers")
+            asked = await gate.body(request, Registration)
+            issued = await run_in_threadpool(
+                lambda: gate.doors.register(asked.season, asked.entry, now=iso(clock.now()), address=asked.address)
+            )
+            return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
+
+        return await _reply(make())
+
+
+def _seconds(text: str) -> float:
+    try:
+        wait = float(text)
+    except ValueError:
+        wait = math.nan
+    if not 0.0 <= wait <= MAX_WAIT_S:
+        raise TurnedAway(422, f"wait: {text[:40]!r} is no number of seconds from 0 to {MAX_WAIT_S:g}")
+    return wait
+
+
+async def _reply(making: Coroutine[Any, Any, Any]) -> Response:
+    headers = {"cache-control": "no-store"}
+    try:
+        found = await making
+    except TurnedAway as error:
+        if error.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        if error.retry_s is not None:
+            headers["retry-after"] = str(math.ceil(error.retry_s))
+        return _json({"detail": error.detail, "hint": None}, error.status, headers)
+    except UserError as error:
+        return _json({"detail": error.message, "hint": error.hint}, 422, headers)
+    return Response(status_code=204, headers=headers) if found is None else _json(found, 200, headers)
+
+
+def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, "application/json")
+
+
+def _answers(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str, Any]]:
+    found: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": _content(_shape(type_))}}
+    found.update({status: {"description": _WHY[status], "content": _content(_PROBLEM)} for status in refusals})
+    return found
+
+
+def _takes(type_: Any) -> dict[str, Any]:
+    return {"required": True, "content": _content(_shape(type_))}
+
+
+def _content(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": shape}}
+
+
+def _shape(type_: Any) -> dict[str, Any]:
+    (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
+    return shape

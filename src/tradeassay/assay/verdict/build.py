@@ -1,0 +1,711 @@
+"""One door: a recorded run, its folder, or somebody's own tables in, an assay out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.attribute import RunAttribution, attribute_run
+from tradeassay.assay.attribution import Attribution
+from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
+from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
+from tradeassay.assay.own_tables import OwnSeries, read_series, with_benchmark
+from tradeassay.assay.staleness import Regression, lagged, stale_lags
+from tradeassay.assay.verdict.decide import judge
+from tradeassay.assay.verdict.diagnostics import (
+    concentration_of,
+    curve_of,
+    passive_evidence,
+    stability_evidence,
+    tail_evidence,
+    timing_evidence,
+    trials_evidence,
+)
+from tradeassay.assay.verdict.evidence import (
+    BRIGHT,
+    EDGE,
+    INVESTED,
+    contrast_of,
+    edge_of,
+    luck_evidence,
+    memory_evidence,
+    no_memory,
+    rows_of_seeds,
+    totals_of,
+    variances,
+    with_contrast,
+)
+from tradeassay.assay.verdict.record import (
+    AgentAssay,
+    AgentFindings,
+    Assay,
+    Dollars,
+    Edge,
+    LeakEvidence,
+    LuckEvidence,
+    MemoryEvidence,
+    Ranks,
+    VerdictConfig,
+)
+from tradeassay.assay.verdict.trials import NO_TRIES, Tried, tried_elsewhere
+from tradeassay.core.errors import UserError
+from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.data import load_dataset
+from tradeassay.metrics import BootstrapConfig, measured_design, power_summary
+from tradeassay.runs.score.scores import NET_RETURN
+from tradeassay.runs.summary.figures import setting_words
+from tradeassay.runs.summary.models import calibration_of, journals_of
+
+if TYPE_CHECKING:
+    from tradeassay.assay.leaks.leak_result import LeakTestReport
+    from tradeassay.runs import AgentScores, Run
+
+_MASKS = ("blinded", "stock-blind", "date-blind")
+"""Masks in the order in which they are taken for the contrast: what hides most comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One agent in one cell while its findings are put together; ``daily`` is None without a result."""
+
+    scores: AgentScores
+    sound: tuple[Attribution, ...]
+    daily: dict[str, Floats] | None
+    year: int
+    mask: str | None
+    mode: str | None
+    by_model: bool
+    tried: Tried = NO_TRIES
+    luck: Mapping[str, Luck] = field(default_factory=dict)
+
+
+def assay_run(
+    run: Run,
+    config: VerdictConfig,
+    *,
+    agents: Sequence[str] = (),
+    leaks: Mapping[str, LeakTestReport] | None = None,
+    say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
+) -> Assay:
+    """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent.
+
+    ``say`` is told what is being done; ``spread`` says where episodes are worked on.
+
+    All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
+    the run's convention. Raises :class:`UserError` for an agent the run does not have and
+    :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
+    """
+    scores = run.scores.agents
+    known = dict.fromkeys(row.agent for row in scores)
+    for name in (*agents, *(leaks or ())):
+        if name not in known:
+            raise UserError(f"no agent '{name}' in {run.folder}", hint=f"it has {', '.join(known)}")
+    say = say or _silent
+    bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
+    say(f"taking {len(run.episodes)} episodes apart ...")
+    taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
+    rows = _counted_tries(run, [_row(run, one, taken) for one in scores], config)
+    ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
+    luck = _luck(run, [row for row in rows if not agents or row.scores.agent in agents], config, spread)
+    found: list[AgentAssay] = []
+    for row in rows:
+        if not agents or row.scores.agent in agents:
+            say(f"judging {row.scores.agent} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
+            made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
+            found.append(judge(with_contrast(made, contrast, row.mode), config))
+    return Assay(
+        title=run.spec.slug,
+        source="run",
+        config=config,
+        agents=tuple(found),
+        badges={cell: run.cell_badges(cell) for cell in dict.fromkeys(row.scores.cell for row in rows)},
+        titles=_titles(run, rows),
+        notes=("the run follows the paper's convention; the account's own returns are judged",)
+        if run.manifest.convention == "paper"
+        else (),
+    )
+
+
+def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
+    """Return what cells are called: by their benchmark, and by what sets them apart from others of it."""
+    first = {row.scores.cell: run.episode(row.scores.episodes[0]) for row in rows}
+    found = {}
+    for cell, episode in first.items():
+        alike = [other for other in first.values() if other.benchmark == episode.benchmark]
+        ways = [
+            setting_words(key, value)
+            for key, value in episode.protocol.items()
+            if len({str(other.protocol.get(key)) for other in alike}) > 1
+        ]
+        apart = [
+            value
+            for value, others in (
+                (episode.window, {other.window for other in alike}),
+                (episode.dataset, {other.dataset for other in alike}),
+            )
+            if value and len(others) > 1
+        ]
+        found[cell] = ", ".join([run.manifest.benchmark(episode).title, *ways, *apart])
+    return found
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def _counted_tries(run: Run, rows: Sequence[_Row], config: VerdictConfig) -> list[_Row]:
+    """Return rows with what else the folder has tried on their data and sessions."""
+    if not config.folder:
+        return list(rows)
+    known: dict[tuple[str, tuple[str, ...]], Tried] = {}
+    found = []
+    for row in rows:
+        sessions = row.sound[0].daily.sessions if row.sound else ()
+        place = (row.scores.dataset, sessions)
+        if place not in known:
+            known[place] = tried_elsewhere(run, *place)
+        found.append(replace(row, tried=known[place]))
+    return found
+
+
+def _row(run: Run, scores: AgentScores, taken: RunAttribution) -> _Row:
+    episode = run.episode(scores.episodes[0])
+    sound = [taken.episodes[key] for key in scores.episodes if taken.episodes[key].linked is not None]
+    same = bool(sound) and len({one.daily.sessions for one in sound}) == 1 and bool(sound[0].daily.sessions)
+    record = run.manifest.protocols.get(scores.cell)
+    mask = None if record is None else record.config.get("mask")
+    mode = None if record is None else record.config.get("mode")
+    return _Row(
+        scores=scores,
+        sound=tuple(sound),
+        daily=rows_of_seeds(sound) if same else None,
+        year=run.manifest.benchmark(episode).periods_per_year,
+        mask=str(mask) if episode.by_model and mask is not None else None,
+        mode=None if mode is None else str(mode),
+        by_model=episode.by_model,
+    )
+
+
+def _findings(
+    run: Run,
+    row: _Row,
+    rows: Sequence[_Row],
+    taken: RunAttribution,
+    ranks: Mapping[tuple[str, str], Ranks],
+    config: VerdictConfig,
+    leaks: Mapping[str, LeakTestReport],
+) -> AgentFindings:
+    scores = row.scores
+    peers = sum(one.scores.cell == scores.cell and not one.scores.baseline for one in rows)
+    reason = _why_nothing(run, row)
+    exposures = next(
+        one.preferences for one in taken.agents if (one.cell, one.agent) == (scores.cell, scores.agent)
+    )
+    per_episode = [run.scores.episode(key) for key in scores.episodes]
+    plain = AgentFindings(
+        cell=scores.cell,
+        benchmark=scores.benchmark,
+        dataset=scores.dataset,
+        agent=scores.agent,
+        by_model=row.by_model,
+        baseline=scores.baseline,
+        seeds=len(row.sound),
+        failed_seeds=len(scores.episodes) - len(row.sound),
+        sessions=len(row.sound[0].daily.sessions) if row.sound else 0,
+        first=row.sound[0].first if row.sound else None,
+        last=row.sound[0].last if row.sound else None,
+        mask=row.mask,
+        failure=reason,
+        total=not_scored(reason or "nothing was played"),
+        excess=scores.measures["excess_return"].median,
+        luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
+        leaks=_leaks(leaks.get(scores.agent)),
+        calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
+        failures=_counted([one.failures for one in per_episode]),
+        failure_rate=scores.measures["failure_rate"].median,
+        rejections=_counted([one.rejections for one in per_episode]),
+        dollars=_dollars(scores),
+        ranks=ranks[scores.cell, scores.agent],
+        notes=tuple(dict.fromkeys(note for one in row.sound for note in one.notes)),
+        badges=run.badges(scores.episodes[0]),
+    )
+    if row.daily is None:
+        return plain
+    tried = row.tried if config.folder else NO_TRIES
+    measured = with_daily(
+        plain, row.daily, row.year, config, TrialSetting(here=max(1, peers), tried=tried, taken=row.sound)
+    )
+    assert measured.edge is not None
+    return msgspec.structs.replace(
+        measured,
+        exposures=exposures,
+        luck=_luck_of(row, config),
+        memory=_memory(row, rows, config, measured.edge.comparisons),
+        biases=_biases(run, scores),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSetting:
+    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from."""
+
+    here: int = 1
+    tried: Tried = NO_TRIES
+    taken: tuple[Attribution, ...] = ()
+    references: Mapping[str, Floats] | None = None
+    """Passive portfolios and ``sessions``, where there is no attribution that knows them."""
+    sessions: tuple[str, ...] = ()
+
+
+def with_daily(
+    found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
+) -> AgentFindings:
+    """Return findings with everything that follows from daily parts."""
+    comparisons = setting.here * config.trials + setting.tried.effective
+    totals = totals_of(daily, year, config, comparisons)
+    style, active = variances(daily)
+    edge = edge_of(daily, year, config, comparisons)
+    power, could_not = _power(daily[EDGE], year, config, comparisons)
+    parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
+    if found.method == "returns":
+        parts["trading"] = not_scored("trading cannot be seen in returns alone")
+    return msgspec.structs.replace(
+        _made_of(found, daily, year, config, setting, edge),
+        failure=found.failure or totals.reason,
+        total=totals.intervals["total"],
+        parts=parts,
+        per_year=totals.per_year,
+        style_variance=style,
+        active_variance=active,
+        edge=edge,
+        power=power,
+        could_not=could_not,
+    )
+
+
+def _made_of(
+    found: AgentFindings,
+    daily: Mapping[str, Floats],
+    year: int,
+    config: VerdictConfig,
+    setting: TrialSetting,
+    edge: Edge,
+) -> AgentFindings:
+    """Return findings with the passive portfolio it follows, timing, tails, stability, concentration and tries."""
+    first = setting.taken[0] if setting.taken else None
+    sessions = first.daily.sessions if first is not None else setting.sessions
+    given = first.daily.references if first is not None else {}
+    references = setting.references or {name: np.array(series) for name, series in given.items()}
+    market, total = daily.get("market"), daily["total"]
+    by_returns = found.method == "returns"
+    lags = stale_lags(total, market) if by_returns and market is not None else 0
+    invested = None if by_returns else daily.get(INVESTED)
+    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
+    fit = None if first is None or by_returns else first.fit
+    days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
+    return msgspec.structs.replace(
+        found,
+        passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
+        timing=None
+        if market is None
+        else timing_evidence(total, market, invested, year, config, edge.comparisons),
+        tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
+        stability=stability_evidence(daily[EDGE], year, config),
+        concentration=concentration_of(daily[EDGE], sessions, _by_name(setting.taken), daily["selection"])
+        if total.size
+        else None,
+        trials=trials_evidence(
+            daily[EDGE], edge, year, config, here=setting.here,
+            found=setting.tried.found, effective=float(setting.tried.effective),
+        ),
+        curve=curve_of(total, market, sessions),
+        styled=fit.full_days / days if fit is not None and days else None,
+        covered=min(covered) if covered else None,
+    )  # fmt: skip
+
+
+def _by_name(taken: Sequence[Attribution]) -> dict[str, float]:
+    """Return what names brought to selection, in the mean over seeds."""
+    found: dict[str, float] = {}
+    for one in taken:
+        for name, value in one.by_name.items():
+            found[name] = found.get(name, 0.0) + value / len(taken)
+    return found
+
+
+def _biases(run: Run, scores: AgentScores) -> tuple[str, ...]:
+    return run.cell_badges(scores.cell).biases
+
+
+def _power(edge: Floats, year: int, config: VerdictConfig, comparisons: int) -> tuple[str, bool]:
+    if edge.size < config.least:
+        return f"{edge.size} sessions are too few for any test: at least {config.least} are needed", True
+    design = measured_design(edge, level=config.level, comparisons=comparisons, periods_per_year=year)
+    seen = power_summary(design, ir=config.skilled)
+    return seen.sentence, seen.hopeless
+
+
+def _why_nothing(run: Run, row: _Row) -> str | None:
+    if row.daily is not None:
+        return None
+    if row.sound:
+        return "the seeds ended in different sessions"
+    every = [run.series(key) for key in row.scores.episodes]
+    reasons = dict.fromkeys(
+        one.failure or (f"everything was lost by {one.ruined}" if one.ruined else "") for one in every
+    )
+    return "; ".join(filter(None, reasons)) or "no episode has a result"
+
+
+def _leaks(report: LeakTestReport | None) -> LeakEvidence:
+    if report is None:
+        return LeakEvidence(tested=False)
+    found = dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
+    tested_well = report.leaks or (report.repeatable and report.decisions_with_orders > 0)
+    return LeakEvidence(
+        tested=tested_well, findings=tuple(found), sentence=report.sentence, bound=report.undetected
+    )
+
+
+def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread) -> dict[str, Luck]:
+    """Return the luck of every episode with a result, by key."""
+    if config.portfolios == 0:
+        return {}
+    keys = [key for row in rows if row.daily is not None for key in row.scores.episodes]
+    drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
+    one = partial(luck_of_episode, run, config=drawn, stop_early=True)
+    return dict(zip(keys, spread.map(one, keys), strict=True))
+
+
+def _luck_of(row: _Row, config: VerdictConfig) -> LuckEvidence:
+    if config.portfolios == 0:
+        return LuckEvidence(percentile=not_scored("not asked for"), p=None)
+    return luck_evidence([row.luck[key] for key in row.scores.episodes])
+
+
+def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
+    """Return the contrast with the same agent's masked cell; None where no model played unmasked."""
+    if not row.by_model or row.mask not in (None, BRIGHT):
+        return None
+    twins = [
+        one
+        for mask in _MASKS
+        for one in rows
+        if one.mask == mask and one.scores.agent == row.scores.agent and _same_but_mask(one, row)
+    ]
+    if not twins:
+        return no_memory("it was not run under a mask")
+    twin = twins[0]
+    if row.daily is None or twin.daily is None or twin.daily["total"].size != row.daily["total"].size:
+        return no_memory("the masked run has no result over the same sessions")
+    return memory_evidence(
+        row.daily, twin.daily, row.year, config, against=str(twin.mask), comparisons=comparisons
+    )
+
+
+def _same_but_mask(one: _Row, other: _Row) -> bool:
+    """Return whether two cells differ in the mask only: same benchmark, data and window, no control arm."""
+    if (one.scores.benchmark, one.scores.dataset) != (other.scores.benchmark, other.scores.dataset):
+        return False
+    if not one.sound or not other.sound:
+        return _bare(one.scores.cell) == _bare(other.scores.cell)
+    return one.sound[0].daily.sessions == other.sound[0].daily.sessions and _bare(one.scores.cell) == _bare(
+        other.scores.cell
+    )
+
+
+def _bare(cell: str) -> tuple[str, ...]:
+    """Return a cell's name without its mask."""
+    return tuple(part for part in cell.replace("__", "+").split("+") if not part.startswith("mask="))
+
+
+def _dollars(scores: AgentScores) -> Dollars | None:
+    spent = scores.inference
+    if isinstance(spent, msgspec.UnsetType):
+        return None
+    net = scores.measures.get(NET_RETURN)
+    return Dollars(
+        usd=spent.usd,
+        calls=spent.calls,
+        tokens=spent.input_tokens + spent.output_tokens,
+        net_return=not_scored("no model played") if net is None else net.median,
+    )
+
+
+def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.items():
+            found[name] = found.get(name, 0) + count
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
+    found = {}
+    for cell in dict.fromkeys(row.scores.cell for row in rows):
+        inside = [row for row in rows if row.scores.cell == cell]
+        columns = (
+            [row.scores.measures["cumulative_return"].median for row in inside],
+            [row.scores.measures["excess_return"].median for row in inside],
+            [_selection(row) for row in inside],
+        )
+        of = sum(row.daily is not None for row in inside)
+        places = [_places(column) for column in columns]
+        for k, row in enumerate(inside):
+            found[cell, row.scores.agent] = Ranks(
+                of=of, by_return=places[0][k], by_excess=places[1][k], by_selection=places[2][k]
+            )
+    return found
+
+
+def _selection(row: _Row) -> Measure:
+    if row.daily is None:
+        return not_scored("no result")
+    return Measure(value=float(np.mean(row.daily["selection"])), n=row.daily["selection"].size)
+
+
+def _places(measures: Sequence[Measure]) -> list[int | None]:
+    values = [measure.value for measure in measures]
+    return [
+        None if value is None else 1 + sum(other is not None and other > value for other in values)
+        for value in values
+    ]
+
+
+NO_RUN = "no run was recorded"
+
+
+def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
+    """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
+    own = _sorted_out(own)
+    if own.returns is None and own.weights is None:
+        raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
+    given = own.returns if own.returns is not None else own.weights
+    title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
+    if own.weights is None and own.dataset is None:
+        judged, notes = assay_series(_series(own), config, agent=title)
+        return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
+    bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
+    taken = attribute_tables(own, bootstrap=bootstrap)
+    judged = _judged(own, taken, config, title)
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=taken.notes)
+
+
+def _series(own: OwnAccount) -> OwnSeries:
+    """Return the account's returns with those it is compared with, from its own table or another."""
+    given, against, reading = own.returns, own.against, own.reading
+    source = Path(given) if isinstance(given, str) else given
+    beside = isinstance(against, str) and not Path(against).is_file()
+    if beside:
+        if Path(str(against)).suffix.lower() in _FILES:
+            raise UserError(f"no file {against}", hint="give the benchmark's file, or a column of the table")
+        return read_series(source, replace(reading, against=str(against)))
+    series = read_series(source, reading)
+    if against is None:
+        return series
+    other = read_series(Path(against) if isinstance(against, str) else against, replace(reading, column=None))
+    return with_benchmark(series, other)
+
+
+_FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
+_LEAST_SHARED = 20
+_STILL = 0.02
+"""A benchmark that moves less than this share of what the account does is cash."""
+ALONE = "returns alone do not say what was held"
+
+
+def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tuple[AgentAssay, tuple[str, ...]]:
+    """Return the verdict on returns of which nothing else is known but, perhaps, those of a benchmark; and notes.
+
+    Raises :class:`UserError` when the two share too few days.
+    """
+    notes = list(series.notes)
+    days = tuple(series.returns)
+    market: Floats | None = None
+    if series.against is not None:
+        shared = tuple(day for day in days if day in (series.against or {}))
+        if len(days) < _LEAST_SHARED:
+            raise UserError(
+                f"{len(days)} rows are too few to compare with a benchmark",
+                hint=f"give at least {_LEAST_SHARED}, or leave the benchmark out",
+            )
+        if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
+            raise UserError(
+                f"the account and its benchmark share {len(shared)} of {len(days)} days",
+                hint="give both for the same days, in the same form",
+            )
+        if len(shared) < len(days):
+            notes.append(f"left out because the benchmark has no return there: {len(days) - len(shared)} rows")
+        days = shared
+        market = np.array([series.against[day] for day in days])
+    total = np.array([series.returns[day] for day in days])
+    if market is not None and market.std() < _STILL * total.std():
+        raise UserError(
+            f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
+            hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
+        )
+    daily = _rows_of_series(total, market)
+    found = AgentFindings(
+        cell="own",
+        benchmark="",
+        dataset="",
+        agent=agent,
+        by_model=False,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=total.size,
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+        method="returns",
+        total=not_scored("nothing was played"),
+        excess=_excess(total, market),
+        luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
+        leaks=LeakEvidence(tested=False),
+        failure_rate=not_scored(NO_RUN),
+        ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        notes=tuple(notes),
+    )
+    references = {} if market is None else {"the benchmark": market}
+    setting = TrialSetting(references=references, sessions=days)
+    found = with_daily(found, daily, series.year, config, setting)
+    none = not_scored("no factors are known: style cannot be measured")
+    parts = {**found.parts, "style": none}
+    if market is None:
+        parts = {**parts, "common": not_scored("no benchmark is given"), "selection": not_scored(ALONE)}
+    found = msgspec.structs.replace(found, parts=parts, styled=0.0, style_variance=None, active_variance=None)
+    return judge(found, config), tuple(notes)
+
+
+def _rows_of_series(total: Floats, market: Floats | None) -> dict[str, Floats]:
+    nothing = np.zeros(total.size)
+    common = nothing
+    if market is not None:
+        lags = stale_lags(total, market)
+        late = lagged(market, lags)
+        fit = Regression(total[lags:], [series[lags:] for series in late])
+        common = np.column_stack(late) @ fit.coefficients[1:]
+    rows = {"total": total, "common": common, "style": nothing, "selection": total - common, "trading": nothing}
+    rows[EDGE] = rows["selection"]
+    if market is not None:
+        rows["market"] = market
+    return rows
+
+
+def _excess(total: Floats, market: Floats | None) -> Measure:
+    if market is None:
+        return not_scored("no benchmark is given")
+    return Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size)
+
+
+def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:
+    """Return the verdict on an own account that was taken apart."""
+    biases: tuple[str, ...] = ()
+    if own.dataset is not None:
+        biases = load_dataset(own.dataset, None if own.home is None else Path(own.home)).facts.biases
+    found = AgentFindings(
+        cell="own",
+        benchmark="",
+        dataset=taken.dataset,
+        agent=agent,
+        by_model=False,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=len(taken.daily.sessions),
+        first=taken.first,
+        last=taken.last,
+        method=taken.method,
+        failure=taken.reason,
+        total=not_scored(taken.reason or "nothing was played"),
+        excess=not_scored("no index is given"),
+        exposures=_exposures(taken),
+        luck=_own_luck(own, config),
+        leaks=LeakEvidence(tested=False),
+        failure_rate=not_scored(NO_RUN),
+        ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        biases=biases,
+        notes=taken.notes,
+    )
+    if taken.linked is not None and taken.daily.sessions:
+        found = with_daily(found, rows_of_seeds([taken]), taken.year, config, TrialSetting(taken=(taken,)))
+    if own.returns is None:
+        unseen = not_scored("weights alone do not say what trading cost")
+        found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
+    return judge(found, config)
+
+
+def _exposures(taken: Attribution) -> dict[str, Measure]:
+    """Return preferences; where only returns are known, the constant exposures that explain them best."""
+    if taken.method == "holdings":
+        return dict(taken.preferences)
+    note = "constant, estimated from returns"
+    return {name: Measure(value=values[0], note=note) for name, values in taken.daily.exposures.items() if values}
+
+
+def _sorted_out(own: OwnAccount) -> OwnAccount:
+    """Return the tables in their places: one table of weights may have been given as returns."""
+    if not isinstance(own.returns, str) or own.weights is not None or not _has_weights(Path(own.returns)):
+        return own
+    return msgspec.structs.replace(own, weights=own.returns, returns=None)
+
+
+def _has_weights(path: Path) -> bool:
+    if not path.is_file():
+        raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
+    return is_long(path) and WEIGHT in columns_of(path)
+
+
+def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
+    if config.portfolios == 0:
+        return LuckEvidence(percentile=not_scored("not asked for"), p=None)
+    if own.returns is None or own.benchmark is None or own.names is None or own.turnover is None:
+        reason = "returns, a benchmark, the number of names and the turnover are needed for it"
+        return LuckEvidence(percentile=not_scored(reason), p=None)
+    return luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])
+
+
+def assay(
+    what: Run | OwnAccount | Path | str | object,
+    config: VerdictConfig | None = None,
+    *,
+    agents: Sequence[str] = (),
+    leaks: Mapping[str, LeakTestReport] | None = None,
+    home: Path | str | None = None,
+    say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
+) -> Assay:
+    """Say what a result is made of: skill, luck, style, leaked future or memory.
+
+    ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars table; what it
+    is compared with is named by an :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents
+    of a run, ``leaks`` are the leak tests that were made of them, ``home`` is where data sets are kept, ``say`` is
+    told what is being done, ``spread`` says where a run's episodes are worked on. Raises
+    :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
+    whatever cannot be read.
+    """
+    config = config or VerdictConfig()
+    if isinstance(what, OwnAccount):
+        return assay_tables(what, config)
+    from tradeassay.runs import Run
+
+    if isinstance(what, Run):
+        return assay_run(what, config, agents=agents, leaks=leaks, say=say, spread=spread)
+    if not isinstance(what, Path | str):
+        return assay_tables(OwnAccount(returns=what, home=None if home is None else str(home)), config)
+    path = Path(what)
+    if path.is_dir():
+        opened = Run.load(path, home=home)
+        return assay_run(opened, config, agents=agents, leaks=leaks, say=say, spread=spread)
+    if path.is_file():
+        return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
+    raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")

@@ -1,0 +1,198 @@
+"""What the child can report about the code it ran: parts of the framework it changed, later bars it read.
+
+Advice, not proof: the code runs in the same process and could undo all of it. The proof is the host's own
+replay of the orders, which the code cannot reach, and the look-ahead check. A cerebro that has loaded its feeds
+holds all bars from the start, and an index above zero reaches the ones to come. That stays possible, because any
+cerebro allows it; here it leaves a note.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FrameType
+from typing import Any, Final, NamedTuple
+
+import backtrader as bt
+from backtrader.linebuffer import LineBuffer
+from backtrader.lineseries import LineSeries
+
+from tradeassay.code.harness.shortcuts import SHORTCUTS
+from tradeassay.code.harness.wire import FUTURE, PATCHED
+from tradeassay.sandbox.strategy import FILE
+
+_MOST_READ: Final = 20
+_DEEP: Final = 3
+"""How many frames of the framework lie between the code and a line, at most."""
+
+
+class LineWatch:
+    """Watches every line while it is open, as a context manager; what it finds goes to ``notes``. Meanwhile lines
+    take shorter ways (:mod:`~tradeassay.code.harness.shortcuts`).
+    """
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        self._seen: set[tuple[str, int]] = set()
+        self._kept: list[tuple[type, str, Any, Any]] = []
+
+    def __enter__(self) -> LineWatch:
+        tell = self._tell
+        plain_get, plain_call = LineBuffer.get, LineBuffer.__call__
+        series_call = LineSeries.__call__
+
+        def getitem(self: Any, ago: int) -> Any:
+            if ago > 0:
+                tell(f"index [{ago}]", sys._getframe(1))
+            return self.array[self._idx + ago]
+
+        def get(self: Any, ago: int = 0, size: int = 1) -> Any:
+            if ago > 0:
+                tell(f"get(ago={ago})", sys._getframe(1))
+            return plain_get(self, ago, size)
+
+        def call(self: Any, ago: Any = None) -> Any:
+            if isinstance(ago, int) and ago > 0:
+                tell(f"line({ago})", sys._getframe(1))
+            return plain_call(self, ago)
+
+        def call_series(self: Any, ago: Any = None, line: int = -1) -> Any:
+            if isinstance(ago, int) and ago > 0:
+                tell(f"line({ago})", sys._getframe(1))
+            return series_call(self, ago, line)
+
+        self._put(LineBuffer, "__getitem__", getitem)
+        self._put(LineBuffer, "get", get)
+        self._put(LineBuffer, "__call__", call)
+        self._put(LineSeries, "__call__", call_series)
+        for owner, name, mine in SHORTCUTS:
+            self._put(owner, name, mine)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for owner, name, before, mine in self._kept:
+            if owner.__dict__.get(name) is not mine:
+                self._notes.append(f"{PATCHED}{owner.__module__}.{owner.__name__}.{name}")
+            setattr(owner, name, before)
+
+    def _put(self, owner: type, name: str, mine: Any) -> None:
+        self._kept.append((owner, name, owner.__dict__[name], mine))
+        setattr(owner, name, mine)
+
+    def _tell(self, what: str, frame: FrameType | None) -> None:
+        """Note what was read, if the code itself read it: the framework looks at the next date to advance."""
+        for _ in range(_DEEP):
+            if frame is None:
+                return
+            if frame.f_code.co_filename == FILE:
+                if (what, frame.f_lineno) not in self._seen and len(self._seen) < _MOST_READ:
+                    self._seen.add((what, frame.f_lineno))
+                    self._notes.append(f"{FUTURE}{what} in line {frame.f_lineno}")
+                return
+            frame = frame.f_back
+
+
+_MOST: Final = 20
+_PARTS: Final = (
+    "analyzer", "broker", "brokers.bbroker", "cerebro", "comminfo", "feed", "indicator", "linebuffer",
+    "lineiterator", "lineroot", "lineseries", "metabase", "observer", "order", "position", "sizer",
+    "sizers.fixedsize", "sizers.percents_sizer", "store", "strategy", "timer", "trade",
+)  # fmt: skip
+
+
+class Print(NamedTuple):
+    """One function (or class) of the framework: where it is attached and what it is made of."""
+
+    owner: Any
+    attribute: str
+    value: Any
+    code: Any
+    defaults: Any
+
+    @property
+    def changed(self) -> bool:
+        """Whether it has been replaced, or is made of something else."""
+        if vars(self.owner).get(self.attribute) is not self.value:
+            return True
+        inner = _function(self.value)
+        return inner is not None and (inner.__code__ is not self.code or inner.__defaults__ is not self.defaults)
+
+    @property
+    def name(self) -> str:
+        """Its dotted name."""
+        if inspect.ismodule(self.owner):
+            return f"{self.owner.__name__}.{self.attribute}"
+        return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
+
+
+class Members(NamedTuple):
+    """A class of the framework and the names it had."""
+
+    owner: type
+    names: frozenset[str]
+
+    @property
+    def changed(self) -> bool:
+        """Whether a function was added to it, which hides its base's."""
+        return bool(self._added())
+
+    @property
+    def name(self) -> str:
+        """The dotted name of what was added."""
+        return f"{self.owner.__module__}.{self.owner.__qualname__}.{'/'.join(sorted(self._added()))}"
+
+    def _added(self) -> list[str]:
+        own = vars(self.owner)
+        return [
+            name for name in own.keys() - self.names if _function(own[name]) or isinstance(own[name], property)
+        ]
+
+
+def fingerprint() -> list[Print | Members]:
+    """Return what every function of the framework's moving parts is made of."""
+    names = [f"backtrader.{part}" for part in _PARTS]
+    names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
+    prints: list[Print | Members] = [
+        Print(bt, label, value, None, None)
+        for label, value in vars(bt).items()
+        if inspect.isclass(value) and value.__module__.startswith("backtrader.")
+    ]
+    for module in filter(None, map(sys.modules.get, names)):
+        for label, kind in vars(module).items():
+            # Names with an underscore are classes that the framework generates for lines and parameters.
+            if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
+                prints += _prints_of(kind)
+                prints.append(Members(kind, frozenset(vars(kind))))
+    return prints
+
+
+def changes(prints: list[Print | Members]) -> list[str]:
+    """Return the notes about what has since been replaced, removed or added."""
+    return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
+
+
+def shadowed(*things: Any) -> list[str]:
+    """Return the notes about methods that were replaced on a single object."""
+    found = []
+    for thing in things:
+        for name, value in list(vars(thing).items()):
+            if callable(value) and inspect.isroutine(getattr(type(thing), name, None)):
+                found.append(f"{PATCHED}{type(thing).__name__}.{name} of this run")
+    return found[:_MOST]
+
+
+def _prints_of(kind: type) -> list[Print]:
+    found = []
+    for attribute, value in vars(kind).items():
+        inner = _function(value)
+        if inner is not None:
+            found.append(Print(kind, attribute, value, inner.__code__, inner.__defaults__))
+        elif isinstance(value, property):
+            found.append(Print(kind, attribute, value, None, None))
+    return found
+
+
+def _function(value: Any) -> Any:
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    return value if hasattr(value, "__code__") else None

@@ -1,0 +1,160 @@
+"""How a connector waits: for an answer, and between attempts when a vendor is busy or silent.
+
+A connector turns what its vendor library raises into one of two words, :class:`Throttled` ("come back later") or
+:class:`Unanswered` ("no usable answer arrived"). Only those are asked again, a bounded number of times;
+everything else (a changed format, an unknown symbol) is final at once. Vendor libraries also talk (warnings, log
+lines, prints, progress bars); :func:`quiet` keeps that out of our output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+import msgspec
+
+from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.secrets import clean_words
+from tradeassay.core.time import SECOND, Clock, WallClock, instant
+
+T = TypeVar("T")
+LONGEST_REST_S = 86_400.0
+"""A vendor that asks to be left alone for longer than a day is asked again after a day."""
+
+
+class VendorPatience(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds in seconds: ``timeout`` for one answer; waits double from ``first_wait`` up to ``longest_wait``.
+
+    A vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for.
+    """
+
+    attempts: int = 4
+    timeout: float = 30.0
+    first_wait: float = 2.0
+    longest_wait: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.timeout <= 0 or self.first_wait < 0 or self.longest_wait < 0:
+            raise UserError(f"impossible patience {self}", hint="attempts >= 1, timeout > 0, waits >= 0")
+
+    def wait_after(self, attempt: int) -> float:
+        """Return the pause after failed attempt number ``attempt`` (1, 2, ...) when the vendor names none."""
+        return min(self.first_wait * 2.0 ** (attempt - 1), self.longest_wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a connector takes from outside, so that no test reads the wall clock or sleeps."""
+
+    clock: Clock = field(default_factory=WallClock)
+    sleep: Callable[[float], None] = time.sleep
+    patience: VendorPatience = field(default_factory=VendorPatience)
+
+
+class Throttled(Exception):
+    """The vendor answered "too many requests"; ``retry_after`` is the wait in seconds, if it named one."""
+
+    def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
+        self.retry_after = retry_after
+
+
+class VendorResting(SourceError):
+    """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
+
+    seconds: float = 0.0
+
+
+class Unanswered(Exception):
+    """No usable answer: a time-out, a broken connection, a truncated body."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
+
+
+def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
+    """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return max(0.0, (instant(moment) - clock.now()) / SECOND)
+
+
+def patiently(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
+    """Call ``ask`` until it answers, at most ``runtime.patience.attempts`` times.
+
+    Raises :class:`~tradeassay.core.errors.SourceError` naming the vendor, the thing asked for, the reason for
+    the last failure and how long it waited. Any other error of ``ask`` passes through untouched.
+    """
+    patience = runtime.patience
+    waited = 0.0
+    for attempt in range(1, patience.attempts + 1):
+        try:
+            return ask()
+        except Throttled as busy:
+            error: Throttled | Unanswered = busy
+            wish = busy.retry_after
+        except Unanswered as silence:
+            error = silence
+            wish = None
+        if wish is not None and wish > patience.longest_wait:
+            refused = VendorResting(
+                f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
+                hint="fetch again after that time, or ask for fewer symbols at once",
+            )
+            refused.seconds = min(wish, LONGEST_REST_S)
+            raise refused from error
+        if attempt < patience.attempts:
+            pause = patience.wait_after(attempt) if wish is None else wish
+            runtime.sleep(pause)
+            waited += pause
+    raise _given_up(error, vendor, what, attempt, waited) from error
+
+
+def _given_up(error: Throttled | Unanswered, vendor: str, what: str, attempts: int, waited: float) -> SourceError:
+    tries = f"{attempts} attempt{'s' if attempts > 1 else ''}, {waited:.0f} s of waiting between them"
+    if isinstance(error, Throttled):
+        return SourceError(
+            f"{vendor} refused {what}: {error.reason} ({tries})",
+            hint="wait some minutes and fetch again, or ask for fewer symbols at once",
+        )
+    return SourceError(
+        f"{vendor} gave no usable answer for {what}: {error.reason} ({tries})",
+        hint="check the connection (and a proxy, if there is one), then fetch again",
+    )
+
+
+@contextlib.contextmanager
+def quietly(module: str) -> Iterator[None]:
+    """Silence a library's log lines, prints, progress bars and the warnings it causes; errors pass."""
+    logger = logging.getLogger(module)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        nowhere = io.StringIO()
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

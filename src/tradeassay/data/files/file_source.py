@@ -1,0 +1,40 @@
+"""The registered sources ``csv`` and ``parquet``: one reader behind two names."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tradeassay.core.errors import DataRefused
+from tradeassay.data.fault import DROPS, describe
+from tradeassay.data.files.import_config import FilesConfig
+from tradeassay.data.panel import Panel
+from tradeassay.data.source import SourceConfig, sources
+
+
+@sources.register("csv")
+@sources.register("parquet")
+class FilesSource:
+    """OHLCV files of any shape: one file per symbol or one long file, daily or intraday, CSV or Parquet."""
+
+    Config: ClassVar[type[SourceConfig]] = FilesConfig
+    summary: ClassVar[str] = "a folder or file of OHLCV bars; column names are guessed and shown"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, config: FilesConfig) -> None:
+        self.config = config
+
+    def load(self) -> Panel:
+        """Read the files; raises :class:`DataRefused` for broken rows unless the configuration accepts faults."""
+        from tradeassay.data.files.reader import read_files
+
+        imported = read_files(self.config)
+        dropped = {DROPS.get(name) for name in self.config.drop}
+        errors = tuple(
+            fault for fault in imported.faults if fault.severity == "error" and fault.check not in dropped
+        )
+        if errors and not self.config.allow_faults:
+            raise DataRefused(
+                f"{self.config.path} has {len(errors)} faults: {describe(errors)}",
+                hint="fix the files, or accept the faults explicitly (allow_faults, --allow-faults)",
+            )
+        return imported.panel

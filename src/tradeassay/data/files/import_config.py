@@ -1,0 +1,193 @@
+"""How files are requested, which column means what, and what was understood.
+
+A column's meaning is guessed from its name, shown to the user, and overruled by the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Adjustment, Frequency
+from tradeassay.data.panel import CalendarName
+from tradeassay.data.source import SourceConfig
+
+ROLES = (
+    "date", "time", "symbol", "open", "high", "low", "close", "adj_close", "volume", "amount", "status", "ignore",
+)  # fmt: skip
+"""``time`` is a time of day beside ``date``; ``status`` is 1 (trading) or 0 (suspended)."""
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "date": (
+        "date", "datetime", "timestamp", "trade_date", "tradedate", "trading_date", "day", "time_key", "open_time",
+        "opentime", "ts", "dt", "日期", "交易日期", "时间", "日期时间", "交易时间", "time",
+    ),
+    "time": ("time", "time_of_day", "时刻"),
+    "symbol": (
+        "symbol", "ticker", "code", "ts_code", "order_book_id", "instrument", "stock_code", "stockcode", "secid",
+        "sec_code", "tic", "asset", "wind_code", "windcode", "代码", "股票代码", "证券代码", "合约",
+    ),
+    "open": ("open", "o", "open_price", "openprice", "px_open", "price_open", "1. open", "开盘", "开盘价"),
+    "high": ("high", "h", "high_price", "highprice", "px_high", "max", "2. high", "最高", "最高价"),
+    "low": ("low", "l", "low_price", "lowprice", "px_low", "min", "3. low", "最低", "最低价"),
+    "close": (
+        "close", "c", "close_price", "closeprice", "px_last", "last", "price", "close/last", "4. close", "收盘",
+        "收盘价",
+    ),
+    "adj_close": (
+        "adj_close", "adj close", "adjclose", "adjusted_close", "adjusted close", "5. adjusted close",
+        "复权收盘价",
+    ),
+    "volume": (
+        "volume", "v", "vol", "vol.", "qty", "shares", "5. volume", "6. volume", "成交量", "成交股数", "总手",
+    ),
+    "amount": (
+        "amount", "turnover", "amt", "value", "money", "quote_volume", "quote_asset_volume", "total_turnover",
+        "turnover_value", "成交额", "成交金额", "金额",
+    ),
+    "status": ("tradestatus", "trade_status", "is_trading", "交易状态"),
+}  # fmt: skip
+
+
+class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
+    """The meaning of a file's columns. ``roles`` maps a role to its column; ``unused`` are the rest."""
+
+    roles: dict[str, str]
+    unused: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        known = ", ".join(f"{role}={name}" for role, name in self.roles.items())
+        return known + (f"; unused: {', '.join(self.unused)}" if self.unused else "")
+
+
+def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | None = None) -> ColumnMap:
+    """Return what a file's columns mean. ``told`` maps roles to column names and wins over every guess.
+
+    Raises a one-line :class:`UserError` naming the file, what was found and how to specify it, when there is no
+    date or no closing price, or when ``told`` names a column or role that does not exist.
+    """
+    roles: dict[str, str] = {}
+    for role, name in (told or {}).items():
+        if role not in ROLES:
+            raise UserError(f"'{role}' is not a column role", hint=f"one of {', '.join(ROLES)}")
+        if name not in names:
+            raise UserError(f"{file} has no column '{name}'", hint=f"it has {_listed(names)}")
+        roles[role] = name
+    by_plain = {_plain(name): name for name in reversed(names)}
+    for role, candidates in _NAMES.items():
+        if role in roles:
+            continue
+        for candidate in candidates:
+            found = by_plain.get(_plain(candidate))
+            if found is not None and found not in roles.values():
+                roles[role] = found
+                break
+    if "close" not in roles and "adj_close" in roles:
+        roles["close"] = roles.pop("adj_close")
+    missing = [role for role in ("date", "close") if role not in roles]
+    if missing:
+        raise UserError(
+            f"{file}: no column for {' and '.join(missing)} among {_listed(names)}",
+            hint=f"say which, e.g. --columns {missing[0]}=NAME; for a file without header list all, "
+            "e.g. --columns date,open,high,low,close,volume",
+        )
+    ordered = {role: roles[role] for role in ROLES if role in roles}
+    return ColumnMap(roles=ordered, unused=tuple(name for name in names if name not in ordered.values()))
+
+
+def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Read ``--columns``: ``close=Last,volume=Vol`` is a mapping, ``date,open,...`` names the columns.
+
+    Raises :class:`UserError` for a mixture or an unknown role.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    if pairs and len(pairs) == len(parts):
+        return {role.strip(): name.strip() for role, name in pairs}, ()
+    if pairs:
+        raise UserError(
+            f"--columns '{text}' mixes names and pairs", hint="write role=NAME for every part, or none"
+        )
+    unknown = [part for part in parts if part not in ROLES]
+    if unknown or not parts:
+        raise UserError(
+            f"'{unknown[0] if unknown else text}' is not a column role", hint=f"one of {', '.join(ROLES)}"
+        )
+    return {}, tuple(parts)
+
+
+def _plain(name: str) -> str:
+    return name.strip().strip("<>[]\"'").lower().replace(" ", "_").replace("-", "_")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+InstrumentKind = Literal["stock", "index", "crypto", "future"]
+
+
+class FilesConfig(SourceConfig, frozen=True, kw_only=True):
+    """A folder (or one file) with OHLCV data. None means "guess, and show the guess".
+
+    ``columns`` maps roles to column names, ``header`` names all columns of files that have no header line.
+    ``beside`` is another folder with side files (memberships and the like). ``timezone`` says where time stamps
+    without a zone were taken; ``stamps`` whether an intraday stamp is the start or the end of its bar.
+    ``prices="adjusted"`` scales bars by ``adj close / close``. ``volume_unit`` multiplies volumes (100 where a
+    vendor counts lots). A name whose bars end more than ``delist_after`` sessions before the panel does counts as
+    delisted after its last bar (None = never). ``drop`` names rows that may be left out: ``bad-actions``,
+    ``undated``, ``bad-figures``.
+    """
+
+    path: str
+    name: str | None = None
+    beside: str | None = None
+    columns: dict[str, str] = {}  # noqa: RUF012 - msgspec copies the default of every struct
+    header: tuple[str, ...] = ()
+    calendar: CalendarName | None = None
+    timezone: str | None = None
+    frequency: Frequency | None = None
+    stamps: Literal["start", "end"] | None = None
+    kind: InstrumentKind | None = None
+    currency: str | None = None
+    adjusted: Adjustment = "none"
+    prices: Literal["as_is", "adjusted"] = "as_is"
+    volume_unit: float = 1.0
+    delist_after: int | None = 20
+    biases: tuple[str, ...] = ()
+    licence: str = ""
+    allow_faults: bool = False
+    drop: tuple[str, ...] = ()
+
+
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was understood, for a person to check. ``str()`` gives one line per fact."""
+
+    files: int
+    rows: int
+    symbols: int
+    first: str
+    last: str
+    columns: dict[str, ColumnMap]
+    dates: str
+    frequency: str
+    calendar: str
+    timezone: str
+    side_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [
+            f"files      {self.files}, {self.rows} rows, {self.symbols} symbols, {self.first} to {self.last}",
+            *(f"columns    {files}: {columns}" for files, columns in self.columns.items()),
+            f"dates      {self.dates}",
+            f"frequency  {self.frequency}",
+            f"calendar   {self.calendar} ({self.timezone})",
+        ]
+        if self.side_files:
+            lines.append(f"also read  {', '.join(self.side_files)}")
+        return "\n".join([*lines, *(f"note       {note}" for note in self.notes)])

@@ -1,0 +1,63 @@
+"""Episodes prepared for other frontends: data, rules and conversation as a run would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.data import Snapshot
+from tradeassay.runs.play.trading import prepare_tasks
+from tradeassay.runs.spec.episode import EpisodeSpec, expand
+from tradeassay.runs.spec.run_spec import ParamValue, RunSpec, model_agent, secret_of
+from tradeassay.runs.store.manifest import played_as, windows_by_cell
+from tradeassay.runs.store.snapshots import describe, snapshot_for
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEpisode:
+    """What an episode is played on, and how."""
+
+    episode: EpisodeSpec
+    benchmark: Benchmark
+    snapshot: Snapshot
+    secret: str | None = None
+
+
+def plots_for(
+    benchmark: str,
+    settings: Mapping[str, ParamValue],
+    *,
+    window: str | None,
+    dataset: str | None,
+    seeds: int,
+    secret: str | None = None,
+) -> list[PreparedEpisode]:
+    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse.
+
+    ``secret`` is what aliases are drawn from, for a benchmark that takes one.
+    """
+    config = benchmarks.get(benchmark)
+    spec = RunSpec(
+        slug="inspect",
+        benchmarks=(benchmark,),
+        agents=(model_agent("inspect/model"),),
+        datasets={} if dataset is None else {benchmark: (dataset,)},
+        seeds=tuple(range(seeds)),
+        convention=config.convention,
+        protocol=dict(settings),
+        windows=() if window is None else (window,),
+        secret=secret or UNSET,
+    )
+    episodes = tuple(episode for episode in expand(spec) if episode.by_model)
+    first = episodes[0]
+    task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
+    entry = describe(first.dataset, None, task.markets, task.windows)
+    named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
+    snapshot = snapshot_for(first.dataset, None, entry.sha256)
+    drawn = secret_of(spec, benchmark)
+    return [
+        PreparedEpisode(episode, played_as(config, episode, spec, named), snapshot, drawn) for episode in episodes
+    ]

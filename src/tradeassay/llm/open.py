@@ -1,0 +1,159 @@
+"""From a model's name to a model that can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.metadata import requires, version
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.core.errors import UserError, require
+from tradeassay.llm.budget import Budget, BudgetedProvider
+from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
+from tradeassay.llm.cassette.store import CassetteStore
+from tradeassay.llm.local.files import LocalSettings
+from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
+from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep
+from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.tables import Price, PriceTable, load_prices
+
+_LOG = logging.getLogger(__name__)
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is reached, where that is not the default.
+
+    ``base_url`` is another server's address (a local model is asked there and no engine is started), ``prices`` a
+    custom table, ``home`` where local models are kept, ``local`` what they may use of this machine, ``sleep``
+    what waits between attempts.
+    """
+
+    base_url: str | None = None
+    retry: RetryPolicy = RetryPolicy()
+    prices: PriceTable | None = None
+    home: Path | None = None
+    local: LocalSettings = msgspec.field(default_factory=LocalSettings)
+    sleep: Sleep = asyncio.sleep
+
+
+@asynccontextmanager
+async def open_model(
+    name: str,
+    params: ModelParams | None = None,
+    *,
+    cassette: CassetteStore | None = None,
+    replay: bool = False,
+    budget: Budget | None = None,
+    connections: int = 10,
+    access: Access | None = None,
+) -> AsyncIterator[Model]:
+    """Open a model; leaving the block closes its connections.
+
+    With a ``cassette`` every answer is recorded, and what it holds is not asked again. With ``replay`` it is the
+    only source: no network, no key and no provider package is needed. Callers share ``connections`` and
+    ``budget``.
+
+    Raises :class:`UserError` for an unknown name, a replay without a cassette, or a cap on a model without a known
+    price; :class:`MissingExtra` when the provider's packages are not installed.
+    """
+    params = params or ModelParams()
+    access = access or Access()
+    parsed = parse_name(name)
+    if replay:
+        if cassette is None:
+            raise UserError(
+                f"{name} cannot be replayed without recorded answers", hint="name the run that has them"
+            )
+        yield ReplayingModel(name, params, cassette)
+        return
+    price = (access.prices or load_prices()).of(name)
+    provider = await _open_provider(parsed, params, price, access)
+    try:
+        paid = provider if budget is None else BudgetedProvider(provider, params, budget, price)
+        # A scripted model's time-outs cost no time: they are played to the end.
+        scripted = parsed.route == "scripted"
+        retry = msgspec.structs.replace(access.retry, silences=None) if scripted else access.retry
+        model: Model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
+        yield model if cassette is None else RecordingModel(model, params, cassette)
+    finally:
+        await provider.aclose()
+
+
+def check_model(name: str, access: Access | None = None) -> None:
+    """Raise what opening a model would raise, and :class:`UserError` when its key is missing. Nothing is asked."""
+    parsed = parse_name(name)
+    access = access or Access()
+    match parsed.route:
+        case "scripted":
+            ScriptedProvider(name, parsed.rest, ModelParams(), None)
+        case "local":
+            settings = _local(access)
+            _require_local(parsed, settings)
+            from tradeassay.llm.local.files import find_local_model
+
+            if settings.server is None:
+                find_local_model(parsed, access.home)
+        case "inspect":
+            _require_inspect()
+            from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
+
+            opened = open_provider(name, ModelParams(), None, base_url=access.base_url)
+            if isinstance(opened, KeylessProvider):
+                raise UserError(f"{name}: {opened.reason}", hint="set it, or choose another model")
+
+
+async def _open_provider(name: ModelName, params: ModelParams, price: Price | None, access: Access) -> Provider:
+    match name.route:
+        case "scripted":
+            return ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
+        case "local":
+            settings = _local(access)
+            _require_local(name, settings)
+            from tradeassay.llm.local.provider import open_local
+
+            return await open_local(name, params, price, home=access.home, settings=settings)
+        case "inspect":
+            _require_inspect()
+            from tradeassay.llm.via_inspect.provider import open_provider
+
+            return open_provider(name.full, params, price, base_url=access.base_url)
+
+
+def _local(access: Access) -> LocalSettings:
+    """Return a local model's settings: a server that was named for all models is meant for this one too."""
+    if access.base_url is None:
+        return access.local
+    return msgspec.structs.replace(access.local, server=access.base_url)
+
+
+def _require_local(name: ModelName, settings: LocalSettings) -> None:
+    """Refuse an unknown name before asking for an extra: installing it would not help."""
+    from tradeassay.llm.local.files import local_models
+
+    if settings.server is None:
+        if name.gguf is None:
+            local_models.get(name.rest)
+        require("xllamacpp", "local")
+    _require_inspect()
+
+
+def _require_inspect() -> None:
+    require("inspect_ai", "models")
+    _tell_release()
+
+
+@cache
+def _tell_release() -> None:
+    """Say once in a process that another release of Inspect is installed than the tested one."""
+    tested = next((one for one in requires("tradeassay") or () if one.startswith("inspect-ai==")), "")
+    wanted = tested.partition("==")[2].partition(";")[0].strip()
+    if wanted and (found := version("inspect-ai")) != wanted:
+        _LOG.warning(
+            "inspect-ai %s is installed and %s is tested: answers may be read differently "
+            "(pip install 'tradeassay[models]' brings back the tested one)", found, wanted
+        )  # fmt: skip

@@ -1,0 +1,255 @@
+"""Tables to paste: a run's leaderboards as Markdown, LaTeX, CSV or JSON, with intervals and footnotes.
+
+Markdown and LaTeX are written for readers, rounded as pages round; CSV and JSON keep every digit. All four say
+where the numbers come from: badges become footnotes, so that a table never travels without them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from tradeassay.core.measure import Measure
+from tradeassay.report import code_page, numbers, systrade_page
+from tradeassay.report.cards import results_card
+from tradeassay.report.formatting import PasteCell, PasteTable
+from tradeassay.report.paper_tables import way
+from tradeassay.report.words import cell_badges, standing
+from tradeassay.runs import CodeRun, Run
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.summary.rows import Contest
+from tradeassay.runs.systrade import SystradeSpec
+
+PasteFormat = Literal["md", "latex", "csv", "json", "card"]
+PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
+_MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
+_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
+          numbers.MINUS: "$-$", "–": "--", "·": r"$\cdot$", "<": r"\textless{}",
+          ">": r"\textgreater{}"}  # fmt: skip
+
+
+def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
+    """Return the leaderboards of a run, one for each benchmark and setting."""
+    if isinstance(source, CodeRun):
+        return (_systrade(source) if isinstance(source.spec, SystradeSpec) else _quantcode(source),)
+    data = source if isinstance(source, RunSummary) else summary_of(source, details=False)
+    return tuple(_traded(cell, data) for cell in data.cells)
+
+
+def paste(source: Run | CodeRun | RunSummary, form: PasteFormat) -> str:
+    """Return a run's leaderboards as text in one of :data:`PASTE_FORMATS`."""
+    tables = paste_tables(source)
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(tables), indent=2).decode() + "\n"
+    if form == "card":
+        return results_card(tables, _markdown(tables))
+    write = {"md": _markdown, "latex": _latex, "csv": _csv}[form]
+    return write(tables)
+
+
+# What stands in the tables
+
+
+def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
+    against = f"against {cell.baseline_phrase}, per year"
+    titles = tuple(numbers.info(name).title for name in _MEASURES)
+    rows = []
+    for place, agent in enumerate(cell.ranked, 1):
+        told = standing(agent, cell, data.level)
+        placed = agent.result.value is not None and failed_too_often(agent) is None
+        rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
+        measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
+        best: tuple[PasteCell, ...] = ()
+        if cell.contest is not None:
+            rank, chance = _best(agent.name, cell.contest)
+            best = (chance,)
+        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), *best, PasteCell(told.label)))
+    notes = [
+        f"Brackets hold {data.level:.0%} intervals. "
+        f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
+        + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
+        *_contest_notes(cell),
+        *_badge_notes(cell_badges(cell)),
+        *(standing(agent, cell, data.level).sentence for agent in cell.agents if agent.result.value is None),
+        *cell.limits,
+    ]
+    columns = ("#", "agent", *titles, against, "told apart")
+    if cell.contest is not None:
+        columns = ("tier", "agent", *titles, against, "chance of being first", "told apart")
+    return PasteTable(cell.title, columns, tuple(rows), tuple(notes))
+
+
+def _best(agent: str, contest: Contest) -> tuple[PasteCell, PasteCell]:
+    tier = contest.tier_of(agent)
+    if tier is None:
+        nothing = PasteCell("–", reason=contest.unranked.get(agent))
+        return nothing, nothing
+    chance = contest.best.get(agent, 0.0)
+    return PasteCell(str(tier), float(tier)), PasteCell(numbers.written(chance, "share"), chance)
+
+
+def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
+    contest = cell.contest
+    if contest is None:
+        return ()
+    test = "model confidence set" if len(contest.best) > 2 else "test of their difference"
+    said = [
+        f"Agents of one tier cannot be told apart from its best one ({test}, {contest.level:.0%}); "
+        f"chances are over redraws of {contest.sessions:,} sessions."
+    ]
+    if contest.superior is not None:
+        said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
+    return tuple(said)
+
+
+def _difference(agent: AgentSummary) -> PasteCell:
+    """Return the difference from the baseline, with the interval that belongs to the corrected p-value."""
+    if agent.versus is None:
+        return PasteCell("–")
+    return _entry(agent.corrected or agent.versus.difference, "change")
+
+
+def _quantcode(run: CodeRun) -> PasteTable:
+    stages = [(name, title) for name, title, _ in code_page.STAGE_TITLES]
+    rows = [
+        (
+            PasteCell(cell.model),
+            PasteCell(way(cell)),
+            PasteCell(str(cell.rates.items), float(cell.rates.items)),
+            *(_entry(getattr(cell.rates, name), "share") for name, _ in stages),
+            _entry(cell.mean_turns, "{:.1f}"),
+            _entry(cell.tokens_per_solved, "{:,.0f}"),
+        )
+        for cell in code_page.ranked_cells(run.scores)
+    ]
+    columns = (
+        "model",
+        "way of asking",
+        "items",
+        *(title for _, title in stages),
+        "turns",
+        "tokens per solved task",
+    )
+    notes = (*_badge_notes(code_page.code_badges(run)), *run.manifest.notes, *run.scores.notes)
+    return PasteTable(run.benchmark, columns, tuple(rows), notes)
+
+
+def _systrade(run: CodeRun) -> PasteTable:
+    dimensions = tuple(systrade_page.DIMENSIONS)
+    rows = [
+        (
+            PasteCell(row.model),
+            PasteCell(str(row.items), float(row.items)),
+            _entry(row.valid, "share"),
+            *(_entry(row.scores[name], "{:.2f}") for name in dimensions),
+            _entry(row.overall, "{:.2f}"),
+            PasteCell(row.tier),
+        )
+        for row in run.scores.models
+    ]
+    columns = ("model", "items", "valid", *dimensions, "overall", "tier")
+    notes = (*_badge_notes(systrade_page.systrade_badges(run)), *run.manifest.notes)
+    return PasteTable(run.benchmark, columns, tuple(rows), notes)
+
+
+def _badge_notes(badges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{text[0].upper()}{text[1:]}." for _, text in badges)
+
+
+def _entry(measure: Measure, form: str) -> PasteCell:
+    if measure.value is None:
+        return PasteCell(numbers.NONE, reason=measure.reason)
+    text = numbers.written(measure.value, form)
+    if measure.low is not None and measure.high is not None:
+        text += f" [{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
+    return PasteCell(text, measure.value, measure.low, measure.high)
+
+
+# How they are written
+
+
+def _reasons(table: PasteTable) -> tuple[list[list[str]], list[str]]:
+    """Return the texts of all entries, those without a number marked, and the footnotes that explain the marks."""
+    known: dict[str, str] = {}
+    rows = []
+    for row in table.rows:
+        texts = []
+        for entry in row:
+            mark = "" if entry.reason is None else known.setdefault(entry.reason, chr(ord("a") + len(known) % 26))
+            texts.append(entry.text + (f" ({mark})" if mark else ""))
+        rows.append(texts)
+    return rows, [f"({mark}) {reason}" for reason, mark in known.items()]
+
+
+def _markdown(tables: Sequence[PasteTable]) -> str:
+    blocks = []
+    for table in tables:
+        rows, reasons = _reasons(table)
+        lines = [f"**{_md(table.title)}**", "", _md_row(table.columns), _md_row("---" for _ in table.columns)]
+        lines += [_md_row(map(_md, row)) for row in rows]
+        lines += ["", *(f"- {_md(note)}" for note in (*reasons, *table.notes))]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _md_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _md(text: str) -> str:
+    flat = " ".join(text.split())
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>|" else sign for sign in flat)
+
+
+def _latex(tables: Sequence[PasteTable]) -> str:
+    blocks = ["% needs \\usepackage{booktabs}"]
+    for table in tables:
+        rows, reasons = _reasons(table)
+        align = "".join("r" if any(row[at].value is not None for row in table.rows) else "l"
+                        for at in range(len(table.columns)))  # fmt: skip
+        notes = " ".join(_tex(note) for note in (*reasons, *table.notes))
+        blocks.append(
+            "\n".join(
+                [
+                    r"\begin{table}", r"\centering\small", rf"\caption{{{_tex(table.title)}. {notes}}}",
+                    rf"\begin{{tabular}}{{{align}}}", r"\toprule",
+                    " & ".join(map(_tex, table.columns)) + r" \\", r"\midrule",
+                    *(" & ".join(map(_tex, row)) + r" \\" for row in rows),
+                    r"\bottomrule", r"\end{tabular}", r"\end{table}",
+                ]
+            )
+        )  # fmt: skip
+    return "\n\n".join(blocks) + "\n"
+
+
+def _tex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _csv(tables: Sequence[PasteTable]) -> str:
+    """Return one row per entry with a number: the long form that every tool can pivot; notes have rows too."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(("table", "row", "agent", "column", "value", "low", "high", "text", "reason"))
+    for table in tables:
+        for place, row in enumerate(table.rows, 1):
+            for column, entry in zip(table.columns, row, strict=True):
+                numbers_of = ("" if one is None else repr(one) for one in (entry.value, entry.low, entry.high))
+                who = _plain(row[table.named].text)
+                lines.writerow(
+                    (table.title, place, who, column, *numbers_of, _plain(entry.text), entry.reason or "")
+                )
+        for note in table.notes:
+            lines.writerow((table.title, "", "", "note", "", "", "", _plain(note), ""))
+    return out.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Return a text that a spreadsheet does not take for a formula."""
+    text = text.replace(numbers.MINUS, "-")
+    return f"'{text}" if text[:1] in "=@\t\r" else text

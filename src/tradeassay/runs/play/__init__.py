@@ -1,0 +1,1 @@
+"""Carrying a run out: tasks, executors, journals, progress."""

@@ -1,0 +1,497 @@
+"""Code episodes: models are asked in the event loop, programs are examined in threads, results are journal lines.
+
+A continued episode gets the replies and the results that it was given before the interruption, in their order,
+from its dialogue log and its journal; only what follows is asked and worked out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import hashlib
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.drive import adrive, fault_of
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
+from tradeassay.core.events import TurnRecord
+from tradeassay.core.executors import cores
+from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.core.executors.spread import ENTRY, Spread
+from tradeassay.core.files import remove_temporaries
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
+from tradeassay.core.secrets import clean_bytes, clean_text
+from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
+from tradeassay.play import Asked
+from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
+from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
+from tradeassay.runs.code_protocol import (
+    AskRole,
+    CodeAsk,
+    CodeProtocol,
+    CodeReply,
+    CodeSpec,
+    Ending,
+    find_protocol,
+)
+from tradeassay.runs.play.concurrency import OpenModels, all_or_first_error, run_async, take_over
+from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, ProgressEvent, Told
+from tradeassay.runs.play.run_kind import Options, RunWatch
+from tradeassay.runs.play.worker_tasks import Played
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.models import refuse_bad_names
+from tradeassay.runs.store.folder import RunFolder, present_versions
+from tradeassay.runs.store.manifest import CodeManifest, read_manifest
+from tradeassay.runs.store.outcome import (
+    ModelPart,
+    Outcome,
+    ProgramPart,
+    read_outcome,
+    write_outcome,
+)
+from tradeassay.runs.verify.replay import Again, NotAgain, RecordedModels
+from tradeassay.sandbox import JobExecutor
+
+Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
+"""Examines a request, in whichever thread it is called."""
+
+STOPS = (RunError, SandboxError, UserError, CassetteMismatch, OSError)
+"""Errors that end the run, not just an episode: faulty files, packages, sandbox or recording."""
+
+
+class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
+    """``scores.json`` of a run of programs: the hash of every outcome and the benchmark's totals over them."""
+
+    outcomes: dict[str, str]
+    scores: msgspec.Raw
+
+
+class Programs:
+    """The run of a benchmark of programs.
+
+    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be played.
+    """
+
+    def __init__(self, spec: CodeSpec, options: Options) -> None:
+        self._spec = spec
+        self._options = options
+        self._protocol = find_protocol(spec.benchmark)(spec)
+        self._manifest = self._described()
+        roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]
+        refuse_bad_names([role.model for role in roles], options.asking)
+        self._paid = any(parse_name(role.model).route != "scripted" for role in roles)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def describe(self, watch: RunWatch) -> CodeManifest:
+        """Return the manifest of the run as it would be started now."""
+        return self._manifest
+
+    def check_installed(self) -> None:
+        """Raise MissingExtra without a package that programs are examined with, before a model is paid."""
+        self._protocol.check_installed()
+
+    def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
+        """Return 0: nobody knows how many programs a model will need."""
+        return 0
+
+    def play(
+        self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
+    ) -> None:
+        """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time.
+
+        Raises what stops a run; the other episodes then stop too, and everything written stays.
+        """
+        self.check_installed()
+        take_over([episode.key for episode in waiting], place, self._options.asking)
+        workers = self._options.workers
+        with one_thread(), ExitStack() as stack:
+            if self._options.executor == "ray":
+                cluster = stack.enter_context(RayExecutor(ENTRY, workers))
+                workers, work = cluster.most(), self._examined_there
+            else:
+                workers = workers or cores()
+                work = _Sandbox(self._protocol, workers, stack).work
+            run_async(self._play_all(_Table(self._protocol, place, work, watch), waiting, workers))
+
+    def _examined_there(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+        """Examine on a node of the cluster, which is open."""
+        one = partial(examine_there, self._spec.benchmark, canonical_json(self._spec))
+        module = type(self._protocol).__module__
+        return Spread(executor="ray", modules=(module,)).map(one, [(episode, request)])[0]
+
+    def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
+        """Sum up the run and return the content of ``scores.json``."""
+        with watch.phase("score", total=1):
+            return code_scores(self._protocol, manifest, place)
+
+    def _described(self) -> CodeManifest:
+        episodes, notes = self._protocol.episodes(), self._protocol.notes
+        if not episodes:
+            why = f": {'; '.join(notes)}" if notes else ""
+            raise UserError(f"nothing is left to run{why}", hint="drop a filter")
+        return CodeManifest(
+            benchmark=self._spec.benchmark,
+            spec=msgspec.Raw(canonical_json(self._spec)),
+            work_sha256=sha256_of(self._spec),
+            facts=self._protocol.facts(),
+            episodes=episodes,
+            notes=notes,
+            versions=present_versions(),
+        )
+
+    async def _play_all(self, table: _Table, episodes: Sequence[EpisodeSpec], workers: int) -> None:
+        asking = self._options.asking
+        slots = asyncio.Semaphore(asking.concurrency)
+        threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
+        asyncio.get_running_loop().set_default_executor(threads)
+        async with AsyncExitStack() as stack:
+            models = OpenModels(table.place, asking, stack, home=None, durable=self._paid)
+
+            async def one(episode: EpisodeSpec) -> None:
+                async with slots:
+                    await _play(episode, table, models)
+
+            await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
+
+
+@lru_cache(maxsize=2)
+def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, JobExecutor]:
+    """Open a benchmark and a sandbox, once for a worker's process: opening one takes a second."""
+    kind = find_protocol(benchmark)
+    protocol = kind(msgspec.json.decode(spec, type=kind.Spec))
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return protocol, stack.enter_context(protocol.open_executor(1))
+
+
+def examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:
+    """Examine what an episode asks in a worker's process."""
+    protocol, executor = _opened(benchmark, spec)
+    found: msgspec.Struct = protocol.examine(*asked, executor)
+    return found
+
+
+def examine_again(
+    protocol: CodeProtocol,
+    place: RunFolder,
+    episodes: Sequence[EpisodeSpec],
+    workers: int | None = None,
+    examined: dict[str, msgspec.Struct] | None = None,
+    *,
+    told: Told | None = None,
+) -> dict[str, Again | TradeassayError]:
+    """Play episodes again in memory: recorded replies, but every program is examined anew.
+
+    ``examined`` holds what earlier examinations gave, by the hash of all that decides them. What stops one of
+    them takes its place. Raises :class:`NotAgain` where no program can be examined.
+    """
+    many = workers or cores()
+    with one_thread(), ExitStack() as stack:
+        work: Work = _Sandbox(protocol, many, stack).work
+        if examined is not None:
+            work = _remembered(protocol, place, work, examined)
+        table = _Table(protocol, place, work, RunWatch(lambda event: None))
+        return run_async(_examine_all(table, episodes, many, told))
+
+
+def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: dict[str, msgspec.Struct]) -> Work:
+    manifest = read_manifest(place.manifest)
+    assert isinstance(manifest, CodeManifest)
+    facts = sha256_of([protocol.facts(), manifest.asked])
+
+    def remembered(episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+        key = sha256_of([facts, episode, request])
+        if key not in examined:
+            examined[key] = work(episode, request)
+        return examined[key]
+
+    return remembered
+
+
+async def _examine_all(
+    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, told: Told | None
+) -> dict[str, Again | TradeassayError]:
+    slots = asyncio.Semaphore(workers)
+    threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
+    asyncio.get_running_loop().set_default_executor(threads)
+    found: dict[str, Again | TradeassayError] = {}
+    async with AsyncExitStack() as stack:
+        models = RecordedModels(table.place, stack, home=None)
+
+        async def one(episode: EpisodeSpec) -> None:
+            journal: KeptLines[TurnRecord] = KeptLines()
+            log = KeptDialogue()
+            async with slots:
+                try:
+                    outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
+                except (SandboxError, MissingExtra) as error:
+                    raise NotAgain(error.message) from error
+                except TradeassayError as error:
+                    found[episode.key] = error
+                    return
+            unasked = models.unasked(episode.key)
+            found[episode.key] = Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+            if told is not None:
+                told("episodes examined again", len(found), len(episodes))
+
+        await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
+    return found
+
+
+def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
+    """Open the benchmark of a recorded run with its spec; raises :class:`UserError` when it is not known here."""
+    kind = find_protocol(manifest.benchmark)
+    try:
+        spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
+    except UNDECODABLE as error:
+        raise RunError(f"the spec in the manifest cannot be read: {error}", hint="start the run again") from error
+    return kind(spec), spec
+
+
+def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder) -> bytes:
+    """Return the content of ``scores.json``; raises :class:`RunError` while an episode has not ended."""
+    records: dict[str, msgspec.Struct] = {}
+    hashes: dict[str, str] = {}
+    for episode in manifest.episodes:
+        found = read_outcome(place.outcome(episode.key))
+        if found is None:
+            raise RunError(f"episode {episode.key} has not ended", hint=f"tradeassay resume {place.path}")
+        hashes[episode.key] = sha256_file(place.outcome(episode.key))
+        record = read_record(type(protocol), found)
+        if record is not None:
+            records[episode.key] = record
+    scores = msgspec.json.encode(protocol.score(records), order="deterministic")
+    content = msgspec.json.encode(CodeScoresFile(outcomes=hashes, scores=msgspec.Raw(scores)))
+    return msgspec.json.format(content, indent=1) + b"\n"
+
+
+def read_record(kind: type[CodeProtocol], outcome: Outcome) -> msgspec.Struct | None:
+    """Return the record in an outcome, or None without one; raises :class:`RunError` for a damaged one."""
+    if isinstance(outcome.program, msgspec.UnsetType):
+        return None
+    try:
+        return msgspec.json.decode(outcome.program.record, type=kind.Record)
+    except UNDECODABLE as error:
+        raise RunError(
+            f"the record of an episode is damaged: {error}", hint="delete its folder and resume"
+        ) from error
+
+
+class _Sandbox:
+    """A sandbox opened when the first program has to be run: not every conversation gets that far."""
+
+    def __init__(self, protocol: CodeProtocol, workers: int, stack: ExitStack) -> None:
+        self._protocol = protocol
+        self._workers = workers
+        self._stack = stack
+        self._executor: JobExecutor | None = None
+        self._opening = threading.Lock()
+
+    def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
+        """Work something out."""
+        with self._opening:
+            if self._executor is None:
+                self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
+        found: msgspec.Struct = self._protocol.examine(episode, request, self._executor)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What all episodes of a run share: the benchmark, the folder, the examiner and the listener."""
+
+    protocol: CodeProtocol
+    place: RunFolder
+    work: Work
+    watch: RunWatch
+
+
+async def _play(episode: EpisodeSpec, table: _Table, models: OpenModels) -> None:
+    """Carry an episode to its end and record how it ended.
+
+    An episode that breaks through a bug of ours has failed, with the reason. Raises what stops a run.
+    """
+    began = time.perf_counter()
+    place, key = table.place, episode.key
+    path = place.dialogue(key)
+    place.episode(key).mkdir(parents=True, exist_ok=True)
+    with TurnJournal(place.events(key)) as journal:
+        remove_temporaries(place.episode(key))
+        replies = [line.reply for line in read_dialogue(path) if line.step < len(journal.lines)]
+        with DialogueLog(path, _steps_with_questions(path, len(journal.lines))) as log:
+            outcome = await _Player(episode, table, models, journal, log, replies).to_its_end()
+        write_outcome(place.outcome(key), outcome)
+    table.watch.played(key, Played(outcome=outcome, seconds=time.perf_counter() - began))
+
+
+def _steps_with_questions(path: Path, steps: int) -> int:
+    """Return the last step whose questions the log must know: the last of ``steps`` may have had none."""
+    asked = [line.step for line in read_dialogue(path) if line.step < steps]
+    return max(asked) + 1 if asked else 0
+
+
+class _Player:
+    """An episode being played."""
+
+    def __init__(
+        self,
+        episode: EpisodeSpec,
+        table: _Table,
+        models: OpenModels,
+        journal: LinesOf[TurnRecord],
+        log: Lines,
+        replies: Sequence[ModelReply],
+    ) -> None:
+        self._episode = episode
+        self._table = table
+        self._protocol = table.protocol
+        self._roles = table.protocol.roles(episode)
+        self._models = models
+        self._journal = journal
+        self._log = log
+        self._replies = deque(replies)
+        self._spent: dict[str, Spending] = {}
+        self._total = Spending()
+        self._digest = hashlib.sha256()
+        self._asked = self._step = 0
+        self._scribe = Scribe(0, _turn(0))
+
+    async def to_its_end(self) -> Outcome:
+        """Carry the dialogue to its end and return its result."""
+        try:
+            record = await adrive(self._protocol.dialogue(self._episode), self._answer)
+            ending = self._protocol.ended(record)
+        except STOPS:
+            raise
+        except _ListenerBroke as broke:
+            raise (broke.__cause__ or broke) from None
+        except Exception as error:
+            self._log.append(self._scribe.lines)
+            trace = clean_text("".join(traceback.format_exception(error)))
+            return self._outcome(Ending(status="failed", reason=str(fault_of(error))), None, trace)
+        self._log.append(self._scribe.lines)
+        return self._outcome(ending, record, None)
+
+    def _outcome(self, ending: Ending, record: msgspec.Struct | None, trace: str | None) -> Outcome:
+        part = ModelPart(
+            answers=self._models.answers(self._episode.model),
+            spending=self._total,
+            roles=self._spent,
+        )
+        program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
+        if record is not None:
+            raw = msgspec.Raw(msgspec.json.encode(record))
+            program = ProgramPart(words=ending.words, reason=ending.reason, record=raw)
+        return Outcome(
+            status=ending.status,
+            steps=self._step,
+            events_sha256=self._digest.hexdigest(),
+            error=ending.reason if ending.status == "failed" else None,
+            traceback=trace,
+            model=part,
+            program=program,
+        )
+
+    async def _answer(self, ask: CodeAsk) -> CodeReply:
+        return await (self._ask(ask) if isinstance(ask, AskRole) else self._examine(ask.request))
+
+    async def _ask(self, ask: AskRole) -> ModelReply:
+        known = self._step < len(self._journal.lines) and bool(self._replies)
+        reply = self._replies.popleft() if known else await self._ask_model(ask)
+        self._asked += 1
+        self._total = self._total.plus(reply.usage)
+        self._spent[ask.role] = self._spent.get(ask.role, Spending()).plus(reply.usage)
+        return reply
+
+    async def _ask_model(self, ask: AskRole) -> ModelReply:
+        role = self._roles[ask.role]
+        model = await self._models.open(role.model, role.params)
+        # A question's step is the number of results before it, which stays the same however often a run is
+        # resumed.
+        place = QuestionPlace(
+            episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked
+        )
+        self._tell(
+            AskStarted(
+                key=self._episode.key,
+                agent=self._episode.label,
+                session=self._episode.task,
+                purpose=ask.request.purpose,
+                attempt=ask.request.attempt,
+            )
+        )
+        reply = await model.ask(ask.request, place)
+        self._tell(Answered(key=self._episode.key, usage=reply.usage, error_kind=reply.error_kind))
+        self._scribe.note(Asked(ask.request, place), reply)
+        return reply
+
+    async def _examine(self, request: msgspec.Struct) -> msgspec.Struct:
+        asked, lines = sha256_of(request), self._journal.lines
+        if self._step < len(lines):
+            line = lines[self._step]
+            if line.record.request != asked:
+                raise RunError(
+                    f"step {self._step} of {self._episode.key} does not come out as the journal says",
+                    hint="the answers or the journal were edited: delete the episode's folder, resume",
+                )
+            raw, result = line.raw, line.record.result
+            if self._scribe.lines:
+                self._log.append(self._scribe.lines)  # the dialogue log was lost and the model was asked again
+        else:
+            loop = asyncio.get_running_loop()
+            working = loop.run_in_executor(None, self._work_out, request, asked)
+            try:
+                raw, result = await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])  # it writes to files that are closed behind it
+                raise
+        self._digest.update(raw + b"\n")
+        self._step += 1
+        self._scribe = Scribe(self._step, _turn(self._step))
+        self._tell(Advanced(key=self._episode.key, sessions=1))
+        # As it will be read back, so that a live run and a resumed one cannot differ.
+        return msgspec.json.decode(result, type=self._protocol.Result)
+
+    def _work_out(self, request: msgspec.Struct, asked: str) -> tuple[bytes, msgspec.Raw]:
+        """Examine and record in one go: a kill between the two would lose work that was paid for."""
+        found = self._table.work(self._episode, request)
+        result = msgspec.Raw(clean_bytes(msgspec.json.encode(found)))
+        raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
+        self._log.append(self._scribe.lines)
+        self._journal.append(raw)
+        return raw, result
+
+    def _tell(self, event: ProgressEvent) -> None:
+        try:
+            self._table.watch.listen(event)
+        except Exception as error:
+            raise _ListenerBroke from error
+
+
+class _ListenerBroke(Exception):
+    """A progress listener raised, which does not make an episode fail."""
+
+
+def _turn(step: int) -> str:
+    return f"turn {step + 1}"

@@ -1,0 +1,260 @@
+"""Starting and continuing runs: describe, play what has not ended, score, write. The same for both tracks.
+
+Starting a spec whose folder already holds that very run continues it, so a run killed at any point is continued by
+repeating the command, or by :func:`resume`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar, overload
+
+import msgspec
+
+from tradeassay.core.draws import draw_secret
+from tradeassay.core.errors import RunError
+from tradeassay.core.executors import ExecutorName
+from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
+from tradeassay.core.hashing import sha256_file
+from tradeassay.runs.code_protocol import CodeSpec
+from tradeassay.runs.play.programs import Programs, reopen
+from tradeassay.runs.play.progress import ProgressChoice, RunEnded, listener
+from tradeassay.runs.play.run_kind import Options, RunWatch, Track
+from tradeassay.runs.play.trading import Trading
+from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.run_spec import RunSpec, takes_secret
+from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
+from tradeassay.runs.store.format1 import ITEMS
+from tradeassay.runs.store.manifest import (
+    Manifest,
+    RunManifest,
+    encode_manifest,
+    folder_of,
+    read_manifest,
+    refuse_changes,
+)
+from tradeassay.runs.store.outcome import read_outcome
+from tradeassay.runs.store.run import CodeRun, Run, load_run
+
+M = TypeVar("M", bound=Manifest)
+
+
+@overload
+def run(
+    spec: RunSpec,
+    folder: Path | str | None = None,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+    asking: Asking | None = None,
+) -> Run: ...
+
+
+@overload
+def run(
+    spec: CodeSpec,
+    folder: Path | str,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    asking: Asking | None = None,
+) -> CodeRun: ...
+
+
+def run(
+    spec: RunSpec | CodeSpec,
+    folder: Path | str | None = None,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+    asking: Asking | None = None,
+) -> Run | CodeRun:
+    """Run a spec in ``folder`` (default ``runs/<slug>``), or continue it there.
+
+    A :class:`RunSpec` trades; any other spec is that of a benchmark of programs. ``executor``
+    is ``local`` (processes), ``inline`` (this process) or ``ray``. ``workers`` defaults to the cores of this
+    machine; one local worker is the calling process itself. ``home`` is the data store's root. ``asking`` says how
+    models are asked: how many at once, for how many dollars at most, or from recorded answers only.
+
+    Episodes that fail are recorded as failed and the others go on; see :attr:`Run.failed`. Raises
+    :class:`~tradeassay.core.errors.UserError` for a wrong name or parameter before anything is written,
+    :class:`RunError` when the folder holds another run or something else, and on Ctrl-C ``KeyboardInterrupt``
+    with the command that continues the run.
+    """
+    if folder is None:
+        folder = DEFAULT_PARENT / (spec.slug if isinstance(spec, RunSpec) else spec.benchmark)
+    options = Options(executor=executor, workers=workers, home=_text(home), asking=asking or Asking())
+    return _run(spec, Path(folder), progress, options)
+
+
+def resume(
+    folder: Path | str,
+    *,
+    executor: ExecutorName = "local",
+    workers: int | None = None,
+    progress: ProgressChoice = "none",
+    home: Path | str | None = None,
+    retry_failed: bool = False,
+    asking: Asking | None = None,
+) -> Run | CodeRun:
+    """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
+
+    With ``retry_failed`` the episodes that failed are played again from their start; what a model has already
+    answered is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent
+    code or versions are no longer what its manifest says.
+    """
+    options = Options(
+        executor=executor,
+        workers=workers,
+        home=_text(home),
+        retry_failed=retry_failed,
+        asking=asking or Asking(),
+    )
+    manifest = read_manifest(Path(folder) / "manifest.json")
+    spec = manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+    return _run(spec, Path(folder), progress, options)
+
+
+def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options) -> Run | CodeRun:
+    spec = with_secret(spec, [path, options.asking.cassettes])
+    if isinstance(spec, RunSpec):
+        _start(Trading(spec, options), RunFolder(path), progress, options)
+    else:
+        programs, place = Programs(spec, options), RunFolder(path)
+        if not place.manifest.exists():  # one that has ended can be summed up without what would play it
+            programs.check_installed()
+        _start(programs, place, progress, options)
+    return load_run(path, home=options.home)
+
+
+def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) -> RunSpec | CodeSpec:
+    """Return a spec with the secret that its draws are derived from, or with none where nothing is drawn from one.
+
+    A spec that names none gets that of the run which it continues or whose answers it replays (the first of
+    ``before`` that has one), else a new one.
+    """
+    names = spec.benchmarks if isinstance(spec, RunSpec) else (spec.benchmark,)
+    if not any(takes_secret(name) for name in names):
+        return msgspec.structs.replace(spec, secret=msgspec.UNSET)
+    if spec.secret:
+        return spec
+    known = (_recorded_secret(folder) for folder in before if folder is not None)
+    return msgspec.structs.replace(spec, secret=next(filter(None, known), None) or draw_secret())
+
+
+def _recorded_secret(folder: Path) -> str | None:
+    if not RunFolder(folder).manifest.is_file():
+        return None
+    return read_manifest(RunFolder(folder).manifest).secret
+
+
+def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
+    _refuse_other_content(place)
+    new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
+    place.path.mkdir(parents=True, exist_ok=True)
+    listen = listener(progress)
+    try:
+        with RunLock(place.lock):
+            remove_temporaries(place.path)
+            _carry_out(track, place, RunWatch(listen), options)
+    except KeyboardInterrupt:
+        hint = f"stopped; {how_to_go_on(place)}"
+        listen(RunEnded(complete=False, hint=hint))
+        # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
+        raise KeyboardInterrupt(hint) from None
+    except BaseException:
+        listen(RunEnded(complete=False))
+        _leave_nothing_behind(place, new)
+        raise
+    listen(RunEnded(complete=True))
+
+
+def _carry_out(track: Track[M], place: RunFolder, watch: RunWatch, options: Options) -> None:
+    with track:
+        manifest = track.describe(watch)
+        if place.manifest.exists():
+            known = read_manifest(place.manifest)
+            refuse_changes(known, manifest, place.path)
+            assert isinstance(known, type(manifest))
+            manifest = known
+        else:
+            write_atomic(place.manifest, encode_manifest(manifest))
+            place.episode("").mkdir(exist_ok=True)
+            sync_folder(place.path)
+        place = folder_of(place.path, manifest)
+        waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
+        if waiting:
+            # Scores cover all episodes: while one is missing there are none.
+            place.scores.unlink(missing_ok=True)
+        with watch.phase("play", total=len(waiting), sessions=track.sessions(manifest, waiting)):
+            if waiting:
+                track.play(manifest, place, waiting, watch)
+        if waiting or not place.scores.exists():
+            write_atomic(place.scores, track.scores(manifest, place, watch))
+    add_timing(place.timing, watch.episode_seconds, watch.phase_seconds)
+
+
+def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
+    """Return whether an episode has not ended; with ``retry_failed`` the remains of a failed one are removed."""
+    path, events = place.outcome(key), place.events(key)
+    outcome = read_outcome(path)
+    if outcome is None:
+        return True
+    if retry_failed and outcome.status == "failed":
+        path.unlink()
+        events.unlink(missing_ok=True)
+        place.dialogue(key).unlink(missing_ok=True)
+        return True
+    if place.episodes != ITEMS and (not events.is_file() or sha256_file(events) != outcome.events_sha256):
+        raise RunError(
+            f"the journal of {key} is not the one its outcome.json speaks of",
+            hint=f"delete {place.episode(key)} and resume: it is played again",
+        )
+    return False
+
+
+def _leave_nothing_behind(place: RunFolder, new: Sequence[Path]) -> None:
+    """Remove the folders made for a run that was refused before anything was recorded."""
+    if place.manifest.exists() or not new:
+        return
+    place.lock.unlink(missing_ok=True)
+    for folder in new:
+        with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
+            folder.rmdir()
+
+
+def _text(home: Path | str | None) -> str | None:
+    return None if home is None else str(Path(home).absolute())
+
+
+def how_to_go_on(place: RunFolder) -> str:
+    """Return what to do after a run was stopped."""
+    if place.manifest.exists():
+        return f"continue with: tradeassay resume {place.path}"
+    return "nothing was played yet: give the same command again"
+
+
+def _refuse_other_content(place: RunFolder) -> None:
+    """Refuse to write a run among unrelated files."""
+    if place.manifest.exists() or not place.path.exists():
+        return
+    if not place.path.is_dir():
+        raise RunError(f"{place.path} is a file", hint="choose another folder or slug")
+    # A run killed before its manifest was written leaves its lock and half-written temporaries.
+    # Recorded answers alone do not make a run: they may have been put there to be replayed.
+    known = {place.models.name}
+    strangers = [
+        entry.name for entry in place.path.iterdir() if not entry.name.startswith(".") and entry.name not in known
+    ]
+    if strangers:
+        raise RunError(
+            f"{place.path} is not empty and does not hold a run ({sorted(strangers)[0]} ...)",
+            hint="choose another folder or slug",
+        )

@@ -1,0 +1,251 @@
+"""A run that trades, as a set of tasks for an executor: data, play, score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from tradeassay.agents import agents, check_agent
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.errors import RunError
+from tradeassay.core.executors import ExecutorName, Lost, Task, TaskExecutor, TaskResult, make_executor
+from tradeassay.core.executors.spread import Spread
+from tradeassay.core.hashing import sha256_file
+from tradeassay.play import MarketConfig
+from tradeassay.play.journal import read_lines
+from tradeassay.runs.play.concurrency import play_model_there, play_models, take_over
+from tradeassay.runs.play.progress import Finished
+from tradeassay.runs.play.run_kind import Options, RunWatch
+from tradeassay.runs.play.worker_tasks import (
+    ENCODE,
+    ENTRY,
+    PLAYED_DECODER,
+    PREPARED_DECODER,
+    SCORED_DECODER,
+    PlayTask,
+    PrepareTask,
+    Scored,
+    ScoreTask,
+    WantedWindow,
+)
+from tradeassay.runs.score.scores import encode_scores
+from tradeassay.runs.score.scoring import gather
+from tradeassay.runs.spec.episode import EpisodeSpec, expand
+from tradeassay.runs.spec.models import refuse_bad_models
+from tradeassay.runs.spec.run_spec import RunSpec, secret_of
+from tradeassay.runs.store.folder import RunFolder, present_versions
+from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, build_manifest, played_as
+from tradeassay.runs.store.outcome import Outcome, write_outcome
+
+
+class Trading:
+    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor.
+
+    A context manager: it holds the executor. Raises :class:`~tradeassay.core.errors.UserError` for a spec that
+    cannot be played.
+    """
+
+    def __init__(self, spec: RunSpec, options: Options) -> None:
+        self._spec = spec
+        self._options = options
+        self._home = options.home
+        self._episodes = expand(spec)
+        for episode in self._episodes:
+            check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
+        refuse_bad_models(self._episodes, options.asking, options.home)
+        self._datasets: dict[str, DatasetEntry] = {}
+        self._executor: TaskExecutor | None = None
+
+    def __enter__(self) -> Self:
+        names, here = modules_of(self._episodes)
+        name: ExecutorName = "inline" if here and self._options.executor == "local" else self._options.executor
+        self._executor = make_executor(name, entry=ENTRY, workers=self._options.workers, modules=names)
+        self._executor.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._executor is not None
+        self._executor.__exit__(kind, error, trace)
+
+    def describe(self, watch: RunWatch) -> RunManifest:
+        """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""
+        ways = {
+            episode.benchmark: played_as(benchmarks.get(episode.benchmark), episode, self._spec)
+            for episode in self._episodes
+        }
+        wanted = prepare_tasks(self._episodes, ways, self._home)
+        tasks = [Task(name, ENCODE(task)) for name, task in wanted.items()]
+        entries: dict[str, DatasetEntry] = {}
+        with watch.phase("data", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                entries[done.key] = PREPARED_DECODER.decode(done.payload)
+                watch.listen(Finished(key=done.key))
+        self._datasets = {name: entries[name] for name in wanted}
+        versions, prices = present_versions(), self._options.asking.prices
+        return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices)
+
+    def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
+        """Return how many sessions are to be played."""
+        return sum(_sessions(manifest, episode, self._datasets[episode.dataset]) for episode in waiting)
+
+    def play(
+        self, manifest: RunManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
+    ) -> None:
+        """Play episodes to their end.
+
+        Agents that answer at once play first, on the executor's workers; then the models. Those play in this
+        process, since they do not wait for a processor, or on the nodes of a cluster, each episode with its own
+        cassette; a cap on dollars needs one purse, so that capped models stay in this process.
+        """
+        tasks = [
+            Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
+            for episode in waiting
+            if not episode.by_model
+        ]
+        talking = [self._play_task(manifest, place, episode) for episode in waiting if episode.by_model]
+        for done in self._results(tasks, place, watch):
+            watch.played(done.key, PLAYED_DECODER.decode(done.payload))
+        asking = self._options.asking
+        if self._options.executor != "ray" or asking.max_usd is not None:
+            if talking:
+                play_models(talking, place, asking, watch.listen, watch.played)
+            return
+        take_over([task.episode.key for task in talking], place, asking)
+        there = partial(
+            play_model_there,
+            replace(place, path=place.path.absolute()),
+            msgspec.structs.replace(asking, cassettes=None),
+        )
+        spread = Spread(executor="ray", workers=self._options.workers, modules=modules_of(self._episodes)[0])
+        spread.map(there, talking, done=lambda at, played: watch.played(talking[at].episode.key, played))
+
+    def scores(self, manifest: RunManifest, place: RunFolder, watch: RunWatch) -> bytes:
+        """Score every agent of every cell and return the content of ``scores.json``."""
+        tasks = [Task(key, ENCODE(task)) for key, task in score_tasks(place, self._home, manifest).items()]
+        parts: list[Scored] = []
+        with watch.phase("score", total=len(tasks)):
+            for done in self._results(tasks, None, watch):
+                parts.append(SCORED_DECODER.decode(done.payload))
+                watch.listen(Finished(key=done.key))
+        return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts))
+
+    def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
+        """Yield results; a task whose process died is tried once more, because most such deaths are accidents.
+
+        An episode that dies twice has failed; ``place`` is None for tasks that are not episodes.
+        """
+        lost = yield from self._attempt(tasks, watch)
+        again = [task for task in tasks if task.key in lost]
+        for key, reason in (yield from self._attempt(again, watch)).items():
+            if place is None or not place.episode(key).is_dir():
+                raise RunError(f"{key}: {reason}", hint="free some memory, or use workers=1 to see the error")
+            watch.finished(key, _record_death(place, key, reason))
+
+    def _attempt(self, tasks: Sequence[Task], watch: RunWatch) -> Generator[TaskResult, None, dict[str, str]]:
+        assert self._executor is not None
+        lost: dict[str, str] = {}
+        for result in self._executor.perform(tasks, watch.tick):
+            if isinstance(result, Lost):
+                lost[result.key] = result.reason
+            else:
+                yield result
+        return lost
+
+    def _play_task(self, manifest: RunManifest, place: RunFolder, episode: EpisodeSpec) -> PlayTask:
+        return PlayTask(
+            folder=str(place.path.absolute()),
+            home=self._home,
+            episode=episode,
+            benchmark=manifest.benchmark(episode),
+            data_sha256=manifest.datasets[episode.dataset].sha256,
+            secret=secret_of(manifest.spec, episode.benchmark),
+        )
+
+
+def _record_death(place: RunFolder, key: str, reason: str) -> Outcome:
+    """Record that the process that played an episode died, keeping the whole lines of its journal."""
+    events = place.events(key)
+    lines, length = read_lines(events)
+    if events.exists():
+        with events.open("rb+") as file:
+            file.truncate(length)
+    else:
+        events.touch()
+    outcome = Outcome(status="failed", steps=len(lines), events_sha256=sha256_file(events), error=reason)
+    write_outcome(place.outcome(key), outcome)
+    return outcome
+
+
+def prepare_tasks(
+    episodes: Sequence[EpisodeSpec], benchmarks: Mapping[str, Benchmark], home: str | None
+) -> dict[str, PrepareTask]:
+    """Return one task per data set: all ways in which it will be played, all named windows it must have."""
+    markets: dict[str, dict[str, MarketConfig]] = {}
+    windows: dict[str, dict[WantedWindow, None]] = {}
+    for episode in episodes:
+        benchmark = benchmarks[episode.benchmark]
+        markets.setdefault(episode.dataset, {})
+        if episode.window is None:
+            markets[episode.dataset][episode.benchmark] = benchmark.market
+        else:
+            wanted = WantedWindow(
+                protocol=benchmark.protocol, convention=benchmark.convention, code=episode.window
+            )
+            windows.setdefault(episode.dataset, {})[wanted] = None
+    return {
+        name: PrepareTask(
+            dataset=name, home=home, markets=tuple(ways.values()), windows=tuple(windows.get(name, ()))
+        )
+        for name, ways in markets.items()
+    }
+
+
+def score_tasks(
+    place: RunFolder,
+    home: str | None,
+    manifest: RunManifest,
+    benchmark: Callable[[EpisodeSpec], Benchmark] | None = None,
+) -> dict[str, ScoreTask]:
+    """Return one task per agent and cell, in the spec's order; ``benchmark`` replaces what the manifest says."""
+    played = benchmark or manifest.benchmark
+    groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
+    baselines: dict[str, EpisodeSpec] = {}
+    for episode in manifest.episodes:
+        groups.setdefault((episode.cell, episode.label), []).append(episode)
+        if episode.baseline:
+            baselines[episode.cell] = episode
+    return {
+        f"{cell}__{label}": ScoreTask(
+            folder=str(place.path.absolute()),
+            home=home,
+            episodes=tuple(members),
+            baseline=baselines[cell],
+            benchmark=played(members[0]),
+            data_sha256=manifest.datasets[members[0].dataset].sha256,
+            bootstrap=manifest.spec.bootstrap,
+        )
+        for (cell, label), members in groups.items()
+    }
+
+
+def _sessions(manifest: RunManifest, episode: EpisodeSpec, dataset: DatasetEntry) -> int:
+    market = manifest.benchmark(episode).market
+    return sum(market.first <= day <= market.last for day in dataset.sessions)
+
+
+def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
+    """Return the modules that register the agents, and whether one of them is the caller's script itself.
+
+    Agents that are not registered here are left out: a recorded run must not decide what is imported.
+    """
+    names = dict.fromkeys(episode.agent.name for episode in episodes)
+    found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
+    outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
+    return tuple(name for name in outside if name != "__main__"), "__main__" in outside

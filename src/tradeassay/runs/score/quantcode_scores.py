@@ -1,0 +1,320 @@
+"""The totals of a QuantCode run: stage rates, turns, failures, judges, copies, and what it cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
+from tradeassay.code.collapse import CollapseReport, collapse
+from tradeassay.code.task import CodeTask
+from tradeassay.code.taxonomy import FAILURES
+from tradeassay.core.dialogue import Usage
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics import rate_measure
+from tradeassay.play.dialogue_log import Spending
+from tradeassay.runs.code_protocol import CodeRow
+from tradeassay.runs.spec.episode import EpisodeSpec
+
+GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
+"""The properties of a task by which results are split."""
+_NOBODY = "no item has a result"
+FAILURE_TITLES: dict[str, str] = {info.id: info.title for info in FAILURES}
+"""By class: the paper's in the order of its table, then ours."""
+FAILURE_WORDS: dict[str, str] = {info.id: info.description for info in FAILURES}
+
+
+class StageRates(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of items that passed each stage, each stage only if the ones before. ``items`` have a result.
+
+    A program with a grave trick counts as having failed from the backtest on; one that looks ahead fails the
+    ``judge`` stage, which is passed exactly when the task is solved. ``unscored`` items reached a judge who could
+    not tell: they are left out of ``judge`` alone.
+    """
+
+    items: int
+    failed: int
+    unscored: int
+    compile: Measure
+    backtest: Measure
+    trade: Measure
+    judge: Measure
+
+
+class GroupRates(msgspec.Struct, frozen=True, kw_only=True):
+    """Stage rates of the items of which ``by`` is ``value``."""
+
+    by: str
+    value: str
+    rates: StageRates
+
+
+class JudgePair(msgspec.Struct, frozen=True, kw_only=True):
+    """What the two judges said of the same programs. ``disagree`` lists item and turn of each disagreement."""
+
+    both_passed: int = 0
+    both_failed: int = 0
+    only_behaviour_passed: int = 0
+    only_language_passed: int = 0
+    agreement: Measure
+    disagree: tuple[tuple[str, int], ...] = ()
+
+
+class CellScores(msgspec.Struct, frozen=True, kw_only=True):
+    """One model in one way of asking: a row of the paper's Table 3 or 4.
+
+    ``by_turn`` is the share solved by the first, second ... turn. ``ends`` counts where items ended (Tables 5
+    and 7),
+    ``first_failures`` and ``last_failures`` the classes of the first and of the last answer (Tables 6 and 8).
+    ``tricks`` counts items by what was found in any of their programs; ``look_ahead`` those convicted of it.
+    ``collapse`` is over the last program of every task (of the first seed).
+    """
+
+    model: str
+    wording: str
+    framework: str
+    setting: str
+    rates: StageRates
+    groups: tuple[GroupRates, ...]
+    solved: int
+    by_turn: tuple[Measure, ...]
+    mean_turns: Measure
+    ends: dict[str, int]
+    first_failures: dict[str, int]
+    last_failures: dict[str, int]
+    judges: JudgePair
+    tricks: dict[str, int]
+    look_ahead: int
+    collapse: CollapseReport
+    writer: Spending
+    judge: Spending
+    tokens_per_solved: Measure
+    usd_per_solved: Measure
+
+    @property
+    def name(self) -> str:
+        """The row's full name."""
+        return f"{self.model}, {self.setting}, {self.wording}, {self.framework}"
+
+    def row(self) -> CodeRow:
+        """Return the row by which two runs are compared."""
+        rates = self.rates
+        stages = {"compile": rates.compile, "backtest": rates.backtest, "trade": rates.trade, "judge": rates.judge}
+        return CodeRow(
+            cell=f"{self.setting}, {self.wording}, {self.framework}",
+            agent=self.model,
+            measures={**stages, "turns": self.mean_turns},
+        )
+
+
+class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
+    """All rows. ``notes`` say what a reader must know about the intervals."""
+
+    cells: tuple[CellScores, ...]
+    notes: tuple[str, ...]
+
+
+class _Cell(msgspec.Struct, frozen=True):
+    model: str
+    setting: str
+    wording: str
+    framework: str
+
+
+def quantcode_scores(
+    episodes: Sequence[EpisodeSpec],
+    tasks: Mapping[str, CodeTask],
+    records: Mapping[str, TaskOutcome],
+    *,
+    turns: int,
+) -> QuantCodeScores:
+    """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
+    cells: dict[_Cell, list[EpisodeSpec]] = {}
+    for episode in episodes:
+        way = episode.protocol
+        cell = _Cell(episode.model, str(way["setting"]), str(way["wording"]), str(way["framework"]))
+        cells.setdefault(cell, []).append(episode)
+    notes = ["intervals by Wilson's formula, at 95 %"]
+    seeds = len({episode.seed for episode in episodes})
+    if seeds > 1:
+        notes.append(f"{seeds} answers to one task count as independent: intervals are too narrow")
+    return QuantCodeScores(
+        cells=tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items()), notes=tuple(notes)
+    )
+
+
+def stage_rates(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> StageRates:
+    """Return the stage rates of items."""
+    found = [records.get(episode.key) for episode in episodes]
+    told = [record for record in found if record is not None and record.stage != "no_answer"]
+    scored = [record for record in told if record.solved is not None]
+
+    def rate(stage: str) -> Measure:
+        return rate_measure(sum(_passed(record, stage) for record in told), len(told), nothing=_NOBODY)
+
+    return StageRates(
+        items=len(told),
+        failed=len(found) - len(told),
+        unscored=len(told) - len(scored),
+        compile=rate("compile"),
+        backtest=rate("backtest"),
+        trade=rate("trade"),
+        judge=rate_measure(sum(record.solved is True for record in scored), len(scored), nothing=_NOBODY),
+    )
+
+
+def failure_of(turn: Turn) -> str | None:
+    """Return the failure class of one turn, or None."""
+    if turn.stage == "no_code":
+        return "no-code"
+    return None if turn.evaluation is None else turn.evaluation.failure_class
+
+
+def _passed(record: TaskOutcome, stage: str) -> bool:
+    evaluation = record.turns[-1].evaluation
+    if evaluation is None or (stage != "compile" and evaluation.grave_tricks):
+        return False
+    return evaluation.stage(stage).passed
+
+
+def _cell(
+    cell: _Cell,
+    episodes: Sequence[EpisodeSpec],
+    tasks: Mapping[str, CodeTask],
+    records: Mapping[str, TaskOutcome],
+    turns: int,
+) -> CellScores:
+    told = {
+        episode.key: record
+        for episode in episodes
+        if (record := records.get(episode.key)) is not None and record.stage != "no_answer"
+    }
+    solved = sum(record.solved is True for record in told.values())
+    found = [records[episode.key] for episode in episodes if episode.key in records]
+    writer = _spent(turn.usage for record in found for turn in record.turns)
+    judge = _spent(_judge_usage(found))
+    return CellScores(
+        model=cell.model,
+        wording=cell.wording,
+        framework=cell.framework,
+        setting=cell.setting,
+        rates=stage_rates(episodes, records),
+        groups=_groups(episodes, tasks, records),
+        solved=solved,
+        by_turn=_by_turn(told.values(), turns if cell.setting == "agentic" else 1),
+        mean_turns=_mean_turns(told.values()),
+        ends=_counts(record.stage for record in told.values()),
+        first_failures=_counts(failure_of(record.turns[0]) for record in told.values()),
+        last_failures=_counts(failure_of(record.turns[-1]) for record in told.values()),
+        judges=_judges(told),
+        tricks=_counts(name for record in told.values() for name in _tricks(record)),
+        look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in told.values()),
+        collapse=collapse(_programs(episodes, told)),
+        writer=writer,
+        judge=judge,
+        tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
+        usd_per_solved=_per_solved(writer.known_usd, solved, "the price of an answer is unknown"),
+    )
+
+
+def _groups(
+    episodes: Sequence[EpisodeSpec], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
+) -> tuple[GroupRates, ...]:
+    found: list[GroupRates] = []
+    for by in GROUPINGS:
+        values: dict[str, list[EpisodeSpec]] = {}
+        for episode in episodes:
+            values.setdefault(str(getattr(tasks[episode.task], by) or "not said"), []).append(episode)
+        order = sorted(values, key=lambda value: _ORDER.get(value, 99))
+        found += [GroupRates(by=by, value=value, rates=stage_rates(values[value], records)) for value in order]
+    return tuple(found)
+
+
+_ORDER: Final = {
+    name: place for place, name in enumerate(("easy", "medium", "hard", "1d", "1h", "30m", "15m", "5m", "1m"))
+}
+
+
+def _by_turn(records: Iterable[TaskOutcome], turns: int) -> tuple[Measure, ...]:
+    scored = [record for record in records if record.solved is not None]
+    at = [record.solved_at for record in scored if record.solved_at is not None]
+    return tuple(
+        rate_measure(sum(turn <= most for turn in at), len(scored), nothing=_NOBODY)
+        for most in range(1, turns + 1)
+    )
+
+
+def _mean_turns(records: Iterable[TaskOutcome]) -> Measure:
+    used = [len(record.turns) for record in records]
+    if not used:
+        return not_scored(_NOBODY)
+    return Measure(value=sum(used) / len(used), n=len(used), note="a mean over all items, no interval")
+
+
+def _judges(records: Mapping[str, TaskOutcome]) -> JudgePair:
+    said: Counter[tuple[str, str]] = Counter()
+    disagree: list[tuple[str, int]] = []
+    for key, record in records.items():
+        for turn in record.turns:
+            found = turn.evaluation
+            if found is None or found.judge_behaviour is None or found.judge_language is None:
+                continue
+            pair = (found.judge_behaviour.status, found.judge_language.status)
+            if "not_scored" in pair:
+                continue
+            said[pair] += 1
+            if found.judges_disagree:
+                disagree.append((key, turn.number))
+    agree = said["passed", "passed"] + said["failed", "failed"]
+    return JudgePair(
+        both_passed=said["passed", "passed"],
+        both_failed=said["failed", "failed"],
+        only_behaviour_passed=said["passed", "failed"],
+        only_language_passed=said["failed", "passed"],
+        agreement=rate_measure(agree, sum(said.values()), nothing="no program was judged by both"),
+        disagree=tuple(disagree),
+    )
+
+
+def _tricks(record: TaskOutcome) -> set[str]:
+    return {trick.name for turn in record.turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
+
+
+def _programs(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for episode in episodes:
+        if episode.seed == episodes[0].seed and episode.key in records:
+            codes = [turn.code for turn in records[episode.key].turns if turn.code is not None]
+            if codes:
+                found[episode.task] = codes[-1]
+    return found
+
+
+def _judge_usage(records: Iterable[TaskOutcome]) -> Iterable[Usage]:
+    for record in records:
+        for turn in record.turns:
+            verdict = turn.evaluation.judge_language if turn.evaluation is not None else None
+            if verdict is not None and verdict.attempts:
+                yield verdict.usage
+
+
+def _spent(usages: Iterable[Usage]) -> Spending:
+    spent = Spending()
+    for usage in usages:
+        spent = spent.plus(usage)
+    return spent
+
+
+def _per_solved(amount: float | None, solved: int, unknown: str) -> Measure:
+    if amount is None:
+        return not_scored(unknown)
+    if not solved:
+        return not_scored("no task was solved")
+    return Measure(value=amount / solved, n=solved, note="all that was spent, over the items that were solved")
+
+
+def _counts(names: Iterable[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(name for name in names if name is not None).items()))

@@ -1,0 +1,400 @@
+"""The totals of a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import combinations
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.gates import GATES
+from tradeassay.code.review import Review, ReviewBoard, review_board
+from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, complexity, daily_curve
+from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.submission import StrategySpec
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics.agreement import correlation_measure, spearman_rho
+from tradeassay.metrics.intervals import rate_measure
+from tradeassay.runs.code_protocol import CodeRow
+from tradeassay.runs.spec.episode import EpisodeSpec
+
+
+class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean tokens of the requests and answers of one iteration, over the items that reached it."""
+
+    iteration: int
+    items: int
+    request: float
+    answer: float
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One model: how many of its last hand-ins pass each gate, and their mean scores.
+
+    From the second version on hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
+    invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one;
+    ``paper_tier`` is one of the paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the
+    share of tests on ten bars of the test data that valid hand-ins ran through (section 5.4.1).
+    """
+
+    model: str
+    items: int
+    unanswered: int
+    gates: dict[str, Measure]
+    valid: Measure
+    scores: dict[str, Measure]
+    paper: dict[str, Measure]
+    overall: Measure
+    usd: float | None
+    usd_per_strategy: float | None
+    tier: str
+    not_cleared: int | msgspec.UnsetType = msgspec.UNSET
+    overall_paper: Measure | msgspec.UnsetType = msgspec.UNSET
+    paper_tier: str | msgspec.UnsetType = msgspec.UNSET
+    tokens: tuple[TokenRow, ...] | msgspec.UnsetType = msgspec.UNSET
+    windows: Measure | msgspec.UnsetType = msgspec.UNSET
+
+    def row(self) -> CodeRow:
+        """Return the row by which two runs are compared."""
+        return CodeRow(
+            cell="all strategies",
+            agent=self.model,
+            measures={"valid": self.valid, **self.scores, "overall": self.overall},
+        )
+
+
+class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One strategy over all models."""
+
+    strategy: str
+    complexity: float
+    items: int
+    valid: Measure
+    scores: dict[str, Measure]
+    overall: Measure
+    pbo: Measure
+    spa_p: Measure
+
+
+class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One iteration over all items that reached it: mean scores, gain on the one before, how alike hand-ins are.
+
+    ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
+    pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies
+    relative to a single one: near 1 means that together they are no steadier than alone. From the second version
+    on: ``tokens`` a hand-in took on average, ``reached_goal`` the share that meets what the last iteration aims at
+    (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
+    """
+
+    iteration: int
+    items: int
+    scores: dict[str, Measure]
+    gain: Measure
+    alike: Measure
+    same_outcome: Measure
+    test_return: Measure
+    ensemble: Measure
+    drifted: int
+    repaired: int
+    tokens: Measure | msgspec.UnsetType = msgspec.UNSET
+    reached_goal: Measure | msgspec.UnsetType = msgspec.UNSET
+
+
+class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the report shows. ``windows``: of all valid hand-ins, as in :class:`ModelRow`."""
+
+    models: tuple[ModelRow, ...]
+    strategies: tuple[StrategyRow, ...]
+    iterations: tuple[IterationRow, ...]
+    complexity: Measure
+    reviews: ReviewBoard | None
+    windows: Measure | msgspec.UnsetType = msgspec.UNSET
+
+
+def systrade_scores(
+    episodes: Sequence[EpisodeSpec],
+    strategies: Mapping[str, StrategySpec],
+    years: Mapping[str, TaskBars],
+    records: Mapping[str, StrategyOutcome],
+    *,
+    iterations: int,
+    strict: bool = False,
+) -> SystradeScores:
+    """Sum up the records by model, strategy and iteration."""
+    by_model: dict[str, list[StrategyOutcome]] = {episode.model: [] for episode in episodes}
+    by_strategy: dict[str, list[StrategyOutcome]] = {name: [] for name in strategies}
+    for episode in episodes:
+        if episode.key in records:
+            by_model[episode.model].append(records[episode.key])
+            by_strategy[episode.task].append(records[episode.key])
+    rows = tuple(
+        _strategy(strategies[name], found, years[name], strict=strict) for name, found in by_strategy.items()
+    )
+    every = [review for record in records.values() for review in _counted_reviews(record)]
+    quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
+    models = _with_tiers(tuple(_model(name, found, strict=strict) for name, found in by_model.items()))
+    return SystradeScores(
+        models=_with_paper_tiers(models) if strict else models,
+        strategies=rows,
+        iterations=tuple(
+            _iteration(number, list(records.values()), strict=strict) for number in range(iterations)
+        ),
+        complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
+        reviews=review_board(every, whole=strict) if every else None,
+        windows=_ten_bars(_last_cards(list(records.values()))) if strict else msgspec.UNSET,
+    )
+
+
+def _counted_reviews(record: StrategyOutcome) -> tuple[Review, ...]:
+    """Return the marks of the hand-in that counts: earlier marks are about a different program."""
+    last = record.last
+    return next((one.reviews for one in record.iterations if one.scored is not None and one.scored is last), ())
+
+
+def _last_cards(found: Sequence[StrategyOutcome]) -> list[Scorecard]:
+    return [record.last.scorecard for record in found if record.last is not None]
+
+
+def _means(cards: Sequence[Scorecard]) -> dict[str, Measure]:
+    return {name: _mean([card.sound[name].value for card in cards]) for name in DIMENSIONS}
+
+
+def _mean(values: Sequence[float | None]) -> Measure:
+    known = [value for value in values if value is not None]
+    if not known:
+        return not_scored("nothing was scored")
+    note = None if len(known) == len(values) else f"{len(values) - len(known)} of {len(values)} not scored"
+    return Measure(value=float(np.mean(known)), n=len(known), note=note)
+
+
+def _model(name: str, found: Sequence[StrategyOutcome], *, strict: bool) -> ModelRow:
+    cards = _last_cards(found)
+    unanswered = sum(record.stopped == "no answer" and record.last is None for record in found)
+    asked = len(found) - unanswered
+    open_cards = sum(card.gates.not_cleared for card in cards)
+    usd = [record.usage.usd for record in found]
+    total = None if any(value is None for value in usd) else float(sum(value or 0.0 for value in usd))
+    return ModelRow(
+        model=name,
+        items=len(found),
+        unanswered=unanswered,
+        gates={
+            gate: rate_measure(sum(c.gates.gate(gate).passed for c in cards), asked, nothing="nothing was asked")
+            for gate in GATES
+        },
+        valid=rate_measure(
+            sum(c.gates.valid for c in cards), asked - (open_cards if strict else 0), nothing="nothing was asked"
+        ),
+        scores=_means(cards),
+        paper={name: _mean([card.paper[name].value for card in cards]) for name in DIMENSIONS},
+        overall=_mean([card.overall.value for card in cards]),
+        usd=total,
+        usd_per_strategy=None if total is None or not found else total / len(found),
+        tier="",
+        not_cleared=open_cards if strict else msgspec.UNSET,
+        overall_paper=_mean([_printed_overall(card) for card in cards]) if strict else msgspec.UNSET,
+        tokens=_tokens_by_iteration(found) if strict else msgspec.UNSET,
+        windows=_ten_bars(cards) if strict else msgspec.UNSET,
+    )
+
+
+def _tokens_by_iteration(found: Sequence[StrategyOutcome]) -> tuple[TokenRow, ...]:
+    by_number: dict[int, list[Iteration]] = {}
+    for record in found:
+        for one in record.iterations:
+            by_number.setdefault(one.number, []).append(one)
+    return tuple(
+        TokenRow(
+            iteration=number,
+            items=len(these),
+            request=float(np.mean([one.usage.input_tokens for one in these])),
+            answer=float(np.mean([one.usage.output_tokens for one in these])),
+        )
+        for number, these in sorted(by_number.items())
+    )
+
+
+def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
+    tried = [card.windows for card in cards if card.windows is not msgspec.UNSET]
+    passed, tests = sum(one.passed for one in tried), sum(one.tests for one in tried)
+    return rate_measure(passed, tests, nothing="no valid hand-in")
+
+
+def _printed_overall(card: Scorecard) -> float | None:
+    """Return the paper's overall score: half from the reviewers' marks, half from the automatic ones."""
+    values = [card.paper[name].value for name in DIMENSIONS]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
+
+
+def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
+    """Label models by value for money: on the Pareto front of quality over dollars, or behind it."""
+    made = []
+    for row in rows:
+        if row.usd_per_strategy is None or row.overall.value is None:
+            tier = "not scored"
+        else:
+            better = [
+                other
+                for other in rows
+                if other.overall.value is not None
+                and other.usd_per_strategy is not None
+                and other.usd_per_strategy <= row.usd_per_strategy
+                and other.overall.value >= row.overall.value
+                and (other.usd_per_strategy, other.overall.value) != (row.usd_per_strategy, row.overall.value)
+            ]
+            tier = "worth its price" if not better else f"{better[0].model} gives as much for no more"
+        made.append(msgspec.structs.replace(row, tier=tier))
+    return tuple(made)
+
+
+NEAR_BEST: Final = 0.88
+"""The paper's second tier reaches 6.94 of the best 7.85."""
+HALF_PRICE: Final = 0.5
+"""The paper's second tier costs 40 to 50 % of the first."""
+
+
+def paper_tier(usd: float | None, overall: float | None, best_usd: float | None, best: float | None) -> str:
+    """Return the tier of section 5.6: premium, balanced or budget, measured against the best overall score.
+
+    Balanced reaches at least :data:`NEAR_BEST` of it for at most :data:`HALF_PRICE` of its price, budget less for
+    at most that price; who costs more and reaches it is premium. Who costs more and does not reach it is in none,
+    and where the best costs nothing there are no tiers.
+    """
+    if usd is None or overall is None or not best_usd or best is None:
+        return "not scored"
+    cheap, near = usd <= HALF_PRICE * best_usd, overall >= NEAR_BEST * best
+    if near:
+        return "balanced" if cheap else "premium"
+    return "budget" if cheap else "none: dearer than half the best, and worse"
+
+
+def _with_paper_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
+    known = [row for row in rows if row.overall.value is not None and row.usd_per_strategy is not None]
+    best = max(known, key=lambda row: row.overall.value or 0.0, default=None)
+    usd, overall = (None, None) if best is None else (best.usd_per_strategy, best.overall.value)
+    return tuple(
+        msgspec.structs.replace(row, paper_tier=paper_tier(row.usd_per_strategy, row.overall.value, usd, overall))
+        for row in rows
+    )
+
+
+def _strategy(
+    spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars, *, strict: bool
+) -> StrategyRow:
+    cards = _last_cards(found)
+    together = _together(cards, year, len(spec.semantics.inputs.legs), strict=strict)
+    return StrategyRow(
+        strategy=spec.id,
+        complexity=complexity(spec.semantics),
+        items=len(found),
+        valid=rate_measure(sum(c.gates.valid for c in cards), len(found), nothing="nothing was asked"),
+        scores=_means(cards),
+        overall=_mean([card.overall.value for card in cards]),
+        pbo=together.pbo,
+        spa_p=together.spa_p,
+    )
+
+
+def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int, *, strict: bool) -> Cohort:
+    """Return what only the submissions together can show; buy and hold is all legs in equal parts."""
+    paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
+    closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
+    session = None if year.timeframe == "1d" else calendar_of(year.times).session.astype(np.float64)
+    held = daily_curve((closes / closes[:, :1]).mean(axis=0), session)
+    benchmark = held[1:] / held[:-1] - 1.0
+    table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
+    found = cohort(list(paths), table, benchmark)
+    if strict and len(paths) > 1 and len(set(paths.values())) == 1:
+        found = msgspec.structs.replace(found, pbo=not_scored("all hand-ins had the same year: none was chosen"))
+    return found
+
+
+def _iteration(number: int, found: Sequence[StrategyOutcome], *, strict: bool) -> IterationRow:
+    here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
+    scored = [(r, one) for r, one in here if one.scored is not None]
+    cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
+    gains = [_gain(r, number) for r, _ in scored]
+    pairs = [
+        (a[1], b[1])
+        for a, b in combinations(scored, 2)
+        if a[0].strategy == b[0].strategy and a[0].model != b[0].model
+    ]
+    drift = [one.scored.drift for _, one in scored if one.scored is not None and one.scored.drift is not None]
+    return IterationRow(
+        iteration=number,
+        items=len(here),
+        scores=_means(cards),
+        gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
+        alike=_mean([_similarity(a, b) for a, b in pairs]),
+        same_outcome=_mean([_same_outcome(a, b) for a, b in pairs]),
+        test_return=_mean([_test_return(card) for card in cards]),
+        ensemble=_ensemble(cards),
+        drifted=sum(one.kind == "drift" for one in drift),
+        repaired=sum(one.kind == "repair" for one in drift),
+        tokens=_mean([float(_tokens(one)) for _, one in here]) if strict else msgspec.UNSET,
+        reached_goal=(
+            rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored")
+            if strict
+            else msgspec.UNSET
+        ),
+    )
+
+
+def _tokens(one: Iteration) -> int:
+    return one.usage.input_tokens + one.usage.output_tokens
+
+
+def _reached_goal(card: Scorecard) -> bool:
+    """Whether a hand-in meets what the paper aims at in its last iteration."""
+    if card.year is None or not card.reached:
+        return False
+    cheapest = card.year.costs[0]
+    return cheapest.total >= LAST_RETURN and (cheapest.sharpe or 0.0) >= LAST_SHARPE
+
+
+def _gain(record: StrategyOutcome, number: int) -> float | None:
+    if number == 0:
+        return None
+    before, after = record.iterations[number - 1].scored, record.iterations[number].scored
+    if before is None or after is None:
+        return None
+    one, two = before.scorecard.overall.value, after.scorecard.overall.value
+    return None if one is None or two is None else two - one
+
+
+def _similarity(a: Iteration, b: Iteration) -> float | None:
+    if a.submission is None or b.submission is None:
+        return None
+    return SequenceMatcher(None, a.submission.source.splitlines(), b.submission.source.splitlines()).ratio()
+
+
+def _same_outcome(a: Iteration, b: Iteration) -> float | None:
+    one = None if a.scored is None else _test_return(a.scored.scorecard)
+    two = None if b.scored is None else _test_return(b.scored.scorecard)
+    return None if one is None or two is None else float(abs(one - two) < 1e-9)
+
+
+def _test_return(card: Scorecard) -> float | None:
+    return None if card.year is None else card.year.costs[0].total
+
+
+def _ensemble(cards: Sequence[Scorecard]) -> Measure:
+    """Return how much an equal mix of a strategy's hand-ins varies relative to a single one, over strategies."""
+    by_strategy: dict[str, list[tuple[float, ...]]] = {}
+    for card in cards:
+        if card.year is not None:
+            by_strategy.setdefault(card.strategy, []).append(card.year.daily)
+    ratios = []
+    for paths in by_strategy.values():
+        table = np.array(paths)
+        alone = float(table.std(axis=1).mean())
+        if len(paths) > 1 and alone > 0:
+            ratios.append(float(table.mean(axis=0).std()) / alone)
+    return _mean(ratios) if ratios else not_scored("no strategy with two hand-ins that varied")

@@ -1,0 +1,289 @@
+"""What to run. A grid (benchmarks x data sets x agents x seeds) is one frozen spec.
+
+Written by hand it is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be written as its name
+alone, ``datasets`` may be one name or a list, for all benchmarks, and the slug defaults to the file's name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.core.badges import Convention
+from tradeassay.core.draws import refuse_bad_secret
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.time import parse_day
+from tradeassay.metrics import BootstrapConfig
+
+ParamValue = bool | int | float | str
+
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
+_NAME_LENGTH = 80
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An agent by its registered name, its parameters, and what it is called in tables.
+
+    Without a ``label`` it is called by its name followed by its parameters.
+    """
+
+    name: str
+    params: dict[str, ParamValue] = {}
+    label: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What the agent is called in keys and tables."""
+        if self.label is not None:
+            return self.label
+        parts = (self.name, *(f"{key}={_shown(value)}" for key, value in sorted(self.params.items())))
+        return safe_name("-".join(parts))
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The ISO days between which sessions are traded, both included."""
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", hint="swap them")
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run: every agent on every data set of every benchmark under every seed.
+
+    ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its
+    first and last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are
+    talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
+    Each benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of
+    aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`). ``index``
+    and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no index), and what
+    may be bought.
+    Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
+    """
+
+    slug: str
+    benchmarks: tuple[str, ...]
+    agents: tuple[AgentSpec, ...]
+    datasets: dict[str, tuple[str, ...]] = {}
+    seeds: tuple[int, ...] = (0,)
+    window: Window | None = None
+    convention: Convention = "sound"
+    bootstrap: BootstrapConfig = msgspec.field(default_factory=BootstrapConfig)
+    protocol: dict[str, ParamValue | tuple[ParamValue, ...]] = {}
+    windows: tuple[str, ...] = ()
+    secret: str | msgspec.UnsetType = msgspec.UNSET
+    index: str | msgspec.UnsetType = msgspec.UNSET
+    universe: str | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if self.secret:
+            refuse_bad_secret(self.secret)
+        if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
+            raise UserError(
+                f"slug '{self.slug}' cannot name a folder",
+                hint=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
+            )
+        _some_and_once("benchmarks", self.benchmarks)
+        _some_and_once("agents", (agent.title for agent in self.agents), hint="give the agents different labels")
+        _some_and_once("seeds", self.seeds)
+        for agent in self.agents:
+            if not _LABEL.fullmatch(agent.title) or len(agent.title) > _NAME_LENGTH:
+                raise UserError(
+                    f"agent label '{agent.title}' cannot name a folder",
+                    hint=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
+                )
+        if min(self.seeds) < 0:
+            raise UserError(f"seed {min(self.seeds)} is negative", hint="use 0, 1, 2 ...")
+        for benchmark, names in self.datasets.items():
+            if benchmark not in self.benchmarks:
+                raise UserError(
+                    f"datasets names the benchmark '{benchmark}', which is not run",
+                    hint=f"benchmarks of this spec: {', '.join(self.benchmarks)}",
+                )
+            _some_and_once(f"datasets for {benchmark}", names)
+        for key, values in self.protocol.items():
+            if isinstance(values, tuple):
+                _some_and_once(f"protocol.{key}", map(_shown, values))
+        if self.windows:
+            _some_and_once("windows", self.windows)
+            if self.window is not None:
+                raise UserError("a window and named windows are both given", hint="leave one of them out")
+
+    @property
+    def variants(self) -> tuple[dict[str, ParamValue], ...]:
+        """The grid over the protocol's settings: all combinations in a fixed order, or a single empty one."""
+        keys = sorted(self.protocol)
+        lists = [value if isinstance(value, tuple) else (value,) for value in (self.protocol[key] for key in keys)]
+        return tuple(dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*lists))
+
+
+def work_sha256(spec: RunSpec) -> str:
+    """Return the hash of what a spec asks for. The slug is only a name and is left out.
+
+    Fields that concern only models are left out when not given, so that they do not change the hash of a run of
+    rules.
+    """
+    asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
+    return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
+
+
+_SECRET_SINCE_V1 = frozenset(("systrade-systb-v1",))
+"""Benchmarks whose first version already draws from a secret."""
+
+
+def takes_secret(benchmark: str) -> bool:
+    """Return whether a benchmark draws from the run's secret. First versions do not, and keep their bytes."""
+    version = re.search(r"-v(\d+)$", benchmark)
+    return benchmark in _SECRET_SINCE_V1 or (version is not None and int(version[1]) > 1)
+
+
+def secret_of(spec: RunSpec, benchmark: str) -> str | None:
+    """Return what the draws of one benchmark's episodes are derived from; None where there is no secret."""
+    return spec.secret or None if takes_secret(benchmark) else None
+
+
+def safe_name(text: str) -> str:
+    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
+    clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
+    clean = re.sub(r"__+", "_", clean).strip("._-")
+    if clean == text and len(clean) <= _NAME_LENGTH:
+        return clean
+    return f"{clean[: _NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
+
+
+def model_agent(name: str) -> AgentSpec:
+    """Return the agent that stands for a model, called by the model's name in a form that can name a folder."""
+    label = safe_name(name.replace("/", "-").replace(":", "-"))
+    return AgentSpec(name="model", params={"model": name}, label=label)
+
+
+def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
+    """Return what distinguishes a cell from the rest of its grid, as part of a key; None when nothing does."""
+    parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
+    parts += [window] if window is not None else []
+    return safe_name("+".join(parts)) if parts else None
+
+
+def datasets_for(
+    benchmarks: Iterable[str], names: str | Iterable[str] | Mapping[str, object]
+) -> dict[str, object]:
+    """Spread one data set, or several, over all ``benchmarks``; a mapping is returned as it is."""
+    if isinstance(names, Mapping):
+        return {key: [value] if isinstance(value, str) else value for key, value in names.items()}
+    listed = [names] if isinstance(names, str) else list(names)
+    return dict.fromkeys(benchmarks, listed)
+
+
+def _shown(value: ParamValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some_and_once(what: str, values: Iterable[object], *, hint: str = "remove the second one") -> None:
+    # Case is ignored because keys become folders, and some file systems are case-insensitive.
+    seen: set[object] = set()
+    for value in values:
+        folded = value.casefold() if isinstance(value, str) else value
+        if folded in seen:
+            raise UserError(f"{what}: '{value}' is given twice", hint=hint)
+        seen.add(folded)
+    if not seen:
+        raise UserError(f"{what}: nothing is given", hint="name at least one")
+
+
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOTALL)
+
+
+def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
+    """Read a spec file; raises :class:`UserError` naming the file and the key that is wrong.
+
+    ``slug`` replaces the one in the file.
+    """
+    path = Path(path)
+    raw = dict(_parse(path))
+    if slug is not None:
+        raw["slug"] = slug
+    raw.setdefault("slug", path.stem)
+    return spec_from(raw, where=str(path))
+
+
+def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
+    """Make a spec from plain values; raises :class:`UserError` naming the key that is wrong, with near names."""
+    values = dict(raw)
+    _known_keys(where, "", values, RunSpec)
+    for key in ("benchmarks", "agents", "seeds", "windows"):
+        if isinstance(values.get(key), str | int | Mapping):
+            values[key] = [values[key]]
+    if isinstance(values.get("agents"), list | tuple):
+        values["agents"] = [{"name": agent} if isinstance(agent, str) else agent for agent in values["agents"]]
+        for place, agent in enumerate(values["agents"]):
+            _known_keys(where, f"agents[{place}].", agent, AgentSpec)
+    _known_keys(where, "window.", values.get("window"), Window)
+    _known_keys(where, "bootstrap.", values.get("bootstrap"), BootstrapConfig)
+    if "datasets" in values and isinstance(values.get("benchmarks"), list | tuple):
+        values["datasets"] = datasets_for(values["benchmarks"], values["datasets"])
+    try:
+        return msgspec.convert(values, RunSpec)
+    except msgspec.ValidationError as error:
+        raise _readable(error, where) from error
+    except UserError as error:
+        raise UserError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _parse(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"cannot read {path}: {error.strerror}", hint="give the path of a .toml or .json spec"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from error
+    try:
+        raw = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise UserError(f"{path} is not valid {kind}: {error}", hint="correct the line it names") from error
+    if not isinstance(raw, Mapping):
+        raise UserError(f"{path} is not a table of keys", hint="start with: benchmarks = [...]")
+    return raw
+
+
+def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Struct]) -> None:
+    """Raise for the first key that ``kind`` does not have. Anything but a mapping is left to the decoder."""
+    if not isinstance(values, Mapping):
+        return
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in values:
+        if key not in known:
+            raise UserError(f"{where}: unknown key '{prefix}{key}'", hint=_hint(str(key), known))
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    return did_you_mean(name, names, f"known keys: {', '.join(names)}")
+
+
+def _readable(error: msgspec.ValidationError, where: str) -> UserError:
+    match = _PLACE.match(str(error))
+    what, place = (match["what"], match["where"]) if match else (str(error), None)
+    what = what.replace("`", "'")
+    missing = re.fullmatch(r"Object missing required field '(\w+)'", what)
+    if missing:
+        inside = f"{place}." if place else ""
+        return UserError(f"{where}: '{inside}{missing[1]}' is missing", hint=f"add {missing[1]} = ...")
+    return UserError(
+        f"{where}: '{place}' is wrong" if place else f"{where} is wrong", hint=what[:1].lower() + what[1:]
+    )

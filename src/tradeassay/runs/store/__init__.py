@@ -1,0 +1,1 @@
+"""A run on disk: folder, manifest, outcomes, and reading it back."""

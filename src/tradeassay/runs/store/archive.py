@@ -1,0 +1,726 @@
+"""Recordings: what a model answered in a run, packed into one file that can be passed on and replayed.
+
+A recording holds the run's manifest, its scores, how every episode ended, and its cassettes without the texts that
+the model was asked: replies and hashes, nothing of anybody else's. ``recording.json`` says whose answers they are
+and what every other file hashes to::
+
+    recording.json            model, engine, precision, date, hashes
+    manifest.json             the run's
+    scores.json               the run's
+    episodes/<key>/outcome.json
+    models/<key>.jsonl        answers by the hash of their question
+
+``recorded/NAME`` means the recordings in the folder that ``TRADEASSAY_RECORDINGS`` names, else those of the
+installed package ``tradeassay-recordings``, else those of the checkout: a folder per model, a file per run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import math
+import os
+import re
+import shlex
+import shutil
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
+from tradeassay.core.secrets import clean_bytes, looks_like_key
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.time import SECOND, iso
+from tradeassay.llm.cassette.store import (
+    AnswerLine,
+    RecordedQuestion,
+    cassette_faults,
+    message_id,
+    parse_cassette,
+    read_cassette,
+    without_texts,
+)
+from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
+from tradeassay.play.dialogue_log import read_dialogue, whole_messages
+from tradeassay.runs.code_protocol import CodeSpec
+from tradeassay.runs.play.programs import reopen
+from tradeassay.runs.play.runner import run
+from tradeassay.runs.spec.conversation import describe_protocol, with_protocol
+from tradeassay.runs.spec.episode import expand
+from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, folder_of, read_manifest
+from tradeassay.runs.store.outcome import read_outcome
+from tradeassay.runs.store.run import CodeRun, Run
+
+RECORDING_FORMAT = 1
+PREFIX = "recorded/"
+SUFFIX = ".tar.xz"
+PACKAGE = "tradeassay_recordings"
+FOLDER = "TRADEASSAY_RECORDINGS"
+MOST_BYTES = 2**30
+"""What a recording may unpack to."""
+MOST_AT_ONCE = 2**26
+"""What one file in it may have, and one header of the archive."""
+MOST_FILES = 50_000
+"""How many files it may have."""
+SEASON = "season.json"
+"""The file that a recorded season of the arena has instead of a manifest."""
+_LABEL = "recording.json"
+
+
+class RecordingLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose answers a recording holds. ``files`` are the hashes of everything else in it.
+
+    ``engine`` and ``precision`` are what whoever recorded it states; ``recorded`` is the day of the last answer.
+    """
+
+    format: int = RECORDING_FORMAT
+    benchmarks: tuple[str, ...]
+    models: tuple[str, ...]
+    engine: str
+    precision: str
+    recorded: str
+    python: str
+    answers: int
+    input_tokens: int
+    output_tokens: int
+    complete: bool
+    command: str
+    files: dict[str, str]
+
+
+class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One recording that can be named: by ``name``, which is what follows ``recorded/``."""
+
+    name: str
+    path: str
+    megabytes: float
+    label: RecordingLabel
+
+
+class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
+    """An unpacked recording: a folder that can be taken over as another run's cassettes."""
+
+    folder: Path
+    label: RecordingLabel
+
+    @property
+    def manifest(self) -> Manifest:
+        """The run's manifest; raises :class:`RunError` where a season of the arena was recorded."""
+        manifest = read_manifest(self.folder / "manifest.json")
+        if not all(_is_plain(f"{one.key}.jsonl") and "/" not in one.key for one in manifest.episodes):
+            raise RunError("the recording has an episode that no folder can be called after", hint="do not use it")
+        return manifest
+
+    @property
+    def is_season(self) -> bool:
+        """Whether this is a season of the arena and not a run."""
+        return SEASON in self.label.files
+
+    @property
+    def spec(self) -> RunSpec | CodeSpec:
+        """What was run; raises :class:`UserError` when its benchmark is not known here."""
+        return recorded_spec(self.folder)
+
+
+def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
+    """Return what was run, from the manifest in a folder.
+
+    Raises :class:`UserError` for an unknown benchmark, :class:`RunError` for one with a program of somebody's own.
+    """
+    manifest = read_manifest(folder / "manifest.json")
+    if not isinstance(manifest, RunManifest):
+        return reopen(manifest)[1]
+    refuse_own_programs(manifest.spec)
+    return manifest.spec
+
+
+def refuse_own_programs(spec: RunSpec) -> None:
+    """Raise :class:`RunError` for a spec in which a program from a file plays: a recording holds answers, and must
+    never decide which file is executed where it arrives.
+    """
+    if any(agent.name == OWN_FILE for agent in spec.agents):
+        raise RunError(
+            "a program from somebody's own file plays in it, which is not run here",
+            hint="record the models by themselves",
+        )
+
+
+def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, command: str = "") -> RecordingLabel:
+    """Pack a run's answers into ``file``; the same run gives the same bytes.
+
+    ``command`` records it again. Raises :class:`RunError` when the run is not there or no model played in it.
+    """
+    manifest = read_manifest(folder / "manifest.json")
+    if isinstance(manifest, RunManifest):
+        refuse_own_programs(manifest.spec)
+    place = folder_of(folder, manifest)
+    found = {"manifest.json": place.manifest.read_bytes()}
+    if place.scores.is_file():
+        found["scores.json"] = place.scores.read_bytes()
+    moment = 0.0
+    for episode in manifest.episodes:
+        if (outcome := place.outcome(episode.key)).is_file():
+            found[outcome.relative_to(folder).as_posix()] = outcome.read_bytes()
+        cassette = place.models / f"{episode.key}.jsonl"
+        if cassette.is_file():
+            found[f"models/{episode.key}.jsonl"] = without_texts(cassette, _asked_in(place.dialogue(episode.key)))
+            moment = max(moment, cassette.stat().st_mtime)
+    return write_recording(
+        file, found, benchmarks=benchmarks_of(manifest), engine=engine, precision=precision, command=command,
+        recorded=day_of(moment), python=manifest.versions.python, complete="scores.json" in found,
+    )  # fmt: skip
+
+
+def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
+    """Return what tells the questions of an episode from those that it asked before it was played anew.
+
+    Without a dialogue, all of them are its own.
+    """
+    lines = list(read_dialogue(dialogue))
+    ids = [tuple(map(message_id, messages)) for messages in whole_messages(lines)]
+    left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
+
+    def asked(question: RecordedQuestion) -> bool:
+        # By step and messages: programs' cassettes number the questions of an episode, dialogues those of a step.
+        known = (question.step, question.messages)
+        left[known] -= 1
+        return not lines or left[known] >= 0
+
+    return asked
+
+
+def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> RecordingLabel:
+    """Write a recording of the given files; ``said`` is what its label says beside what is counted here.
+
+    Raises :class:`RunError` when no model answered.
+    """
+    found = {name: clean_bytes(content) for name, content in found.items()}
+    counted = count_answers(found)
+    if not counted["models"]:
+        raise RunError(f"{file.name} would hold no recorded answers", hint="name a run that models played")
+    files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
+    label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_packed(file, {_LABEL: clean_bytes(_label_text(label))} | found)
+    return label
+
+
+def _label_text(label: RecordingLabel) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(label), indent=1) + b"\n"
+
+
+def count_answers(found: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return what a label says of the answers in a recording's files: whose, how many, how many tokens."""
+    lines = [
+        line
+        for name, content in found.items()
+        if name.startswith("models/")
+        for line in parse_cassette(Path(name), content).answers
+    ]
+    return {
+        "models": tuple(sorted({line.asked.model for line in lines})),
+        "answers": len(lines),
+        "input_tokens": sum(line.reply.usage.input_tokens for line in lines),
+        "output_tokens": sum(line.reply.usage.output_tokens for line in lines),
+    }
+
+
+def write_packed(file: Path, content: dict[str, bytes]) -> None:
+    """Write an archive whose bytes depend on its content alone."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in sorted(content.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(lzma.compress(packed.getvalue(), preset=9))
+    temporary.replace(file)
+
+
+def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
+    """Return the ids of the benchmarks that a manifest is about."""
+    return tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
+
+
+def list_recordings() -> list[RecordingInfo]:
+    """Return the recordings that can be named, sorted."""
+    found = []
+    for root in _roots():
+        for path in sorted(root.glob(f"*/*{SUFFIX}")):
+            name = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+            label = read_label(path)
+            found.append(
+                RecordingInfo(name=name, path=str(path), megabytes=path.stat().st_size / 1e6, label=label)
+            )
+    return found
+
+
+def find_recording(name: str, *benchmarks: str) -> Path:
+    """Return the file of ``recorded/MODEL``, ``recorded/MODEL/RUN`` or of a path to one.
+
+    With ``benchmarks`` it must be of one of them, which chooses among a model's recordings. Raises
+    :class:`UserError` with near names.
+    """
+    if Path(name).is_file():
+        chosen = [(name, Path(name), read_label(Path(name)))]
+    else:
+        wanted = name.removeprefix(PREFIX)
+        known = list_recordings()
+        found = [one for one in known if wanted in (one.name, one.name.partition("/")[0])]
+        if not found:
+            names = dict.fromkeys(part for one in known for part in (one.name.partition("/")[0], one.name))
+            near = did_you_mean(wanted, list(names), "see tradeassay recordings list")
+            raise UserError(f"there is no recording '{name}'", hint=near if known else GET_RECORDINGS)
+        chosen = [(one.name, Path(one.path), one.label) for one in found]
+    if benchmarks:
+        has = ", ".join(sorted({id for _, _, label in chosen for id in label.benchmarks}))
+        chosen = [one for one in chosen if set(one[2].benchmarks) & set(benchmarks)]
+        if not chosen:
+            raise UserError(f"nothing of '{name}' was recorded with '{benchmarks[-1]}'", hint=f"it has {has}")
+    if len(chosen) > 1:
+        several = ", ".join(PREFIX + one for one, _, _ in chosen)
+        raise UserError(f"'{name}' means several recordings", hint=f"name one of {several}")
+    return chosen[0][1]
+
+
+GET_RECORDINGS = f"in a checkout: pip install ./recordings; or name a folder of recordings in {FOLDER}"
+"""What to do where there are none: the package is on no index."""
+
+
+def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
+    """Unpack a recording into the user's folder and check it; one that is there and whole is taken as it is.
+
+    Raises :class:`RunError` when it is damaged or is not what its label says.
+    """
+    configured = os.environ.get("TRADEASSAY_HOME")
+    default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+    folder = (home or default) / "recordings" / sha256_file(file)[:16]
+    if _damage(folder) is not None:
+        _unpack(file, folder)
+    damage = _damage(folder)
+    if damage is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RunError(f"{damage} in {file.name} is not what its label says", hint="get the recording again")
+    label = _label((folder / _LABEL).read_bytes(), file)
+    return OpenRecording(folder=folder, label=label)
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        fresh = Path(temporary) / "fresh"
+        for name, content in read_members(file):
+            target = fresh / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        if not (fresh / _LABEL).is_file():
+            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
+        _label((fresh / _LABEL).read_bytes(), file)  # one that is refused leaves nothing behind
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
+
+
+def _damage(folder: Path) -> str | None:
+    """Return the first file of an unpacked recording that is not what its label says, or None."""
+    if not (folder / _LABEL).is_file():
+        return _LABEL
+    label = _label((folder / _LABEL).read_bytes(), folder)
+    for name, digest in label.files.items():
+        if not (folder / name).is_file() or sha256_file(folder / name) != digest:
+            return name
+    return None
+
+
+def read_label(file: Path) -> RecordingLabel:
+    """Return a recording's label; raises :class:`RunError` for a file that is none."""
+    for name, content in read_members(file):
+        if name == _LABEL:
+            return _label(content, file)
+    raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
+
+
+def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it, each once."""
+    seen: set[str] = set()
+    folders: set[str] = set()
+    left = MOST_BYTES
+    try:
+        with _Bounded(file) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
+            for entry in archive:
+                if not entry.isfile() or not _is_plain(entry.name):
+                    shown = entry.name[:_LONGEST_NAME]
+                    raise RunError(f"{file} holds {shown!r}, which is not a plain file", hint="do not use it")
+                left -= entry.size
+                above = {str(one) for one in PurePosixPath(entry.name).parents}
+                if left < 0 or entry.name in seen or entry.name in folders or above & seen:
+                    what = "unpacks to more than a gigabyte" if left < 0 else f"holds '{entry.name}' twice"
+                    raise RunError(f"{file} {what}", hint="do not use it")
+                if len(seen) == MOST_FILES:
+                    raise RunError(f"{file} holds more than {MOST_FILES:,} files", hint="do not use it")
+                seen.add(entry.name)
+                folders |= above
+                source = archive.extractfile(entry)
+                assert source is not None
+                yield entry.name, source.read()
+    except (tarfile.TarError, lzma.LZMAError, EOFError, *UNDECODABLE) as error:
+        raise RunError(f"{file} is not a recording: {error}", hint="get it again") from error
+
+
+_LONGEST_NAME = 240
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is that of a file below a folder, in the one way of writing it."""
+    parts = PurePosixPath(name).parts
+    if not parts or name != "/".join(parts) or name.startswith("/") or ".." in parts or not name.isprintable():
+        return False
+    return len(name) <= 4 * _LONGEST_NAME and all(len(part.encode()) <= _LONGEST_NAME for part in parts)
+
+
+class _Bounded(lzma.LZMAFile):
+    """An archive's bytes, of which nobody gets more than there should be: a header can claim any size too."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._left = 2 * MOST_BYTES
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return so many bytes; raises :class:`RunError` when that is more than one file may have."""
+        size = -1 if size is None else size
+        self._left -= max(0, size)
+        if not 0 <= size <= MOST_AT_ONCE or self._left < 0:
+            raise RunError("the archive has a part of more than 64 MB", hint="do not use it")
+        return super().read(size)
+
+
+def _label(content: bytes, file: Path) -> RecordingLabel:
+    try:
+        label = msgspec.json.decode(content, type=RecordingLabel)
+    except UNDECODABLE as error:
+        raise RunError(f"the label of {file} cannot be read: {error}", hint="get the recording again") from None
+    if label.format != RECORDING_FORMAT:
+        raise RunError(f"{file} has format {label.format}", hint="use the version that wrote it")
+    said = (label.engine, label.precision, label.recorded, label.python, label.command)
+    if not all(_is_a_line(one) for one in (*said, *label.models, *label.benchmarks)):
+        raise RunError(f"the label of {file} says more than one line of plain text", hint="do not use it")
+    if not all(map(_is_plain, label.files)):
+        raise RunError(f"the label of {file} names a file that cannot be in it", hint="do not use it")
+    return label
+
+
+_LONGEST_LINE = 2000
+
+
+def _is_a_line(text: str) -> bool:
+    return text.isprintable() and len(text) <= _LONGEST_LINE
+
+
+def is_our_command(command: str) -> bool:
+    """Return whether a command that claims to record again runs tradeassay alone: somebody may paste it."""
+    return not command or all(map(_is_ours, command.split(" && ")))
+
+
+def command_of(words: list[str]) -> str:
+    """Return what a label says for a command that was given: without the folders of whoever gave it."""
+    return shlex.join(["tradeassay", *(Path(word).name if _reaches_out(word) else word for word in words)])
+
+
+def _is_ours(part: str) -> bool:
+    """Return whether a command records, as :func:`command_of` would write it, and reaches for nothing outside."""
+    try:
+        words = shlex.split(part)
+    except ValueError:
+        return False
+    if shlex.join(words) != part:  # something that a shell would not take as it stands
+        return False
+    if words[0] == "tar":
+        return bool(re.fullmatch(r"tar xf \w[\w.-]* season\.json", part))
+    records = any(words[: len(start)] == list(start) for start in _RECORDING)
+    return records and not any(map(_reaches_out, words))
+
+
+_RECORDING = (("tradeassay", "record"), ("tradeassay", "code", "run"), ("tradeassay", "arena", "run"))
+_OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)|\.py:|^(command|class|path)=|://(?!(localhost|127\.0\.0\.1)[:/])")
+"""Words of a command that name a file elsewhere, somebody's program, or a server that would be sent a key."""
+
+
+def _reaches_out(word: str) -> bool:
+    return _OUTSIDE.search(word) is not None
+
+
+def _roots() -> Iterator[Path]:
+    if configured := os.environ.get(FOLDER):
+        yield Path(configured)
+        return
+    package = find_spec(PACKAGE)
+    if package is not None:
+        yield from map(Path, package.submodule_search_locations or ())
+        return
+    checkout = Path(__file__).parents[3] / "recordings" / "src" / PACKAGE
+    if checkout.is_dir():
+        yield checkout
+
+
+def day_of(moment: float) -> str:
+    """Return the day of a file's time."""
+    return iso(int(moment * SECOND))[:10]
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_VERSION = re.compile(r"[\w.+!-]{1,64}")
+_HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
+"""Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
+
+
+def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None = None) -> Run | CodeRun:
+    """Play a recording's run again from its answers alone; raises what a run raises."""
+    asking = Asking(replay=True, cassettes=opened.folder)
+    done: Run | CodeRun = run(opened.spec, folder, asking=asking, workers=workers)
+    return done
+
+
+def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
+    """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12."""
+    found: list[str] = []
+    for name in sorted(opened.label.files):
+        if name == "scores.json" or name.endswith("/outcome.json"):
+            before, after = (msgspec.json.decode((one / name).read_bytes()) for one in (opened.folder, replayed))
+            found += differences(after, before, "" if name == "scores.json" else name)
+    return found
+
+
+def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
+    """Return where the manifest of a replay of the same spec says something else.
+
+    Versions may differ, and so may how and when a data set was obtained: its hash says what it holds.
+    """
+    before, after = (_lasting(one / "manifest.json") for one in (opened.folder, replayed))
+    return list(differences(after, before, "manifest.json"))
+
+
+def _lasting(file: Path) -> dict[str, Any]:
+    """Return a manifest without what is another on every machine."""
+    manifest: dict[str, Any] = msgspec.json.decode(file.read_bytes())
+    for record in manifest.get("datasets", {}).values():
+        for name in ("query", "retrieved_at"):
+            record["facts"].pop(name, None)
+    return manifest | {"versions": {}}
+
+
+def differences(found: object, wanted: object, place: str) -> Iterator[str]:
+    """Yield where two decoded records differ; numbers may by 1e-12."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in sorted({*found, *wanted}):
+            if (key in found) != (key in wanted):
+                yield f"{place}/{key} is {'new' if key in found else 'missing'}"
+            elif key not in _HASHES or not _only_hashes(wanted[key]):
+                yield from differences(found[key], wanted[key], f"{place}/{key}")
+    elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
+        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            yield from differences(one, other, f"{place}/{number}")
+    elif isinstance(wanted, float) and isinstance(found, float):
+        if not math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12):
+            yield f"{place} is {found!r}, recorded was {wanted!r}"
+    elif found != wanted:
+        yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
+
+
+def _parts(opened: OpenRecording) -> set[str]:
+    """Return the files that a recording may have."""
+    if opened.is_season:
+        tapes = {f"models/{path.name}" for path in (opened.folder / "models").glob("*.jsonl")}
+        return {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes}
+    manifest = opened.manifest
+    place = folder_of(opened.folder, manifest)
+    keys = [episode.key for episode in manifest.episodes]
+    outcomes = {place.outcome(key).relative_to(opened.folder).as_posix() for key in keys}
+    return {"manifest.json", "scores.json", *outcomes, *(f"models/{key}.jsonl" for key in keys)}
+
+
+def _only_hashes(value: object) -> bool:
+    values = value.values() if isinstance(value, dict) else [value]
+    return all(isinstance(one, str) and _HASH.fullmatch(one) for one in values)
+
+
+_HASH = re.compile(r"[0-9a-f]{64}|live|replayed")
+
+
+def recording_faults(opened: OpenRecording) -> list[str]:
+    """Return what is wrong with a recording in itself, before anything is played again.
+
+    Answers under keys that are not their question's, texts of questions, files or words that tradeassay did not
+    write, a label that says something else than is in the files, and whatever is formed like a provider's key.
+    """
+    found = []
+    label, folder = opened.label, opened.folder
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    written = content.pop(_LABEL)
+    if written != _label_text(label):
+        found.append(f"{_LABEL} is not written as tradeassay writes it")
+    found += [f"{name} is in it and not in its label" for name in sorted(content.keys() - label.files.keys())]
+    found += [f"{name} is not part of a recording" for name in sorted(label.files.keys() - _parts(opened))]
+    found += [
+        f"{name} holds what looks like a key"
+        for name, text in sorted({**content, _LABEL: written}.items())
+        if looks_like_key(text)
+    ]
+    for path in sorted((folder / "models").glob("*.jsonl")):
+        found += [f"{path.name}: {fault}" for fault in (*cassette_faults(path), *_unlikely(path))]
+    if not _is_past_day(label.recorded):
+        found.append(f"its label says {label.recorded!r} for the day it was recorded")
+    if not is_our_command(label.command):
+        found.append("what its label names as the command that records it again is not one of tradeassay alone")
+    for name in sorted(content):
+        if not name.startswith("models/") and (fault := _json_fault(name, content[name])):
+            found.append(f"{name} {fault}")
+    counted = count_answers(content)
+    if not opened.is_season:
+        manifest = opened.manifest
+        counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
+        counted |= {"python": manifest.versions.python}
+        versions = manifest.versions
+        said_of = (*versions.packages, *versions.packages.values(), versions.platform, versions.machine)
+        found += [f"its manifest names a version {one!r}" for one in said_of if not _VERSION.fullmatch(one)]
+        if label.complete:
+            found += _unasked(opened, content)
+        if not _is_of_its_spec(manifest):
+            found.append("the episodes of its manifest are not those of its spec")
+        ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
+        # What is lost in reading is nothing of ours: somebody else put it there.
+        found += [line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing")]
+    elif counted["answers"] > (asked := _asked_in_season(content.get("decisions.jsonl", b""))):
+        found.append(f"it holds {counted['answers']} answers, and its season asked {asked} questions")
+    said = {name: getattr(label, name) for name in counted}
+    wrong = [name for name in said if said[name] != counted[name]]
+    found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
+    return found
+
+
+def _unlikely(path: Path) -> Iterator[str]:
+    """Yield what a cassette holds that a recording does not."""
+    contents = read_cassette(path)
+    if contents.texts or contents.messages or contents.tools:
+        yield "it holds texts that the model was asked"
+    wrong = sum(not _is_possible(line) for line in contents.answers)
+    if wrong:
+        yield f"{wrong} answers have tokens or dollars that cannot be true"
+
+
+def _unasked(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the episodes that hold more or fewer answers than their run asked questions."""
+    place = folder_of(opened.folder, opened.manifest)
+    for episode in opened.manifest.episodes:
+        outcome, name = read_outcome(place.outcome(episode.key)), f"models/{episode.key}.jsonl"
+        asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0
+        answers = len(parse_cassette(Path(name), content.get(name, b"")).answers)
+        if answers != asked:
+            yield f"{name} holds {answers} answers, and its run asked {asked} questions"
+
+
+def _asked_in_season(decisions: bytes) -> int:
+    made = msgspec.json.Decoder(_Calls)
+    try:
+        return sum(made.decode(line).calls or 0 for line in decisions.splitlines())
+    except UNDECODABLE:
+        return 0
+
+
+class _Calls(msgspec.Struct, frozen=True):
+    """How often a model was asked for one decision of a season."""
+
+    calls: int | None
+
+
+def _is_of_its_spec(manifest: Manifest) -> bool:
+    """Return whether a manifest lists the episodes that its spec would play: asked before any of them is."""
+    listed = [one.key for one in manifest.episodes]
+    if isinstance(manifest, RunManifest):
+        trades = manifest.spec
+        return len(trades.seeds) <= len(listed) and [one.key for one in expand(trades)] == listed
+    protocol, spec = reopen(manifest)
+    return len(getattr(spec, "seeds", ())) <= len(listed) and [one.key for one in protocol.episodes()] == listed
+
+
+_FOREIGN = ("http/", "pipe/", "python/")
+_MOST_TOKENS = 10**9
+
+
+def _is_possible(line: AnswerLine) -> bool:
+    """Return whether the tokens and dollars of an answer are some that can have been recorded.
+
+    A provider's count of too few tokens is replaced when it comes; somebody's own program may count nothing.
+    """
+    usage = line.reply.usage
+    counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
+    if not all(0 <= one <= _MOST_TOKENS for one in counts) or usage.cached_tokens > usage.input_tokens:
+        return False
+    if usage.usd is not None and not 0 <= usage.usd <= _MOST_TOKENS:
+        return False
+    own = line.asked.model.startswith(_FOREIGN)
+    return own or usage.output_tokens >= LEAST_SHARE * estimate_reply(line.reply)
+
+
+def _is_past_day(text: str) -> bool:
+    """Return whether a text is a day and not after tomorrow, which somewhere may have begun."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return _DAY.fullmatch(text) is not None and text <= day_of(time.time() + 24 * 3600)
+
+
+def _json_fault(name: str, content: bytes) -> str | None:
+    """Return what is wrong with a file of JSON: a name that stands twice in an object has two meanings."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise LookupError
+        return dict(pairs)
+
+    try:
+        for line in content.splitlines() if name.endswith(".jsonl") else [content]:
+            json.loads(line, object_pairs_hook=once)
+            msgspec.json.decode(line)  # which knows no NaN and no number without end
+    except LookupError:
+        return "says one thing twice"
+    except (ValueError, *UNDECODABLE) as error:
+        return f"cannot be read: {error}"
+    return None
+
+
+def changed_facts(opened: OpenRecording) -> list[str]:
+    """Return what a recording was made with that is another thing here: prompts, rules, settings, tasks.
+
+    Data sets that are not stored here are left out: a replay says so itself.
+    """
+    manifest = opened.manifest
+    if isinstance(manifest, RunManifest):
+        now = {
+            f"the prompt {name}": digest
+            for episode in manifest.episodes
+            if episode.cell in manifest.protocols
+            for name, digest in describe_protocol(
+                with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+            ).prompts.items()
+        }
+        now |= {f"benchmark '{name}'": sha256_of(benchmarks.get(name)) for name in manifest.benchmarks}
+    else:
+        now = dict(reopen(manifest)[0].facts())
+    then = manifest.facts
+    return sorted(name for name in now if name in then and then[name] != now[name])

@@ -1,0 +1,170 @@
+"""A run as data frames, in polars or pandas. One row per thing, every row names its episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from tradeassay.account import Ledger
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import Filled, Rejected, StepRecord
+from tradeassay.core.lazy import OptionalPackage
+from tradeassay.runs.score.scores import Scores
+from tradeassay.runs.spec.episode import EpisodeSpec
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = OptionalPackage("polars", "polars", "a polars frame", instead="ask for 'pandas'")
+
+Kind = Literal["polars", "pandas"]
+
+_WHO = {"episode": "str", "benchmark": "str", "dataset": "str", "agent": "str", "seed": "int"}
+_WHEN = {**_WHO, "step": "int", "session": "date"}
+SCHEMAS: dict[str, dict[str, str]] = {
+    "nav": {**_WHEN, "nav": "float", "cash": "float", "positions": "float"},
+    "trades": {
+        **_WHEN, "order_id": "str", "symbol": "str", "side": "str", "quantity": "float", "price": "float",
+        "reference": "float", "fee": "float", "tax": "float", "cash": "float", "forced": "bool",
+    },
+    "rejections": {
+        **_WHEN, "order_id": "str", "symbol": "str", "reason": "str", "detail": "str", "quantity": "float",
+    },
+    "decisions": {**_WHEN, "status": "str", "orders": "int", "failures": "int", "reason": "str"},
+    "positions": {
+        **_WHEN, "symbol": "str", "quantity": "float", "cost": "float", "mark": "float", "value": "float",
+        "weight": "float",
+    },
+    "scores": {
+        **_WHO, "status": "str", "measure": "str", "value": "float", "low": "float", "high": "float",
+        "level": "float", "n": "int", "reason": "str", "note": "str",
+    },
+}  # fmt: skip
+"""Columns of each frame and their types."""
+
+
+class Readable(Protocol):
+    """What a run must offer to be turned into frames."""
+
+    @property
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
+        """Its episodes."""
+        ...
+
+    @property
+    def scores(self) -> Scores:
+        """Its numbers."""
+        ...
+
+    def records(self, key: str) -> Iterator[StepRecord]:
+        """An episode's journal."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Six tables of one run, all polars or all pandas.
+
+    ``nav``: one row per session, the initial value being step -1 with no session; ``trades``: one per fill;
+    ``rejections``: one per refused order; ``decisions``: one per session; ``positions``: one per holding at the
+    end of a session; ``scores``: one per episode and measure, with its interval or the reason it has none.
+    """
+
+    nav: Any
+    trades: Any
+    rejections: Any
+    decisions: Any
+    positions: Any
+    scores: Any
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a frame by its name; raises :class:`UserError` for an unknown one."""
+        if name not in SCHEMAS:
+            raise UserError(f"no frame '{name}'", hint=f"one of {', '.join(SCHEMAS)}")
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Yield (name, frame)."""
+        return ((field.name, getattr(self, field.name)) for field in fields(self))
+
+
+Row = Sequence[object]
+
+
+def build_frames(run: Readable, kind: Kind = "pandas") -> Frames:
+    """Return a run's frames; raises :class:`UserError` for an unknown kind."""
+    if kind not in ("polars", "pandas"):
+        raise UserError(f"no data frames of kind '{kind}'", hint="choose polars or pandas")
+    if kind == "polars":
+        _ = pl.DataFrame  # where it is missing, this is said before the work
+    rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
+    for episode in run.episodes:
+        who = (episode.key, episode.benchmark, episode.dataset, episode.label, episode.seed)
+        for ledger, record in Ledger.steps(run.records(episode.key)):
+            _step(rows, who, ledger, record)
+    rows["scores"].extend(_scores(run.scores))
+    return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
+
+
+def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepRecord) -> None:
+    state = ledger.state()
+    when = (*who, record.step, record.session)
+    if record.step == 0:
+        rows["nav"].append((*who, -1, None, state.initial, state.initial, 0.0))
+    rows["nav"].append((*when, state.nav, state.cash, state.nav - state.cash))
+    decision = record.decision
+    rows["decisions"].append(
+        (*when, decision.status, len(decision.orders), len(decision.failures), decision.reason)
+    )
+    for event in (*record.opening, *record.events):
+        if isinstance(event, Filled):
+            side = "BUY" if event.quantity > 0 else "SELL"
+            rows["trades"].append(
+                (*when, event.order_id, event.symbol, side, abs(event.quantity), event.price, event.reference,
+                 event.fee, event.tax, event.cash, event.forced)
+            )  # fmt: skip
+        elif isinstance(event, Rejected):
+            rows["rejections"].append(
+                (*when, event.order_id, event.symbol, event.reason, event.detail, event.quantity)
+            )
+    for symbol, position in state.positions.items():
+        rows["positions"].append(
+            (*when, symbol, position.quantity, position.cost, position.mark, position.value, state.weight(symbol))
+        )
+
+
+def _scores(scores: Scores) -> Iterable[Row]:
+    for episode in scores.episodes:
+        who = (episode.key, episode.benchmark, episode.dataset, episode.agent, episode.seed, episode.status)
+        for name, found in episode.measures.items():
+            yield (*who, name, found.value, found.low, found.high, found.level, found.n, found.reason, found.note)
+
+
+def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
+    """Return a polars or pandas frame with the columns and types of ``schema``."""
+    if kind == "pandas":
+        return _pandas(schema, rows)
+    return _polars(schema, rows)
+
+
+def _polars(schema: Mapping[str, str], rows: Sequence[Row]) -> pl.DataFrame:
+    types: dict[str, Any] = {
+        "str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean, "date": pl.String,
+    }  # fmt: skip
+    frame = pl.DataFrame(rows, schema={name: types[word] for name, word in schema.items()}, orient="row")
+    dates = [name for name, word in schema.items() if word == "date"]
+    return frame.with_columns(pl.col(name).str.to_date("%Y-%m-%d") for name in dates)
+
+
+def _pandas(schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
+    import pandas as pd
+
+    types = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean", "date": "datetime64[s]"}
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
+    return pd.DataFrame(
+        {
+            name: pd.Series(column, dtype=types[word])
+            for (name, word), column in zip(schema.items(), columns, strict=True)
+        }
+    )

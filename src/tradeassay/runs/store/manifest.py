@@ -1,0 +1,329 @@
+"""``manifest.json``: what was run, on what, with what. A run is resumed only while all of it still holds.
+
+There are two kinds of manifest: for a run that trades, and for a run in which programs are written. Resuming,
+verifying and comparing rely on their ``facts``: everything that decides a result, by name.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import fields
+
+from tradeassay.account import venues
+from tradeassay.agents import agents
+from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
+from tradeassay.core.badges import Badges, Convention
+from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
+from tradeassay.data import PanelFacts
+from tradeassay.runs.spec.conversation import ProtocolRecord, describe_protocol, with_protocol
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.models import ModelRecord, describe_models
+from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
+from tradeassay.runs.store.folder import RunFolder, Versions, version_changes
+from tradeassay.runs.store.format1 import manifest_from_1
+
+MANIFEST_FORMAT = 2
+
+
+class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A data set: the snapshot's name and content hash, its facts, and its sessions from first to last.
+
+    ``windows`` are the named ones that were asked for, by :func:`window_key`.
+    """
+
+    name: str
+    sha256: str
+    facts: PanelFacts
+    sessions: tuple[str, ...]
+    windows: dict[str, NamedWindow] = {}
+
+
+class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manifest keeps of a data set."""
+
+    name: str
+    sha256: str
+    facts: PanelFacts
+
+
+class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark's configuration, its hash, and the hash of its venue's rules."""
+
+    sha256: str
+    venue_sha256: str
+    config: Benchmark
+
+
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's code lives. ``sha256`` is the hash of its file when it is not part of tradeassay."""
+
+    module: str
+    sha256: str | None = None
+
+
+class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """The fields common to all manifests. ``episodes_in`` names the folder of the episodes."""
+
+    format: int = MANIFEST_FORMAT
+    work_sha256: str
+    episodes: tuple[EpisodeSpec, ...]
+    versions: Versions
+    episodes_in: str = "episodes"
+
+
+class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
+    """The identity of a run that trades.
+
+    ``protocols`` (by cell) are the conversations of models, ``windows`` (by cell) the named windows as found on
+    the data, ``models`` (by label) what is known about the models.
+    """
+
+    spec: RunSpec
+    convention: Convention
+    seeds: tuple[int, ...]
+    benchmarks: dict[str, BenchmarkRecord]
+    datasets: dict[str, DatasetRecord]
+    agents: dict[str, AgentRecord]
+    protocols: dict[str, ProtocolRecord] = {}
+    windows: dict[str, NamedWindow] = {}
+    models: dict[str, ModelRecord] = {}
+
+    @property
+    def secret(self) -> str | None:
+        """What the run's draws are derived from, if anything."""
+        return self.spec.secret or None
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """What was asked for, field by field. The slug is only a name and is left out."""
+        return {f.encode_name: getattr(self.spec, f.name) for f in fields(self.spec) if f.name != "slug"}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Everything that decides a result, by name: hashes of data, rules, conversations and code."""
+        found = {f"data set '{name}'": record.sha256 for name, record in self.datasets.items()}
+        for name, benchmark in self.benchmarks.items():
+            found[f"benchmark '{name}'"] = benchmark.sha256
+            found[f"the venue of benchmark '{name}'"] = benchmark.venue_sha256
+        for cell, protocol in self.protocols.items():
+            found[f"the settings of the conversation '{protocol.protocol}' in {cell}"] = protocol.config_sha256
+            found |= {f"the prompt {name}": digest for name, digest in protocol.prompts.items()}
+            found[f"the code of the conversation '{protocol.protocol}'"] = protocol.code_sha256 or "ours"
+        if self.windows:
+            found["the choice of named windows"] = sha256_of(self.windows)
+        found |= {f"the code of agent '{name}'": sha256_of(agent) for name, agent in self.agents.items()}
+        return found
+
+    def benchmark(self, episode: EpisodeSpec) -> Benchmark:
+        """Return the benchmark an episode plays: in its window, with its conversation."""
+        config = self.benchmarks[episode.benchmark].config
+        return played_as(config, episode, self.spec, self.windows.get(episode.cell))
+
+    def badges(self, episode: EpisodeSpec) -> Badges:
+        """Return what a reader must know before believing a number of this episode."""
+        facts = self.datasets[episode.dataset].facts
+        own = episode.agent.name == OWN_FILE
+        return Badges(data=facts.kind, convention=self.convention, biases=facts.biases, own_program=own)
+
+
+class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
+    """The identity of a run in which programs are written.
+
+    ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and configuration, and
+    versions of the packages that programs run on. ``notes`` says what was left out.
+    """
+
+    benchmark: str
+    spec: msgspec.Raw
+    facts: dict[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def secret(self) -> str | None:
+        """What the run's draws are derived from, if anything."""
+        found = self.asked.get("secret")
+        return found if isinstance(found, str) else None
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """What was asked for, field by field."""
+        found: dict[str, object] = msgspec.json.decode(self.spec)
+        return found
+
+
+Manifest = RunManifest | CodeManifest
+
+
+NO_INDEX = "none"
+"""What a spec's ``index`` says where results are to be compared with none."""
+
+
+def played_as(
+    benchmark: Benchmark, episode: EpisodeSpec, spec: RunSpec, named: NamedWindow | None = None
+) -> Benchmark:
+    """Return a benchmark as an episode plays it: in the spec's window and universe, with its own conversation."""
+    days = named or spec.window
+    changed: dict[str, str | None] = {} if days is None else {"first": days.first, "last": days.last}
+    if spec.index:
+        changed["index"] = None if spec.index == NO_INDEX else spec.index
+    if spec.universe:
+        changed["universe"] = spec.universe
+    if changed:
+        market = msgspec.structs.replace(benchmark.market, **changed)
+        benchmark = msgspec.structs.replace(benchmark, market=market)
+    return with_protocol(benchmark, episode.protocol)
+
+
+def window_key(protocol: str, convention: Convention, code: str) -> str:
+    """Return the key under which a data set's entry holds a named window."""
+    return f"{protocol}/{convention}/{code}"
+
+
+def windows_by_cell(
+    episodes: tuple[EpisodeSpec, ...], datasets: Mapping[str, DatasetEntry]
+) -> dict[str, NamedWindow]:
+    """Return the named window of every cell that has one."""
+    found: dict[str, NamedWindow] = {}
+    for episode in episodes:
+        if episode.window is not None and episode.cell not in found:
+            config = benchmarks.get(episode.benchmark)
+            key = window_key(config.protocol, config.convention, episode.window)
+            found[episode.cell] = datasets[episode.dataset].windows[key]
+    return found
+
+
+def build_manifest(
+    spec: RunSpec,
+    episodes: tuple[EpisodeSpec, ...],
+    datasets: Mapping[str, DatasetEntry],
+    versions: Versions,
+    *,
+    prices: Path | None = None,
+) -> RunManifest:
+    """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours."""
+    return RunManifest(
+        spec=spec,
+        work_sha256=work_sha256(spec),
+        convention=spec.convention,
+        seeds=spec.seeds,
+        benchmarks={name: _benchmark(benchmarks.get(name)) for name in spec.benchmarks},
+        datasets={
+            name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
+            for name, entry in datasets.items()
+        },
+        agents={name: agent_record(name) for name in dict.fromkeys(episode.agent.name for episode in episodes)},
+        episodes=episodes,
+        versions=versions,
+        protocols={
+            episode.cell: describe_protocol(with_protocol(benchmarks.get(episode.benchmark), episode.protocol))
+            for episode in episodes
+            if episode.by_model
+        },
+        windows=windows_by_cell(episodes, datasets),
+        models=describe_models(episodes, prices),
+    )
+
+
+def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
+    """Raise :class:`RunError` naming the first thing that has changed since the run was started."""
+    if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
+        raise RunError(
+            f"{folder} holds another run: {_difference(then, now)}",
+            hint="choose another slug, or delete that folder",
+        )
+    before, after = then.facts, now.facts
+    for name in sorted({*before, *after}, key=[*after, *before].index):
+        old, new = before.get(name, "missing"), after.get(name, "missing")
+        if old != new:
+            raise RunError(
+                f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
+                hint="bring it back as it was, or start a new run under another slug",
+            )
+    changes = version_changes(then.versions, now.versions)
+    if changes:
+        raise RunError(
+            f"{folder} was made with other versions: {'; '.join(changes)}",
+            hint="install those versions, or start a new run under another slug",
+        )
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the content of ``manifest.json``."""
+    return msgspec.json.format(canonical_json(manifest), indent=1) + b"\n"
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format."""
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise RunError(
+            f"{path.parent} does not hold a run: manifest.json is missing", hint="give the folder of a run"
+        ) from None
+    try:
+        content.decode()  # a decoder of records does not look into names that it does not know
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format not in (1, MANIFEST_FORMAT):
+            raise RunError(
+                f"{path} has format {head.format}, this version reads up to {MANIFEST_FORMAT}",
+                hint="read it with the version of tradeassay that made it",
+            )
+        found = _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
+    except (KeyError, *UNDECODABLE) as error:
+        raise RunError(f"{path} is damaged: {error}", hint="start the run again") from error
+    if isinstance(found, RunManifest) and (lost := _not_described(found)) is not None:
+        raise RunError(f"{path} is damaged: it does not describe '{lost}'", hint="start the run again")
+    return found
+
+
+def _not_described(manifest: RunManifest) -> str | None:
+    """Return the first benchmark or data set of an episode that a manifest says nothing about."""
+    named = (
+        (known, name)
+        for episode in manifest.episodes
+        for known, name in ((manifest.benchmarks, episode.benchmark), (manifest.datasets, episode.dataset))
+    )
+    return next((name for known, name in named if name not in known), None)
+
+
+def folder_of(path: Path, manifest: Manifest) -> RunFolder:
+    """Return the paths inside a run's folder."""
+    return RunFolder(path, manifest.episodes_in)
+
+
+class _Head(msgspec.Struct):
+    format: int = 0
+
+
+_DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
+
+
+def _benchmark(benchmark: Benchmark) -> BenchmarkRecord:
+    return BenchmarkRecord(
+        sha256=sha256_of(benchmark), venue_sha256=sha256_of(venues.get(benchmark.market.venue)), config=benchmark
+    )
+
+
+def agent_record(name: str) -> AgentRecord:
+    """Return where the code of an agent lives."""
+    module = agents.get(name).__module__
+    if module.split(".")[0] == "tradeassay":
+        return AgentRecord(module=module)
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return AgentRecord(module=module, sha256=sha256_file(Path(file)) if file and Path(file).is_file() else None)
+
+
+def _difference(then: Manifest, now: Manifest) -> str:
+    if type(then) is not type(now):
+        return "it is of another kind"
+    before, after = then.asked, now.asked
+    for name in dict.fromkeys(("benchmark", *after, *before)):
+        if before.get(name) != after.get(name):
+            return f"it runs {before[name]}" if name == "benchmark" else f"its {name} differ"
+    return "the specs differ"

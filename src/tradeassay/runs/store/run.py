@@ -1,0 +1,261 @@
+"""A recorded run of either kind: everything known about it, read from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+
+import msgspec
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.errors import RunError
+from tradeassay.core.events import StepRecord
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.data import Snapshot
+from tradeassay.metrics import EpisodeSeries
+from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
+from tradeassay.play.journal import read_records
+from tradeassay.runs.code_protocol import CodeProtocol, find_protocol
+from tradeassay.runs.play.programs import CodeScoresFile, read_record, reopen
+from tradeassay.runs.score.scores import Scores, read_scores
+from tradeassay.runs.score.scoring import ended, series_of
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.store.outcome import Outcome, read_outcome
+from tradeassay.runs.store.snapshots import snapshot_for
+
+if TYPE_CHECKING:
+    from tradeassay.runs.store.frames import Frames
+
+M = TypeVar("M", bound=Manifest)
+_LIVELINESS = ("none", "scripted", "replayed", "live")
+
+
+class RecordedRun(Generic[M]):
+    """One run on disk, of either kind. Reading it changes nothing; large parts are read on demand."""
+
+    def __init__(self, folder: Path, manifest: M) -> None:
+        self._place = folder_of(folder, manifest)
+        self._manifest = manifest
+        self._by_key = {episode.key: episode for episode in manifest.episodes}
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "unfinished"
+        return f"<{type(self).__name__} '{self.name}' {len(self.episodes)} episodes, {state}, in {self.folder}>"
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.folder.name
+
+    @property
+    def folder(self) -> Path:
+        """Where it is stored."""
+        return self._place.path
+
+    @property
+    def manifest(self) -> M:
+        """What was run, on what, with what."""
+        return self._manifest
+
+    @property
+    def episodes(self) -> tuple[EpisodeSpec, ...]:
+        """What it consists of, in the spec's order."""
+        return self._manifest.episodes
+
+    @property
+    def complete(self) -> bool:
+        """Whether every episode has ended and the scores are written."""
+        return self._place.scores.is_file() and all(
+            self._place.outcome(episode.key).is_file() for episode in self.episodes
+        )
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The episodes that failed, by key, and why."""
+        return {episode.key: outcome.reason for episode, outcome in self.outcomes() if outcome.status == "failed"}
+
+    def episode(self, key: str) -> EpisodeSpec:
+        """Return one episode; raises :class:`RunError` with near names when the key is unknown."""
+        try:
+            return self._by_key[key]
+        except KeyError:
+            hint = did_you_mean(key, self._by_key, "see run.episodes")
+            raise RunError(f"no episode '{key}' in {self.folder}", hint=hint) from None
+
+    def outcome(self, key: str) -> Outcome | None:
+        """Return how an episode ended, or None when it has not."""
+        return read_outcome(self._place.outcome(self.episode(key).key))
+
+    def outcomes(self) -> Iterator[tuple[EpisodeSpec, Outcome]]:
+        """Yield the episodes that have ended, in order."""
+        for episode in self.episodes:
+            found = read_outcome(self._place.outcome(episode.key))
+            if found is not None:
+                yield episode, found
+
+    def spent(self, role: str | None = None) -> Spending:
+        """Return what all models' answers cost, or those of one role."""
+        if role is None:
+            return total(found.spending for _, found in self.outcomes() if found.spending is not None)
+        return total(found.roles[role] for _, found in self.outcomes() if role in found.roles)
+
+    def dialogue(self, key: str) -> Iterator[DialogueLine]:
+        """Yield what a model was asked in an episode and what it said; nothing where no model played."""
+        return read_dialogue(self._place.dialogue(self.episode(key).key))
+
+
+class Run(RecordedRun[RunManifest]):
+    """A run that trades. ``home`` is where the data store is, needed for index levels and prices only."""
+
+    def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
+        super().__init__(folder, manifest)
+        self._home = home
+        self._series = lru_cache(maxsize=64)(self._read_series)
+
+    def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
+        """Travel to another process as a path: it is opened there once, and again when its scores are others."""
+        scores = self._place.scores
+        written = scores.stat().st_mtime_ns if scores.is_file() else 0
+        return _opened_again, (str(self.folder.absolute()), self._home, written)
+
+    @property
+    def home(self) -> str | None:
+        """Where the data store is; None for the default place."""
+        return self._home
+
+    @classmethod
+    def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
+        """Open a run; raises :class:`RunError` when ``folder`` does not hold a run that trades."""
+        path = Path(folder)
+        manifest = read_manifest(path / "manifest.json")
+        if not isinstance(manifest, RunManifest):
+            raise RunError(f"{path} holds a run of programs", hint="load_run opens runs of either kind")
+        return cls(path, manifest, home=None if home is None else str(home))
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.spec.slug
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return self._manifest.spec
+
+    @property
+    def scores(self) -> Scores:
+        """All numbers; raises :class:`RunError` while the run is unfinished."""
+        return read_scores(self._place.scores, Scores)
+
+    def badges(self, key: str) -> Badges:
+        """Return what a reader must know before believing a number of an episode."""
+        outcome = self.outcome(key)
+        badges = self._manifest.badges(self.episode(key))
+        if outcome is None or isinstance(outcome.model, msgspec.UnsetType):
+            return badges
+        return msgspec.structs.replace(badges, model=outcome.model.answers)
+
+    def cell_badges(self, cell: str) -> Badges:
+        """Return what a reader must know before believing a cell's table; its most live model decides."""
+        badges = [self.badges(episode.key) for episode in self.episodes if episode.cell == cell]
+        if not badges:
+            raise RunError(f"no cell '{cell}' in {self.folder}", hint="see the cells of run.episodes")
+        liveliest = max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
+        return msgspec.structs.replace(liveliest, own_program=any(badge.own_program for badge in badges))
+
+    def records(self, key: str) -> Iterator[StepRecord]:
+        """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""
+        return read_records(self._place.events(self.episode(key).key))
+
+    def series(self, key: str) -> EpisodeSeries:
+        """Return an episode session by session; raises :class:`RunError` when it has not ended."""
+        return self._series(key)
+
+    def snapshot(self, key: str) -> Snapshot:
+        """Open the data an episode was played on; raises :class:`RunError` when it has changed."""
+        episode = self.episode(key)
+        return snapshot_for(episode.dataset, self._home, self._manifest.datasets[episode.dataset].sha256)
+
+    def frames(self, kind: Literal["polars", "pandas"] = "pandas") -> Frames:
+        """Return nav, trades, rejections, decisions, positions and scores as data frames."""
+        from tradeassay.runs.store.frames import build_frames
+
+        return build_frames(self, kind)
+
+    def _read_series(self, key: str) -> EpisodeSeries:
+        episode = self.episode(key)
+        outcome = ended(self._place, episode)
+        return series_of(self._place, episode, outcome, self._manifest.benchmark(episode), self.snapshot(key))
+
+
+class CodeRun(RecordedRun[CodeManifest]):
+    """A run in which programs are written."""
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Open a run; raises :class:`RunError` when ``folder`` does not hold a run of programs."""
+        path = Path(folder)
+        manifest = read_manifest(path / "manifest.json")
+        if not isinstance(manifest, CodeManifest):
+            raise RunError(f"{path} holds a run that trades", hint="load_run opens runs of either kind")
+        return cls(path, manifest)
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's id."""
+        return self._manifest.benchmark
+
+    @cached_property
+    def protocol(self) -> CodeProtocol:
+        """The benchmark, opened for the run's spec; raises :class:`UserError` when it is not known here."""
+        return reopen(self._manifest)[0]
+
+    @cached_property
+    def kind(self) -> type[CodeProtocol]:
+        """The benchmark's protocol; raises :class:`UserError` when it is not known here."""
+        return find_protocol(self.benchmark)
+
+    @cached_property
+    def spec(self) -> Any:
+        """What was asked for, in the benchmark's own form."""
+        return msgspec.json.decode(self._manifest.spec, type=self.kind.Spec)
+
+    def record(self, key: str) -> Any | None:
+        """Return the benchmark's own record of an episode, or None."""
+        found = self.outcome(key)
+        return None if found is None else read_record(self.kind, found)
+
+    def records(self) -> dict[str, Any]:
+        """Return all records, by key."""
+        return {
+            episode.key: record
+            for episode, found in self.outcomes()
+            if (record := read_record(self.kind, found)) is not None
+        }
+
+    @property
+    def scores(self) -> Any:
+        """The sums, in the benchmark's own form; raises :class:`RunError` while the run is unfinished."""
+        return msgspec.json.decode(self.scores_file().scores, type=self.kind.Scores)
+
+    def scores_file(self) -> CodeScoresFile:
+        """Return ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
+        return read_scores(self._place.scores, CodeScoresFile)
+
+
+@lru_cache(maxsize=4)
+def _opened_again(folder: str, home: str | None, _written: int) -> Run:
+    return Run.load(folder, home=home)
+
+
+def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
+    """Open a run of either kind; raises :class:`RunError` when ``folder`` does not hold one."""
+    path = Path(folder)
+    manifest = read_manifest(path / "manifest.json")
+    if isinstance(manifest, RunManifest):
+        return Run(path, manifest, home=None if home is None else str(home))
+    return CodeRun(path, manifest)

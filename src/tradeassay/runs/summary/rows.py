@@ -1,0 +1,386 @@
+"""What a page or table is written from: plain frozen records that know neither a folder nor a page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Measure
+from tradeassay.core.orders import Order
+from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
+from tradeassay.runs.score.scores import AgentScores, Inference
+from tradeassay.runs.verify.coverage import Coverage
+
+Answers = Literal["scripted", "replayed", "live"]
+FateTone = Literal["filled", "partly", "refused", "waiting", "nothing"]
+
+
+class Trade(msgspec.Struct, frozen=True, kw_only=True):
+    """One fill: positive ``quantity`` is a purchase."""
+
+    session: str
+    symbol: str
+    quantity: float
+    price: float
+    forced: bool = False
+
+
+class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent decided in one session. ``problems`` are its failures, one line each."""
+
+    session: str
+    orders: tuple[Order, ...]
+    reason: str
+    failed: bool = False
+    problems: tuple[str, ...] = ()
+
+
+class HoldingsOverTime(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of the account at the end of each session, by symbol: ``weights[symbol][session]``."""
+
+    symbols: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How many names are held at the end of a session, and for how many sessions a holding lasts.
+
+    ``spells`` counts holdings; one still held at the end counts up to there. ``sessions`` is None without any.
+    """
+
+    names: float
+    fewest: int
+    most: int
+    spells: int
+    sessions: float | None
+
+
+class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
+    """``months`` has twelve entries, None where no session fell into the month; ``total`` compounds them."""
+
+    year: str
+    months: tuple[float | None, ...]
+    total: float
+
+
+class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """The repetition that stands for an agent. ``place`` is its place among the agent's paths.
+
+    ``falls`` is the drawdown along its path. ``trades`` are those in the symbols traded most, ``decisions`` the
+    latest; what was left out of either is counted.
+    """
+
+    place: int = 0
+    seed: int | None = None
+    falls: tuple[float, ...] = ()
+    months: tuple[YearOfReturns, ...] = ()
+    holdings: HoldingsOverTime | None = None
+    times: HoldingTimes | None = None
+    trades: tuple[Trade, ...] = ()
+    trades_left_out: int = 0
+    decisions: tuple[DecisionNote, ...] = ()
+    decisions_left_out: int = 0
+
+
+class CallNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call as the model wrote it, and the result it got, None when it got none."""
+
+    name: str
+    arguments: str
+    result: str | None = None
+    found_in: str = "call"
+
+
+class ShownTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One question and its answer. ``asked`` pairs a role with a text, only what is new in this question."""
+
+    purpose: str
+    attempt: int
+    asked: tuple[tuple[str, str], ...]
+    said: str
+    calls: tuple[CallNote, ...] = ()
+    error: str | None = None
+
+
+class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
+    """An order and what became of it."""
+
+    order: Order
+    tone: FateTone
+    fate: str
+
+
+class ModelDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """One session of a model. ``attempts`` counts its tries at the answer; ``usd`` None is an unknown price.
+
+    ``more_orders`` counts those beyond the ones that are shown; ``why`` says why it was chosen to be shown.
+    """
+
+    session: str
+    reason: str
+    failed: bool
+    orders: tuple[OrderNote, ...]
+    problems: tuple[str, ...]
+    turns: tuple[ShownTurn, ...]
+    attempts: int
+    tokens: int
+    usd: float | None
+    more_orders: int = 0
+    why: str = ""
+
+
+class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of mistake: answers refused for it, sessions that had one, and the share of such sessions."""
+
+    kind: str
+    answers: int
+    sessions: int
+    rate: Measure
+
+
+class FormRate(msgspec.Struct, frozen=True, kw_only=True):
+    """A rate of form that a benchmark defines for its own answers."""
+
+    title: str
+    defined: str
+    rate: Measure
+
+
+class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was.
+
+    ``decisions`` are the sessions of the shown repetition worth reading, newest first; the other figures are over
+    all repetitions.
+    """
+
+    model: str
+    answers: Answers
+    mask: str | None = None
+    cost: Inference | None = None
+    net_return: Measure | None = None
+    sessions: int = 0
+    errors: tuple[ErrorRow, ...] = ()
+    rates: tuple[FormRate, ...] = ()
+    confidence: Calibration | None = None
+    decisions: tuple[ModelDecision, ...] = ()
+    decisions_left_out: int = 0
+
+
+class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a leaderboard, as it was scored, and all that unfolds from it.
+
+    ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
+    why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``jointly`` is the
+    yearly difference from the baseline with an interval that holds for all agents of the cell at once,
+    ``corrected`` the one that belongs to the corrected p-value, ``design`` the comparison as an experiment, with
+    the dependence measured in it, None where nothing was compared. ``model`` is None for a rule, ``detail`` None
+    where only a table was asked for.
+    """
+
+    row: AgentScores
+    failure: str | None = None
+    failed_episodes: tuple[tuple[str, str], ...] = ()
+    rejections: dict[str, int] = {}
+    failures: dict[str, int] = {}
+    paths: tuple[tuple[float, ...], ...] = ()
+    jointly: Measure | None = None
+    corrected: Measure | None = None
+    design: Design | None = None
+    detail: EpisodeDetail | None = None
+    model: ModelSummary | None = None
+
+    @property
+    def name(self) -> str:
+        """What the agent is called in the run."""
+        return self.row.agent
+
+    @property
+    def baseline(self) -> bool:
+        """Whether the others are compared with it."""
+        return self.row.baseline
+
+    @property
+    def seeds(self) -> int:
+        """How often it played."""
+        return len(self.row.episodes)
+
+    @property
+    def measures(self) -> dict[str, SeedSummary]:
+        """All measures, over the seeds."""
+        return self.row.measures
+
+    @property
+    def versus(self) -> AgainstBaseline | None:
+        """How it compares with the baseline; None for the baseline itself."""
+        return self.row.versus_baseline
+
+    @property
+    def result(self) -> Measure:
+        """The measure that ranks a leaderboard: the (median) return over the window."""
+        return self.row.measures["cumulative_return"].median
+
+    @property
+    def path(self) -> tuple[float, ...]:
+        """The path of the repetition that stands for the agent."""
+        return self.paths[self.detail.place if self.detail is not None else 0]
+
+
+class PrintedFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure that a paper printed, and ours. ``reasons`` say why the two may not be compared, if so."""
+
+    who: str
+    measure: str
+    printed: float
+    where: str
+    ours: float | None
+    ours_by: str
+    reasons: tuple[str, ...]
+
+
+class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """All figures that a paper gives for a benchmark. ``second_hand``: not taken from the paper itself."""
+
+    source: str
+    second_hand: bool
+    rows: tuple[PrintedFigure, ...]
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The reasons that hold for every row."""
+        first = self.rows[0].reasons if self.rows else ()
+        return tuple(reason for reason in first if all(reason in row.reasons for row in self.rows))
+
+
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which agent of a cell is best, as far as its sessions can tell.
+
+    ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one (model
+    confidence set; two agents by the test of their difference). ``best`` is the chance of being first, ``ranks``
+    the interval of the place, on redrawn sessions. ``superior`` is the p-value of the hypothesis that nobody
+    beats the baseline (Hansen's SPA), None for one agent alone. ``unranked`` says why an agent has no place.
+    """
+
+    tiers: tuple[tuple[str, ...], ...]
+    best: dict[str, float]
+    ranks: dict[str, tuple[float, float]]
+    superior: float | None
+    unranked: dict[str, str]
+    sessions: int
+    level: float
+
+    def tier_of(self, agent: str) -> int | None:
+        """Return an agent's tier, 1 the best; None without a place."""
+        return next((place for place, names in enumerate(self.tiers, start=1) if agent in names), None)
+
+
+class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark on one data set: agents that may be compared with each other.
+
+    ``baseline_phrase`` is what the baseline is called in a sentence ("buy and hold"). ``index`` has one level per
+    session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
+    those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed.
+    ``leader_apart`` tells whether the leader can be told apart from the next that beats the baseline too, None
+    where there are no two; ``contest`` who is best, None where that was not worked out; ``limits`` say when skill
+    could not have shown here at all.
+    """
+
+    id: str
+    title: str
+    benchmark: str
+    dataset: str
+    badges: Badges
+    sessions: tuple[str, ...]
+    agents: tuple[AgentSummary, ...]
+    baseline: str
+    baseline_phrase: str = "buy and hold"
+    rules: str = ""
+    periods_per_year: int = 252
+    index_name: str | None = None
+    index: tuple[float, ...] | None = None
+    prices: dict[str, tuple[float | None, ...]] = {}
+    settings: dict[str, bool | int | float | str] = {}
+    window: str | None = None
+    published: PrintedFigures | None = None
+    leader_apart: bool | None = None
+    contest: Contest | None = None
+    limits: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> list[AgentSummary]:
+        """The agents by return, best first; those that failed too often after them, those without a result
+        last."""
+        return sorted(
+            self.agents,
+            key=lambda agent: (
+                agent.result.value is None,
+                failed_too_often(agent) is not None,
+                -(agent.result.value or 0.0),
+            ),
+        )
+
+
+FAILED_DAYS = 0.2
+"""Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
+
+
+def failed_too_often(agent: AgentSummary) -> str | None:
+    """Return why an agent has no place although it has a result: nobody can say what it would have done."""
+    found = agent.measures.get("failure_rate")
+    rate = None if found is None else found.median.value
+    if agent.baseline or rate is None or rate <= FAILED_DAYS:
+        return None
+    return f"{rate:.0%} of its sessions had no usable answer"
+
+
+class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent under one setting. ``versus`` compares it with the reference, None for the reference itself."""
+
+    result: Measure
+    versus: AgainstBaseline | None = None
+    p_adjusted: float | None = None
+
+
+class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent under every setting, the reference first."""
+
+    agent: str
+    arms: tuple[ContrastArm | None, ...]
+
+
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that differ in one setting only. ``labels`` name its values, ``cells`` are their ids."""
+
+    key: str
+    title: str
+    where: str
+    labels: tuple[str, ...]
+    cells: tuple[str, ...]
+    rows: tuple[ContrastRow, ...]
+
+
+class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is best over several markets under one ``setting``: mean places, and by how much they must differ."""
+
+    setting: dict[str, str]
+    markets: tuple[str, ...]
+    places: CriticalDifference
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are.
+
+    ``check`` is the command that checks the run it was made from, ``prospect`` what that can make again.
+    """
+
+    title: str
+    cells: tuple[CellSummary, ...]
+    contrasts: tuple[Contrast, ...] = ()
+    over_markets: tuple[OverMarkets, ...] = ()
+    level: float = 0.95
+    draws: int = 1000
+    hashes: tuple[tuple[str, str], ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    check: str | None = None
+    prospect: Coverage | None = None

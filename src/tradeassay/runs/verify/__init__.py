@@ -1,0 +1,1 @@
+"""Deriving a recorded run again and saying what holds."""

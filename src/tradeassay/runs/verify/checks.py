@@ -1,0 +1,487 @@
+"""What a recorded episode claims, claim by claim, and what becomes of each claim when it is made again.
+
+The episode is made again from what it was made of (:mod:`tradeassay.runs.verify.replay`) and must come out byte
+for byte. Beside that stand checks that share no code with what made it: an account kept from the events alone,
+an auditor of fills and rules. They still say something where an episode cannot be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from tradeassay.account import Ledger
+from tradeassay.benchmarks import Benchmark
+from tradeassay.core.badges import NOT_REDERIVABLE
+from tradeassay.core.drive import drive
+from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError
+from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
+from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
+from tradeassay.data import Snapshot
+from tradeassay.llm.cassette.store import cassette_faults
+from tradeassay.play import Market
+from tradeassay.play.dialogue_log import Spending, read_dialogue
+from tradeassay.play.journal import encode_line
+from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
+from tradeassay.runs.play.programs import read_record
+from tradeassay.runs.play.worker_tasks import Checked, CheckTask, PlayTask
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.format1 import ITEMS
+from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
+from tradeassay.runs.store.snapshots import snapshot_for
+from tradeassay.runs.verify.audit import audit
+from tradeassay.runs.verify.replay import (
+    Again,
+    NotAgain,
+    asked_again,
+    at_once_again,
+    conversation_again,
+    differences,
+    not_as_written,
+    without_accidents,
+)
+
+Found = tuple[int | None, str, str]
+"""The step, the check, and what does not hold."""
+R = TypeVar("R", bound=JournalRecord)
+NO_DATA = "the data is not here"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeEvidence(Generic[R]):
+    """What one episode left behind: its outcome, its journal, and where everything is."""
+
+    place: RunFolder
+    episode: EpisodeSpec
+    outcome: Outcome
+    content: bytes
+    records: tuple[R, ...]
+
+    @property
+    def dialogue(self) -> Path:
+        """What was asked and what was replied."""
+        return self.place.dialogue(self.episode.key)
+
+    @property
+    def cassette(self) -> Path:
+        """The recorded replies."""
+        return self.place.models / f"{self.episode.key}.jsonl"
+
+
+class Examination:
+    """What is found about one episode: contradictions, and what becomes of its claims."""
+
+    def __init__(self, episode: EpisodeSpec) -> None:
+        self.violations: list[Violation] = []
+        self.claims: list[ClaimOutcome] = []
+        self.notes: list[str] = []
+        self._key = episode.key
+
+    def contradict(self, found: Iterator[Found]) -> bool:
+        """Take everything that does not hold; returns whether there was anything."""
+        before = len(self.violations)
+        for step, check, what in found:
+            self.violations.append(Violation(check=check, what=what, episode=self._key, step=step))
+        return len(self.violations) > before
+
+    def say(self, claim: str, outcome: Word, why: str = "") -> None:
+        """Say what became of a claim."""
+        self.claims.append(ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=1))
+
+    def result(self, steps: int) -> Checked:
+        """Return all of it."""
+        return Checked(
+            steps=steps,
+            violations=tuple(self.violations),
+            claims=tuple(self.claims),
+            notes=tuple(self.notes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MarketGround:
+    """The data and market a trading episode was played on."""
+
+    snapshot: Snapshot
+    benchmark: Benchmark
+
+
+def check_episode(task: CheckTask) -> Checked:
+    """Return what becomes of a trading episode's claims; without data, only what needs none is looked at."""
+    found, evidence, steps = _open(RunFolder(Path(task.folder)), task.episode, STEP_DECODER)
+    if evidence is None:
+        found.say("decisions", "contradicted", "the record cannot be read")
+        return found.result(steps)
+    found.contradict(cassette_is_sound(evidence))
+    _say_cassette(found, evidence)
+    if task.data_sha256 is None:
+        found.contradict(spending_is_that_of_the_dialogue(evidence))
+        found.contradict(decisions_were_usable(evidence))
+        broken = found.contradict(money_adds_up(evidence))
+        for claim in ("decisions", "account"):
+            found.say(claim, "cannot be checked", NO_DATA)
+        found.say("money", "contradicted" if broken else "consistent")
+        if task.episode.by_model:
+            found.say("conversation", "cannot be checked", NO_DATA)
+            _say_answers(found, task.episode, known=False)
+        return found.result(steps)
+    play = PlayTask(
+        folder=task.folder,
+        home=task.home,
+        episode=task.episode,
+        benchmark=task.benchmark,
+        data_sha256=task.data_sha256,
+        secret=task.secret,
+    )
+    _trading(found, evidence, play)
+    return found.result(steps)
+
+
+def _trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: PlayTask) -> None:
+    """Play the episode again and compare; then ask those who share no code with the player."""
+    by_model = task.episode.by_model
+    ground = MarketGround(snapshot_for(task.episode.dataset, task.home, task.data_sha256), task.benchmark)
+    why = ""
+    try:
+        again = conversation_again(task, evidence.outcome) if by_model else at_once_again(task)
+        broken = found.contradict(comes_out_again(evidence, again))
+        if again.unasked:
+            found.notes.append(f"{again.unasked} recorded answers of {task.episode.key} were not asked for")
+    except NotAgain as error:
+        broken, why = False, str(error)
+    except TradeassayError as error:
+        broken = found.contradict(iter([(None, "replay", error.message)]))
+    if broken or why:
+        found.contradict(spending_is_that_of_the_dialogue(evidence))
+        found.contradict(decisions_were_usable(evidence))
+        found.contradict(money_adds_up(evidence))
+        broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, ground)))
+    unfair = found.contradict(_guarded(fills_follow_the_rules(evidence, ground)))
+    if why:
+        found.say("decisions", "cannot be checked", why)
+    else:
+        found.say("decisions", "contradicted" if broken else "re-derived")
+    found.say("account", "contradicted" if broken or unfair else "re-derived")
+    if by_model:
+        found.say("conversation", "contradicted" if broken else "re-derived")
+        _say_answers(found, task.episode, known=not broken)
+
+
+def _say_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> None:
+    if (
+        evidence.outcome.spending is not None
+        and evidence.outcome.spending.calls
+        and not evidence.cassette.is_file()
+    ):
+        found.say(
+            "cassette", "cannot be checked", "it is missing; the replies in dialogue.jsonl were taken instead"
+        )
+
+
+def _say_answers(found: Examination, episode: EpisodeSpec, *, known: bool) -> None:
+    """Say what is known about who gave the replies. Only a scripted model can be asked whether it did."""
+    if episode.model and asked_again([episode.model]):
+        found.say(
+            "answers", "re-derived" if known else "cannot be checked", "" if known else "it was not asked again"
+        )
+    else:
+        found.say("answers", "cannot be checked", NOT_REDERIVABLE)
+
+
+def _open(
+    place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
+) -> tuple[Examination, EpisodeEvidence[R] | None, int]:
+    """Check the journal against its hash, then read it line by line; no evidence where it cannot be read."""
+    found, records, contents = Examination(episode), list[R](), list[bytes]()
+    outcomes: list[Outcome] = []
+
+    def read() -> Iterator[Found]:
+        outcome = yield from _journal(place, episode.key, decoder, records, contents)
+        if outcome is not None:
+            outcomes.append(outcome)
+
+    found.contradict(read())
+    if not outcomes:
+        return found, None, len(records)
+    content = contents[0] if contents else b""
+    return found, EpisodeEvidence(place, episode, outcomes[0], content, tuple(records)), len(records)
+
+
+def _journal(
+    place: RunFolder, key: str, decoder: msgspec.json.Decoder[R], records: list[R], contents: list[bytes]
+) -> Generator[Found, None, Outcome | None]:
+    """Read an episode's journal into ``records`` and return its outcome; None when the rest cannot be checked."""
+    path = place.events(key)
+    content = path.read_bytes() if path.is_file() else None
+    try:
+        outcome = read_outcome(place.outcome(key))
+    except RunError as error:
+        yield None, "outcome", error.message
+        return None
+    if outcome is not None:
+        yield from _written_as_we_write(place.outcome(key).read_bytes(), outcome, place)
+    if content is None and place.episodes == ITEMS:
+        return outcome
+    if content is None or outcome is None:
+        yield None, "outcome", "the episode has not ended: the run is unfinished"
+        return None
+    contents.append(content)
+    if sha256_bytes(content) != outcome.events_sha256:
+        yield None, "journal", "events.jsonl is not the file that outcome.json speaks of"
+    for step, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else ()):
+        try:
+            record = decoder.decode(line)
+        except UNDECODABLE as error:
+            yield step, "journal", f"the line does not parse: {error}"
+            return None
+        if encode_line(record) != line:
+            yield step, "journal", "the line is not written as tradeassay writes it"
+        records.append(record)
+    if content and not content.endswith(b"\n"):
+        yield len(records) - 1, "journal", "the last line is torn"
+    if outcome.steps != len(records):
+        yield None, "outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal"
+    return outcome
+
+
+def _written_as_we_write(content: bytes, outcome: Outcome, place: RunFolder) -> Iterator[Found]:
+    """An outcome holds nothing that its record does not, in the form in which it is written."""
+    if place.episodes == ITEMS:
+        return  # an outcome of the first format has another form; what it says is compared in full
+    again = canonical_json(outcome)
+    if content != again:
+        yield None, "outcome", f"outcome.json: {not_as_written(content, again)}"
+
+
+def comes_out_again(
+    evidence: EpisodeEvidence[R], again: Again, as_read: Callable[[Outcome], Outcome] = lambda outcome: outcome
+) -> Iterator[Found]:
+    """Journal, dialogue and outcome are those that come out when the episode is played again.
+
+    ``as_read`` gives outcomes a common form, where records of an older one are still read.
+    """
+    if evidence.place.episodes != ITEMS:
+        yield from _same_lines(evidence, again)
+        path = evidence.dialogue
+        dialogue = path.read_bytes() if path.is_file() else b""
+        if dialogue != again.dialogue:
+            yield None, "dialogue", f"dialogue.jsonl comes out otherwise, {_first_line(dialogue, again.dialogue)}"
+    outcome = without_accidents(again.outcome, evidence.outcome)
+    if evidence.place.episodes == ITEMS:
+        outcome = msgspec.structs.replace(
+            outcome, steps=evidence.outcome.steps, events_sha256=evidence.outcome.events_sha256
+        )
+    outcome, recorded = as_read(outcome), as_read(evidence.outcome)
+    if canonical_json(outcome) != canonical_json(recorded):
+        what = _first_field(recorded, outcome)
+        yield None, "outcome", f"the episode ends otherwise when it is played again: {what}"
+
+
+def _same_lines(evidence: EpisodeEvidence[R], again: Again) -> Iterator[Found]:
+    """Name the first line of the journal that comes out otherwise, and whether the decision already differs."""
+    if evidence.content == again.events:
+        return
+    then, now = evidence.content.splitlines(), again.events.splitlines()
+    step = next((n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now)))
+    if step >= len(then) or step >= len(now):
+        yield step, "replay", f"{len(then)} steps are recorded, {len(now)} come out when it is played again"
+        return
+    recorded = evidence.records[step]
+    if not isinstance(recorded, StepRecord):
+        yield step, "replay", "examining the program again gives another line"
+    elif recorded.decision != STEP_DECODER.decode(now[step]).decision:
+        yield step, "decisions", "another decision comes out when it is asked for again"
+    else:
+        yield step, "replay", "carrying out the recorded decision gives another line"
+
+
+def _first_line(then: bytes, now: bytes) -> str:
+    lines = zip(then.splitlines(), now.splitlines(), strict=False)
+    number = next((n for n, (a, b) in enumerate(lines, start=1) if a != b), None)
+    return f"first in line {number}" if number is not None else "it is longer or shorter"
+
+
+def _first_field(then: Outcome, now: Outcome) -> str:
+    before, after = (msgspec.json.decode(canonical_json(one)) for one in (then, now))
+    for where, old, new in differences(before, after):
+        return f"{where} is {str(old)[:80]!r}, now {str(new)[:80]!r}"
+    return "its form"
+
+
+def decisions_were_usable(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
+    """An episode without a usable decision has failed."""
+    unusable = all(record.decision.status == "failed" for record in evidence.records)
+    if evidence.outcome.status == "done" and unusable:
+        yield None, "outcome", "no decision was usable, but the episode counts as done"
+
+
+def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
+    """The recorded spending is that of the conversations."""
+    claimed = evidence.outcome.spending
+    if claimed is None or evidence.place.episodes == ITEMS:
+        return
+    spent = Spending()
+    try:
+        for line in read_dialogue(evidence.dialogue):
+            spent = spent.plus(line.reply.usage)
+    except RunError as error:
+        yield None, "dialogue", error.message
+        return
+    if spent != claimed:
+        yield None, "dialogue", f"the conversations took {spent.words()}, not {claimed.words()}"
+
+
+def cassette_is_sound(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
+    """Every recorded reply belongs to the question beside it."""
+    if not evidence.cassette.is_file():
+        return
+    try:
+        for what in cassette_faults(evidence.cassette):
+            yield None, "cassette", what
+    except RunError as error:
+        yield None, "cassette", error.message
+
+
+def money_adds_up(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
+    """Replay the account; the first identity that breaks ends the replay."""
+    done = 0
+    try:
+        for _ in Ledger.steps(evidence.records):
+            done += 1
+    except (LedgerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        yield done, "ledger", str(error)
+
+
+def _guarded(found: Iterator[Found]) -> Iterator[Found]:
+    try:
+        yield from found
+    except TradeassayError as error:
+        yield None, "replay", f"the journal cannot be followed: {error.message}"
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # Forged numbers and names lead plain code astray: wherever that happens, the journal is not what it says.
+        yield None, "replay", f"the journal cannot be followed: {type(error).__name__} {error}"
+
+
+def fills_follow_the_rules(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
+    """An auditor that shares no code with the exchange finds nothing."""
+    complete = evidence.outcome.status == "done"
+    for step, finding in audit(evidence.records, ground.snapshot, ground.benchmark.market, complete=complete):
+        yield step, finding.check, finding.what
+
+
+def decisions_give_these_lines(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
+    """Carry out the recorded decisions again; the first line that comes out differently ends the replay."""
+    market = Market(ground.snapshot, ground.benchmark.market)
+    market.reset()
+    for place, record in enumerate(evidence.records[: len(market)]):
+        if encode_line(market.step(record.decision).record) != encode_line(record):
+            yield place, "replay", "carrying out the recorded decision gives another line"
+            return
+
+
+# -- programs -----------------------------------------------------------------------------------------------------
+
+
+def check_program(
+    place: RunFolder,
+    episode: EpisodeSpec,
+    protocol: CodeProtocol,
+    again: Again | TradeassayError | None,
+    why: str = "",
+) -> Checked:
+    """Return what becomes of a code episode's claims.
+
+    ``again`` is the episode as it comes out when its programs are examined again, or what stopped it; None where
+    they cannot be, for the reason ``why``. Then the recorded findings are believed, and the rest is checked.
+    """
+    found, evidence, steps = _open(place, episode, TURN_DECODER)
+    if evidence is None:
+        found.say("programs", "contradicted", "the record cannot be read")
+        return found.result(steps)
+    broken = found.contradict(record_is_consistent(evidence, protocol))
+    if broken:
+        again, why = None, "the record contradicts itself"
+    broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
+    broken |= found.contradict(cassette_is_sound(evidence))
+    _say_cassette(found, evidence)
+    if isinstance(again, Again):
+        broken |= found.contradict(comes_out_again(evidence, again, _as_read_by(protocol)))
+        if again.unasked:
+            found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
+    elif again is not None:
+        broken |= found.contradict(iter([(None, "replay", again.message)]))
+    elif place.episodes != ITEMS:
+        broken |= found.contradict(replies_give_this_record(evidence, protocol))
+    if again is not None:
+        found.say("programs", "contradicted" if broken else "re-derived")
+    else:
+        found.say("programs", "contradicted" if broken else "cannot be checked", why)
+    found.say("conversation", "contradicted" if broken else "re-derived" if again is not None else "consistent")
+    names = [role.model for role in protocol.roles(episode).values()]
+    if asked_again(names):
+        known = isinstance(again, Again) and not broken
+        found.say(
+            "answers", "re-derived" if known else "cannot be checked", "" if known else "they were not asked"
+        )
+    else:
+        found.say("answers", "cannot be checked", NOT_REDERIVABLE)
+    return found.result(steps)
+
+
+def _as_read_by(protocol: CodeProtocol) -> Callable[[Outcome], Outcome]:
+    """Return what gives the benchmark's own record inside an outcome the form in which it is written now."""
+
+    def as_read(outcome: Outcome) -> Outcome:
+        record = read_record(type(protocol), outcome)
+        if record is None or isinstance(outcome.program, msgspec.UnsetType):
+            return outcome
+        program = msgspec.structs.replace(outcome.program, record=msgspec.Raw(msgspec.json.encode(record)))
+        return msgspec.structs.replace(outcome, program=program)
+
+    return as_read
+
+
+def record_is_consistent(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
+    """The verdicts in a record belong to the programs recorded with them."""
+    try:
+        record = read_record(type(protocol), evidence.outcome)
+    except RunError as error:
+        yield None, "outcome", error.message
+        return
+    if record is not None:
+        for step, what in protocol.inconsistencies(record):
+            yield step, "programs", what
+
+
+def replies_give_this_record(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:
+    """Recorded replies and results reproduce the recorded outcome, with no model and no sandbox."""
+    program = evidence.outcome.program
+    if isinstance(program, msgspec.UnsetType):
+        return
+    replies = (line.reply for line in read_dialogue(evidence.dialogue))
+    results = iter(evidence.records)
+
+    def answer(ask: CodeAsk) -> CodeReply:
+        if isinstance(ask, AskRole):
+            reply = next(replies, None)
+            if reply is None:
+                raise RunError("the dialogue asks for more answers than were recorded")
+            return reply
+        result = next(results, None)
+        if result is None or result.request != sha256_of(ask.request):
+            raise RunError("the dialogue asks for the examination of a program that is not in the journal")
+        return msgspec.json.decode(result.result, type=protocol.Result)
+
+    try:
+        again = drive(protocol.dialogue(evidence.episode), answer)
+    except RunError as error:
+        yield None, "replay", error.message
+        return
+    same = msgspec.json.encode(again) == bytes(program.record)
+    if not same or protocol.ended(again).status != evidence.outcome.status:
+        yield None, "replay", "the recorded answers and results give another outcome"

@@ -1,0 +1,252 @@
+"""An episode made again from what it was made of, in memory, to be compared with its record byte by byte.
+
+A rule is asked again on the recorded data. A conversation is held again with the recorded replies: the benchmark's
+own protocol asks the questions and turns the replies into decisions. A program is examined again in the sandbox.
+What a model replied cannot be made again, unless it is a scripted one: that is a program, and it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.agents import make_agent
+from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.badges import NOT_REDERIVABLE
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
+from tradeassay.core.events import StepRecord
+from tradeassay.llm import (
+    Access,
+    CassetteMismatch,
+    CassetteStore,
+    Model,
+    ModelParams,
+    QuestionPlace,
+    open_model,
+    parse_name,
+    scripted_models,
+)
+from tradeassay.play.dialogue_log import KeptDialogue, read_dialogue
+from tradeassay.play.journal import KeptLines
+from tradeassay.runs.play.concurrency import OpenModels, run_async
+from tradeassay.runs.play.episodes import answer_at_once, converse
+from tradeassay.runs.play.progress import ProgressEvent
+from tradeassay.runs.play.worker_tasks import PlayTask
+from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """An episode as it comes out now. ``unasked`` counts recorded replies that nobody asked for."""
+
+    events: bytes
+    dialogue: bytes
+    outcome: Outcome
+    unasked: int = 0
+
+
+class NotAgain(Exception):
+    """An episode that cannot be played again here; its text says why."""
+
+
+def at_once_again(task: PlayTask) -> Again:
+    """Ask a rule again; raises :class:`NotAgain` for an agent that is not here, or whose answers cost money."""
+    name = task.episode.agent.name
+    if name == OWN_FILE:
+        # A recorded run must never decide which file is executed: it may have been sent by anybody.
+        raise NotAgain("its decisions come from a program of the runner's, which is not run here")
+    try:
+        agent = make_agent(name, task.episode.agent.params)
+    except MissingExtra as error:
+        raise NotAgain(error.message) from error
+    except UserError as error:
+        raise NotAgain(f"agent '{name}' cannot be asked here ({error.message})") from error
+    if isinstance(agent, CostlyAgent):
+        raise NotAgain(NOT_REDERIVABLE)
+    journal: KeptLines[StepRecord] = KeptLines()
+    outcome = answer_at_once(task, journal, lambda _: None, lambda: False)
+    assert outcome is not None, "nobody told it to stop"
+    return Again(bytes(journal.content), b"", outcome)
+
+
+def conversation_again(task: PlayTask, recorded: Outcome) -> Again:
+    """Hold an episode's conversations again with the recorded replies.
+
+    Raises :class:`~tradeassay.llm.CassetteMismatch` when a question was not recorded, and when a scripted model
+    answers otherwise now.
+    """
+    return run_async(_conversation(task, recorded))
+
+
+async def _conversation(task: PlayTask, recorded: Outcome) -> Again:
+    journal: KeptLines[StepRecord] = KeptLines()
+    log = KeptDialogue()
+    async with AsyncExitStack() as stack:
+        models = RecordedModels(RunFolder(Path(task.folder)), stack, home=task.home)
+        answers = "live" if recorded.answers == "none" else recorded.answers
+        async with models.agent(task) as model:
+            outcome = await converse(task, model, answers, journal, log, _nobody)
+        unasked = models.unasked(task.episode.key)
+    return Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+
+
+class RecordedModels(OpenModels):
+    """The models of a run that is verified: they reply as recorded, and scripted ones are asked again as well."""
+
+    def __init__(self, place: RunFolder, stack: AsyncExitStack, *, home: str | None) -> None:
+        super().__init__(place, Asking(replay=True), stack, home=home, durable=False)
+        self._place = place
+        self._count: dict[str, int] = {}
+        self._doubted: dict[tuple[str, ModelParams], Model] = {}
+
+    @asynccontextmanager
+    async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
+        """Open an episode's agent as it was recorded."""
+        async with super().agent(task) as model:
+            yield (
+                model
+                if isinstance(model, _Doubted)
+                else _Doubted(model, None, self._store, self._place, self._count)
+            )
+
+    async def open(self, name: str, params: ModelParams) -> Model:
+        """Return a model's recording."""
+        known = self._doubted.get((name, params))
+        if known is None:
+            said = await super().open(name, params)
+            now = await self._now(name, params)
+            known = self._doubted[name, params] = _Doubted(said, now, self._store, self._place, self._count)
+        return known
+
+    def unasked(self, episode: str) -> int:
+        """Return how many recorded replies of an episode were not asked for."""
+        return max(0, self._store.size(episode) - self._count.get(episode, 0))
+
+    async def _now(self, name: str, params: ModelParams) -> Model | None:
+        if not asked_again([name]):
+            return None
+        return await self._stack.enter_async_context(open_model(name, params, access=Access(sleep=_no_wait)))
+
+
+def asked_again(names: list[str]) -> bool:
+    """Return whether all models of these names can be asked again: scripted ones that are here."""
+    parsed = [parse_name(name) for name in names]
+    return all(name.route == "scripted" and name.rest in scripted_models for name in parsed)
+
+
+class _Doubted:
+    """A recording. Without a cassette the replies come from the dialogue log, in their order."""
+
+    def __init__(
+        self, said: Model, now: Model | None, store: CassetteStore, place: RunFolder, count: dict[str, int]
+    ) -> None:
+        self._said = said
+        self._now = now
+        self._store = store
+        self._place = place
+        self._count = count
+        self._logs: dict[str, deque[ModelReply]] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._said.name
+
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the recorded reply."""
+        self._count[place.episode] = self._count.get(place.episode, 0) + 1
+        kept = self._store.path(place.episode).is_file()
+        said = await self._said.ask(request, place) if kept else self._logged(place)
+        if self._now is not None and said.error_kind != "over_budget":
+            now = await self._now.ask(request, place)
+            if now != said:
+                raise CassetteMismatch(
+                    f"step {place.step}, question {place.index}: {self.name} does not answer as recorded",
+                    hint="the recorded answers were edited, or the scripted model has changed",
+                )
+        return said
+
+    def _logged(self, place: QuestionPlace) -> ModelReply:
+        log = self._logs.get(place.episode)
+        if log is None:
+            lines = read_dialogue(self._place.dialogue(place.episode))
+            log = self._logs[place.episode] = deque(line.reply for line in lines)
+        if not log:
+            raise RunError(
+                "more is asked than was recorded", hint="the dialogue log was cut, or the rules changed"
+            )
+        return log.popleft()
+
+
+async def _no_wait(seconds: float) -> None:
+    """Stand where a pause between attempts would be."""
+
+
+def _nobody(event: ProgressEvent) -> None:
+    """Nobody listens."""
+
+
+def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:
+    """Return an outcome with what no replay can know taken from another.
+
+    That is the text of a traceback, which names files and lines, and whether answers were live or replayed.
+    """
+    changed = msgspec.structs.replace(outcome, traceback=like.traceback)
+    if isinstance(changed.model, msgspec.UnsetType) or isinstance(like.model, msgspec.UnsetType):
+        return changed
+    if {changed.model.answers, like.model.answers} <= {"live", "replayed"}:
+        changed = msgspec.structs.replace(
+            changed, model=msgspec.structs.replace(changed.model, answers=like.model.answers)
+        )
+    return changed
+
+
+def differences(then: Any, now: Any, where: str = "") -> Iterator[tuple[str, object, object]]:
+    """Yield every place at which two plain values differ, with both."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in sorted({*then, *now}):
+            yield from differences(then.get(key), now.get(key), f"{where}.{key}" if where else str(key))
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for number, (one, other) in enumerate(zip(then, now, strict=True)):
+            yield from differences(one, other, f"{where}[{number}]")
+    elif then != now:
+        yield where, then, now
+
+
+def not_as_written(content: bytes, again: bytes) -> str:
+    """Say in what a file differs from the form in which what was read from it is written."""
+    try:
+        extra = extra_keys(msgspec.json.decode(content), msgspec.json.decode(again))
+    except UNDECODABLE:  # in a name that no record knows, which is skipped otherwise
+        return "it holds a value that cannot be read"
+    return f"'{extra}' has no place in it" if extra else "it is not written as tradeassay writes it"
+
+
+def extra_keys(raw: object, known: object, where: str = "") -> str | None:
+    """Return the first place at which plain JSON holds something that the record read from it does not."""
+    if isinstance(raw, Mapping) and isinstance(known, Mapping):
+        for key, value in raw.items():
+            place = f"{where}.{key}" if where else str(key)
+            if key not in known:
+                return place
+            deeper = extra_keys(value, known[key], place)
+            if deeper is not None:
+                return deeper
+        return None
+    if isinstance(raw, list) and isinstance(known, list) and len(raw) == len(known):
+        for number, (one, other) in enumerate(zip(raw, known, strict=True)):
+            deeper = extra_keys(one, other, f"{where}[{number}]")
+            if deeper is not None:
+                return deeper
+        return None
+    return None if raw == known else where

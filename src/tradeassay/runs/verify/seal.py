@@ -1,0 +1,420 @@
+"""A seal: a run, or the plan of one, in one file, under a hash that can be printed in a paper or registered.
+
+The hash is the root of a Merkle tree (SHA-256) over the files, sorted by path; leaves and inner nodes are hashed
+with different first bytes, so that neither can stand for the other. A root that was published before a result
+was known proves that the sealed files were not changed since. It does not prove who made them, unless it is
+signed, nor that they are true: that is what ``verify`` is for. Signatures are made and checked by
+``ssh-keygen -Y`` with the user's own key.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.data import load_dataset
+from tradeassay.runs.play.progress import Told
+from tradeassay.runs.play.runner import with_secret
+from tradeassay.runs.play.trading import prepare_tasks
+from tradeassay.runs.spec.episode import expand
+from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
+from tradeassay.runs.store.folder import Versions, present_versions, version_changes
+from tradeassay.runs.store.manifest import (
+    DatasetEntry,
+    Manifest,
+    RunManifest,
+    build_manifest,
+    folder_of,
+    played_as,
+    read_manifest,
+)
+from tradeassay.runs.store.outcome import ClaimOutcome, Violation
+from tradeassay.runs.store.snapshots import describe_open
+from tradeassay.runs.verify.report import OWN_SECRET, VerifyReport, verify
+
+SEAL = "seal.json"
+SIGNATURE = "seal.sig"
+NAMESPACE = "tradeassay-seal"
+MOST_FILES = 200_000
+MOST_BYTES = 8 * 1024**3
+"""What an archive may hold: more is refused before it is unpacked."""
+SMALL = 256 * 1024**2
+DENSEST = 200
+"""Beyond a small size nothing that was recorded packs so densely: it is a bomb."""
+_PATH = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*(/[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*)*")
+
+
+class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``seal.json`` says: the root, and the hash of every file by its path."""
+
+    format: Literal[1] = 1
+    kind: Literal["run", "plan"]
+    root: str
+    files: dict[str, str]
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan commits to before the first answer: the spec with its secret, and what a result depends on.
+
+    ``facts`` are those of the run's manifest: hashes of data, rules, venues, prompts and agents' code. ``open``
+    names the data sets that were not here and are therefore not committed to.
+    """
+
+    spec: RunSpec
+    work_sha256: str
+    episodes: tuple[str, ...]
+    facts: dict[str, str]
+    open: tuple[str, ...]
+    versions: Versions
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seal that holds: what it is of, its root, and what is known about its signature."""
+
+    kind: Literal["run", "plan"]
+    root: str
+    files: int
+    signature: str = "not signed"
+
+
+def merkle_root(files: Mapping[str, str]) -> str:
+    """Return the root over files, given as path -> SHA-256 of the content."""
+    if not files:
+        raise RunError("there is nothing to seal", hint="give the folder of a run")
+    level = [
+        hashlib.sha256(b"\x00" + canonical_json([path, digest])).digest() for path, digest in sorted(files.items())
+    ]
+    while len(level) > 1:
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        # An odd one out goes up as it is; it is never paired with itself.
+        level = [
+            hashlib.sha256(b"\x01" + b"".join(pair)).digest() if len(pair) == 2 else pair[0] for pair in pairs
+        ]
+    return level[0].hex()
+
+
+def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -> Sealed:
+    """Write a finished run into one file and return its root; ``key`` is an SSH key to sign it with.
+
+    Raises :class:`RunError` for a run that has not ended.
+    """
+    path = Path(folder)
+    manifest = read_manifest(path / "manifest.json")
+    place = folder_of(path, manifest)
+    if not place.scores.is_file() or not all(place.outcome(one.key).is_file() for one in manifest.episodes):
+        raise RunError(f"{path} has not ended", hint=f"tradeassay resume {path}, or seal its plan")
+    content = {"manifest.json": place.manifest.read_bytes(), "scores.json": place.scores.read_bytes()}
+    for one in manifest.episodes:
+        for each in (place.events(one.key), place.outcome(one.key), place.dialogue(one.key)):
+            if each.is_file():
+                content[each.relative_to(path).as_posix()] = each.read_bytes()
+        tape = place.models / f"{one.key}.jsonl"
+        if tape.is_file():
+            content[tape.relative_to(path).as_posix()] = tape.read_bytes()
+    return _write(Path(file), "run", content | _summaries(manifest), key)
+
+
+def _summaries(manifest: Manifest) -> dict[str, bytes]:
+    """Return what a seal holds beside the run's own files, for people: the data's hashes and the environment."""
+    data = (
+        {name: one.sha256 for name, one in manifest.datasets.items()} if isinstance(manifest, RunManifest) else {}
+    )
+    return {"data.json": canonical_json(data), "environment.json": canonical_json(manifest.versions)}
+
+
+def seal_plan(
+    spec: RunSpec, file: Path | str, *, key: Path | None = None, home: Path | str | None = None
+) -> tuple[Sealed, PlanRecord]:
+    """Commit to a run before its first answer; returns the plan too, whose spec has its secret.
+
+    Data that is not in the store yet is left open. Raises :class:`UserError` for a spec that cannot be played, and
+    :class:`~tradeassay.core.errors.DataError` for data that is damaged.
+    """
+    whole = with_secret(spec)
+    assert isinstance(whole, RunSpec)
+    episodes = expand(whole)
+    ways = {one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes}
+    entries: dict[str, DatasetEntry] = {}
+    missing: list[str] = []
+    place = None if home is None else Path(home).absolute()
+    for name, task in prepare_tasks(episodes, ways, None).items():
+        try:
+            snapshot = load_dataset(name, place)
+        except UserError:
+            if task.windows or name.startswith("synthetic/"):
+                raise
+            missing.append(name)  # data of days to come, perhaps: that is said, and not committed to
+            continue
+        entries[name] = describe_open(snapshot, task.markets, task.windows)
+    versions = present_versions()
+    manifest = build_manifest(whole, episodes, entries, versions)
+    plan = PlanRecord(
+        spec=whole,
+        work_sha256=manifest.work_sha256,
+        episodes=tuple(one.key for one in episodes),
+        facts=manifest.facts,
+        open=tuple(missing),
+        versions=versions,
+    )
+    return _write(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), plan
+
+
+def _write(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], key: Path | None) -> Sealed:
+    hashes = {path: sha256_bytes(body) for path, body in content.items()}
+    for path in hashes:
+        if not _PATH.fullmatch(path):
+            raise RunError(f"'{path}' cannot be sealed under that name", hint="rename it")
+    head = SealHead(kind=kind, root=merkle_root(hashes), files=hashes)
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place) / "made.zip"
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            _put(archive, SEAL, canonical_json(head))
+            if key is not None:
+                _put(archive, SIGNATURE, _sign(head.root, key, Path(place)))
+            for path, body in sorted(content.items()):
+                _put(archive, path, body)
+        try:
+            write_atomic(file, made.read_bytes())
+        except OSError as error:
+            raise UserError(f"{file} cannot be written: {error.strerror}", hint="name another file") from error
+    signature = "not signed" if key is None else f"signed with {key}"
+    return Sealed(kind=kind, root=head.root, files=len(hashes), signature=signature)
+
+
+def _put(archive: zipfile.ZipFile, path: str, body: bytes) -> None:
+    entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))  # the same files give the same archive
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, body)
+
+
+class Signers(msgspec.Struct, frozen=True):
+    """Who may have signed a seal: a ``file`` of allowed signers, as ssh-keygen reads it, and which of them."""
+
+    file: Path
+    name: str | None = None
+
+
+@contextmanager
+def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path, Sealed]]:
+    """Check a seal and unpack it for the length of the block; raises :class:`RunError` when it does not hold.
+
+    Every file is hashed, and the root computed from the hashes, before anything inside is read as anything else.
+    """
+    with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
+        folder = Path(place) / "run"
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(file) as archive:
+                hashes = _unpack(archive, folder, file)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise RunError(f"{file} is not a whole archive: {error}", hint="get it again") from error
+            raise RunError(f"{file} cannot be unpacked: the disk is full", hint="set TMPDIR to another") from error
+        except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error, struct.error) as error:
+            raise RunError(f"{file} is not a whole archive: {error}", hint="get it again") from error
+        head = _head(folder / SEAL, file)
+        signature = hashes.pop(SIGNATURE, None)
+        hashes.pop(SEAL)
+        if hashes != head.files or merkle_root(hashes) != head.root:
+            wrong = sorted(path for path in {*hashes, *head.files} if hashes.get(path) != head.files.get(path))
+            what = f"{wrong[0]} is not the file that was sealed" if wrong else "its root is not that of its files"
+            raise RunError(f"{file}: the seal is broken: {what}", hint="get it again from whoever sealed it")
+        words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers)
+        if signature is None and signers is not None:
+            raise RunError(f"{file} is not signed", hint="leave out --allowed-signers, or get a signed one")
+        if head.kind == "run":
+            for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
+                if hashes.get(name) != sha256_bytes(body):
+                    raise RunError(f"{file}: {name} is not what the manifest says", hint="do not believe the seal")
+                (folder / name).unlink()
+        for name in (SEAL, SIGNATURE):
+            (folder / name).unlink(missing_ok=True)
+        yield folder, Sealed(kind=head.kind, root=head.root, files=len(hashes), signature=words)
+
+
+def _head(path: Path, file: Path) -> SealHead:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SealHead)
+    except (FileNotFoundError, *UNDECODABLE) as error:
+        raise RunError(f"{file} is not a seal: {error}", hint="make one with: tradeassay seal RUN") from error
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
+    entries = archive.infolist()
+    packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
+    if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
+        raise RunError(f"{file} is too large to be unpacked", hint="verify the run's folder instead")
+    hashes: dict[str, str] = {}
+    seen: set[str] = set()
+    for entry in entries:
+        name, mode = entry.filename, entry.external_attr >> 16
+        parts = name.split("/")
+        odd = not _PATH.fullmatch(name) or any(set(part) <= {"."} for part in parts) or len(name) > 500
+        odd |= entry.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
+        # Names that differ in case alone are one file on some disks.
+        odd |= name.casefold() in seen
+        seen.add(name.casefold())
+        if odd or entry.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+            raise RunError(f"{file} holds '{name[:80]!a}', which no seal has", hint="do not unpack it")
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        digest, left = hashlib.sha256(), entry.file_size
+        with archive.open(entry) as source, target.open("xb") as sink:
+            while chunk := source.read(1 << 20):
+                left -= len(chunk)
+                if left < 0:
+                    raise RunError(f"{file}: '{name}' is larger than it says", hint="do not unpack it")
+                digest.update(chunk)
+                sink.write(chunk)
+        hashes[name] = digest.hexdigest()
+    return hashes
+
+
+def verify_anything(
+    path: Path,
+    *,
+    workers: int | None = None,
+    programs: bool = True,
+    plan: Path | None = None,
+    signers: Signers | None = None,
+    home: Path | str | None = None,
+    told: Told | None = None,
+) -> tuple[Sealed | None, VerifyReport | None]:
+    """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
+
+    With a ``plan`` the run must be the one committed to. Returns what is known about the seal, if there is one,
+    and what became of the claims: None for the seal of a plan, which makes none. Raises :class:`RunError` for a
+    seal that is broken.
+    """
+    if not path.is_file():
+        if signers is not None:
+            raise UserError(f"{path} is a folder; only a seal is signed", hint="verify the file made by seal")
+        found = verify(path, home=home, workers=workers, programs=programs, told=told)
+        return None, _as_planned(found, path, plan)
+    with open_seal(path, signers) as (folder, sealed):
+        if sealed.kind == "plan":
+            if plan is not None:
+                raise UserError(f"{path} is a plan, not a run", hint="give the run that was made by it")
+            _read_plan(folder, path)
+            return sealed, None
+        found = _as_planned(verify(folder, home=home, workers=workers, programs=programs, told=told), folder, plan)
+    return sealed, msgspec.structs.replace(found, folder=str(path))
+
+
+def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
+    if plan is None:
+        return found
+    with open_seal(plan) as (place, sealed):
+        if sealed.kind != "plan":
+            raise UserError(f"{plan} seals a run, not a plan", hint="give the file made with seal --plan")
+        record = _read_plan(place, plan)
+    manifest = read_manifest(folder / "manifest.json")
+    broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
+    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
+    if record.open and not broken:
+        why = f"it does not commit to the data {', '.join(map(repr, record.open))}"
+        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
+    notes = [f"the plan says something only if its root was published before the run began: {sealed.root}"]
+    changes = version_changes(record.versions, manifest.versions)
+    if changes:
+        notes.append(f"the plan was made with other versions: {'; '.join(changes)}")
+    return msgspec.structs.replace(
+        found,
+        violations=(*found.violations, *broken),
+        claims=(*found.claims, claim),
+        notes=(*(one for one in found.notes if one != OWN_SECRET), *notes),
+    )
+
+
+def _read_plan(folder: Path, file: Path) -> PlanRecord:
+    """Read an unpacked plan; raises :class:`RunError` for one whose parts do not belong together."""
+    try:
+        content = (folder / "plan.json").read_bytes()
+        record = msgspec.json.decode(content, type=PlanRecord)
+        episodes = tuple(one.key for one in expand(record.spec))
+    except (FileNotFoundError, UserError, *UNDECODABLE) as error:
+        raise RunError(f"{file} does not hold a plan: {error}", hint="make it again with seal --plan") from error
+    same = (work_sha256(record.spec), episodes) == (record.work_sha256, record.episodes)
+    if not same or canonical_json(record) != content:
+        raise RunError(f"{file}: the plan contradicts itself", hint="do not believe it")
+    return record
+
+
+def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
+    """Yield everything in which a run is not the one that a plan commits to."""
+    if not isinstance(manifest, RunManifest):
+        yield "the plan is of a run that trades"
+        return
+    if manifest.work_sha256 != record.work_sha256 or work_sha256(manifest.spec) != record.work_sha256:
+        yield "the run's spec is not the one that was committed to"
+    if tuple(one.key for one in manifest.episodes) != record.episodes:
+        yield "the run's episodes are not those that were committed to"
+    then, now = record.facts, manifest.facts
+    left_open = {f"data set '{name}'" for name in record.open}
+    for name in sorted({*then, *now}):
+        if name not in then and name not in left_open:
+            yield f"the plan does not commit to {name}"
+        elif name in then and then[name] != now.get(name):
+            yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
+
+
+# -- signatures: ssh-keygen makes and checks them -----------------------------------------------------------------
+
+
+def _sign(root: str, key: Path, place: Path) -> bytes:
+    text = place / "root"
+    text.write_bytes(_signed_text(root))
+    _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
+    return (place / "root.sig").read_bytes()
+
+
+def _signer(root: str, signature: Path, signers: Signers | None) -> str:
+    text = _signed_text(root)
+    if signers is None:
+        said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
+        key = re.search(r"SHA256:\S+", said)
+        return f"signed with the key {key[0] if key else '?'}; it is not known here whose that is"
+    who = signers.name or _principal(signers.file, signature)
+    _ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
+    return f"signed by {who}, according to {signers.file}"
+
+
+def _principal(signers: Path, signature: Path) -> str:
+    said = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature))
+    return said.split("\n")[0].strip()
+
+
+def _signed_text(root: str) -> bytes:
+    return f"{NAMESPACE} 1 {root}\n".encode()
+
+
+def _ssh_keygen(*arguments: str, given: bytes | None = None) -> str:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise UserError("ssh-keygen is not installed", hint="install OpenSSH, or leave the signature out")
+    done = subprocess.run([program, "-Y", *arguments], input=given, capture_output=True, check=False, timeout=60)
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    if done.returncode != 0:
+        words = said.strip().splitlines()
+        what = words[-1] if words else "no reason given"
+        raise RunError(f"ssh-keygen: {what}", hint="check the key, the list of signers and the archive")
+    return said
