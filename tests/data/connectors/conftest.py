@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.retry import Runtime, VendorPatience
+from tradeassay.data.connectors.retry import RetryPolicy, Runtime
 
 from .standins.certificates import Authority, make_authority
 from .standins.http import StandIn
@@ -97,8 +97,8 @@ def sleeps() -> Sleeps:
 def runtime(sleeps: Sleeps) -> Callable[..., Runtime]:
     """Make a runtime whose clock stands still and that never really sleeps."""
 
-    def make(now: str, **patience) -> Runtime:
-        bounds = {"attempts": 3, "timeout": 5.0, "first_wait": 2.0, "longest_wait": 60.0, **patience}
-        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps, patience=VendorPatience(**bounds))
+    def make(now: str, **policy) -> Runtime:
+        bounds = {"attempts": 3, "timeout": 5.0, "first_wait": 2.0, "longest_wait": 60.0, **policy}
+        return Runtime(clock=FixedClock(parse_iso(now)), sleep=sleeps, retry=RetryPolicy(**bounds))
 
     return make

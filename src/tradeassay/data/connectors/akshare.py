@@ -18,8 +18,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked
-from tradeassay.data.connectors import retry as patience
+from tradeassay.data.connectors import asked, retry
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -42,7 +41,7 @@ NOTHING_FOUND = 9201
 class AkshareWire:
     """A conversation with Eastmoney. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, runtime: patience.Runtime) -> None:
+    def __init__(self, library: Any, runtime: retry.Runtime) -> None:
         self._library = library
         self._runtime = runtime
 
@@ -56,13 +55,13 @@ class AkshareWire:
                 start_date=first.replace("-", ""),
                 end_date=last.replace("-", ""),
                 adjust="",
-                timeout=self._runtime.patience.timeout,
+                timeout=self._runtime.retry.timeout,
             ),
         )
 
     def facts(self, code: str) -> dict[str, Any]:
         """Return the named facts about a code (listing date, industry)."""
-        timeout = self._runtime.patience.timeout
+        timeout = self._runtime.retry.timeout
         table = self._ask(
             f"the facts about {code}",
             lambda: self._library.stock_individual_info_em(symbol=code, timeout=timeout),
@@ -76,7 +75,7 @@ class AkshareWire:
         """Return the table of dividends and bonus shares; None when the company never made any."""
         return self._ask(
             f"the dividends of {code}",
-            lambda: _within(self._runtime.patience.timeout, self._library.stock_fhps_detail_em, code),
+            lambda: _within(self._runtime.retry.timeout, self._library.stock_fhps_detail_em, code),
             nothing_is_fine=True,
         )
 
@@ -91,30 +90,30 @@ class AkshareWire:
                     return None
                 raise self._translated(error, answer, what) from error
 
-        return patience.patiently(once, vendor=VENDOR, what=what, runtime=self._runtime)
+        return retry.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, answer: Any, what: str) -> Exception:
         requests: Any = require("requests", "ashare")
         problems = requests.exceptions
         status = 200 if answer is None else answer.status_code
-        if isinstance(error, patience.Unanswered):
+        if isinstance(error, retry.Unanswered):
             return error
         if isinstance(error, problems.Timeout):
-            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if status == 429:
-            return patience.Throttled(
-                retry_after=patience.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
+            return retry.Throttled(
+                retry_after=retry.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
             )
         if status >= 500:
-            return patience.Unanswered(f"HTTP {status}")
+            return retry.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Eastmoney refused {what}: HTTP {status}", hint="try again later")
         if isinstance(error, problems.JSONDecodeError):
-            return patience.Unanswered("the answer is not complete JSON")
+            return retry.Unanswered("the answer is not complete JSON")
         if isinstance(error, (problems.ChunkedEncodingError, problems.ConnectionError)):
             broken = "IncompleteRead" in str(error)
             text = " ".join(str(error).split())[:200]
-            return patience.Unanswered(
+            return retry.Unanswered(
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
         return asked.changed_format(VENDOR, what, repr(error), "akshare")
@@ -153,14 +152,14 @@ def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
     if errors:
         raise errors[0]
     if not results:
-        raise patience.Unanswered(f"nothing came within {seconds:g} s")
+        raise retry.Unanswered(f"nothing came within {seconds:g} s")
     return results[0]
 
 
 @contextmanager
-def conversation(runtime: patience.Runtime) -> Iterator[AkshareWire]:
+def conversation(runtime: retry.Runtime) -> Iterator[AkshareWire]:
     """Open a conversation; raises :class:`~tradeassay.core.errors.MissingExtra` when akshare is not installed."""
-    with patience.quietly("akshare"):
+    with retry.quietly("akshare"):
         library: Any = require("akshare", "ashare")
         yield AkshareWire(library, runtime)
 
@@ -196,10 +195,10 @@ class AkshareSource:
     summary: ClassVar[str] = "A-shares from Eastmoney through akshare: daily with amounts, dividends, bonus shares"
     extra: ClassVar[str | None] = "ashare"
 
-    def __init__(self, config: AkshareConfig, *, runtime: patience.Runtime | None = None) -> None:
+    def __init__(self, config: AkshareConfig, *, runtime: retry.Runtime | None = None) -> None:
         """Take a configuration."""
         self._config = config
-        self._runtime = runtime or patience.Runtime()
+        self._runtime = runtime or retry.Runtime()
 
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from tradeassay.core.errors import SourceError, require
 from tradeassay.data.connectors.asked import changed_format
-from tradeassay.data.connectors.retry import Runtime, Throttled, Unanswered, patiently, quietly
+from tradeassay.data.connectors.retry import Runtime, Throttled, Unanswered, ask_with_retries, quietly
 
 HEADER = 21
 END = b"<![CDATA[]]>\n"
@@ -157,7 +157,7 @@ class BaostockWire:
                 self._log_in()
             return self._read(what, needed, getattr(self._library, method), args, named)
 
-        return patiently(once, vendor=VENDOR, what=what, runtime=self._runtime)
+        return ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _log_in(self) -> None:
         answer = self._attempt("the login", self._library.login)
@@ -229,5 +229,5 @@ def conversation(runtime: Runtime) -> Iterator[BaostockWire]:
     Raises :class:`~tradeassay.core.errors.MissingExtra` when baostock is not installed.
     """
     library: Any = require("baostock", "ashare")
-    with quietly("baostock"), SocketWatch(runtime.patience.timeout) as watch:
+    with quietly("baostock"), SocketWatch(runtime.retry.timeout) as watch:
         yield BaostockWire(library, watch, runtime)

@@ -18,8 +18,7 @@ from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked
-from tradeassay.data.connectors import retry as patience
+from tradeassay.data.connectors import asked, retry
 from tradeassay.data.connectors.grid import (
     FORGIVEN,
     Column,
@@ -57,7 +56,7 @@ class CryptoWire:
     def __init__(
         self,
         name: str,
-        runtime: patience.Runtime,
+        runtime: retry.Runtime,
         settings: Mapping[str, Any] | None = None,
         *,
         forgive: bool = False,
@@ -75,7 +74,7 @@ class CryptoWire:
         session.hooks["response"].append(_refuse_half_a_body)
         options = {
             "enableRateLimit": True,
-            "timeout": int(runtime.patience.timeout * 1000),
+            "timeout": int(runtime.retry.timeout * 1000),
             "session": session,
             # Where an exchange has many kinds of market, only spot is read.
             "options": {"fetchMarkets": {"types": ["spot"]}, "defaultType": "spot"},
@@ -179,22 +178,22 @@ class CryptoWire:
             except Exception as error:
                 raise self._translated(error, what) from error
 
-        return patience.patiently(once, vendor=self.name, what=what, runtime=self._runtime)
+        return retry.ask_with_retries(once, vendor=self.name, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, what: str) -> Exception:
         ccxt = self._ccxt
         text = " ".join(str(error).split())[:200]
-        if isinstance(error, (patience.Unanswered, SourceError)):
+        if isinstance(error, (retry.Unanswered, SourceError)):
             return error
         if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
             headers = self._exchange.last_response_headers or {}
-            wish = patience.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
-            return patience.Throttled(retry_after=wish)
+            wish = retry.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
+            return retry.Throttled(retry_after=wish)
         if isinstance(error, ccxt.RequestTimeout):
-            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if isinstance(error, ccxt.NetworkError):
             broken = "IncompleteRead" in str(error.__cause__)
-            return patience.Unanswered(
+            return retry.Unanswered(
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
         if isinstance(error, ccxt.BaseError):
@@ -205,7 +204,7 @@ class CryptoWire:
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
     # ccxt passes a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
-        raise patience.Unanswered("the answer is not complete JSON")
+        raise retry.Unanswered("the answer is not complete JSON")
 
 
 class CcxtConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
@@ -226,12 +225,12 @@ class CcxtSource:
         self,
         config: CcxtConfig,
         *,
-        runtime: patience.Runtime | None = None,
+        runtime: retry.Runtime | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Take a configuration; ``settings`` go to the exchange's constructor in ccxt."""
         self._config = config
-        self._runtime = runtime or patience.Runtime()
+        self._runtime = runtime or retry.Runtime()
         self._settings = settings
 
     def load(self) -> Panel:

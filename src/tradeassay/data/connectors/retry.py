@@ -1,9 +1,9 @@
-"""How a connector waits: for an answer, and between attempts when a vendor is busy or silent.
+"""The one retry policy towards vendors: how long to wait for an answer, and between attempts.
 
 A connector turns what its vendor library raises into one of two words, :class:`Throttled` ("come back later") or
 :class:`Unanswered` ("no usable answer arrived"). Only those are asked again, a bounded number of times;
 everything else (a changed format, an unknown symbol) is final at once. Vendor libraries also talk (warnings, log
-lines, prints, progress bars); :func:`quiet` keeps that out of our output.
+lines, prints, progress bars); :func:`quietly` keeps that out of our output.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.secrets import clean_words
 from tradeassay.core.time import SECOND, Clock, WallClock, instant
 
@@ -29,7 +29,7 @@ LONGEST_REST_S = 86_400.0
 """A vendor that asks to be left alone for longer than a day is asked again after a day."""
 
 
-class VendorPatience(msgspec.Struct, frozen=True, kw_only=True):
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds in seconds: ``timeout`` for one answer; waits double from ``first_wait`` up to ``longest_wait``.
 
     A vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for.
@@ -42,11 +42,7 @@ class VendorPatience(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.timeout <= 0 or self.first_wait < 0 or self.longest_wait < 0:
-            raise UserError(f"impossible patience {self}", hint="attempts >= 1, timeout > 0, waits >= 0")
-
-    def wait_after(self, attempt: int) -> float:
-        """Return the pause after failed attempt number ``attempt`` (1, 2, ...) when the vendor names none."""
-        return min(self.first_wait * 2.0 ** (attempt - 1), self.longest_wait)
+            raise UserError(f"impossible retry policy {self}", hint="attempts >= 1, timeout > 0, waits >= 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ class Runtime:
 
     clock: Clock = field(default_factory=WallClock)
     sleep: Callable[[float], None] = time.sleep
-    patience: VendorPatience = field(default_factory=VendorPatience)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 class Throttled(Exception):
@@ -67,12 +63,6 @@ class Throttled(Exception):
         self.retry_after = retry_after
 
 
-class VendorResting(SourceError):
-    """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
-
-    seconds: float = 0.0
-
-
 class Unanswered(Exception):
     """No usable answer: a time-out, a broken connection, a truncated body."""
 
@@ -81,11 +71,15 @@ class Unanswered(Exception):
         super().__init__(self.reason)
 
 
+class VendorResting(SourceError):
+    """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
+
+    seconds: float = 0.0
+
+
 def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
     """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
-    if header is None:
-        return None
-    text = header.strip()
+    text = (header or "").strip()
     if text.isdecimal():
         return float(text)
     try:
@@ -97,48 +91,58 @@ def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
     return max(0.0, (instant(moment) - clock.now()) / SECOND)
 
 
-def patiently(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
-    """Call ``ask`` until it answers, at most ``runtime.patience.attempts`` times.
+def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
+    """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times.
 
     Raises :class:`~tradeassay.core.errors.SourceError` naming the vendor, the thing asked for, the reason for
     the last failure and how long it waited. Any other error of ``ask`` passes through untouched.
     """
-    patience = runtime.patience
-    waited = 0.0
-    for attempt in range(1, patience.attempts + 1):
-        try:
-            return ask()
-        except Throttled as busy:
-            error: Throttled | Unanswered = busy
-            wish = busy.retry_after
-        except Unanswered as silence:
-            error = silence
-            wish = None
-        if wish is not None and wish > patience.longest_wait:
+    tenacity: Any = require("tenacity", "live")
+    policy = runtime.retry
+    backoff = tenacity.wait_exponential(multiplier=policy.first_wait, max=policy.longest_wait)
+
+    def rest(error: BaseException) -> float | None:
+        return error.retry_after if isinstance(error, Throttled) else None
+
+    def pause(state: Any) -> float:
+        named = rest(state.outcome.exception())
+        return float(backoff(state)) if named is None else named
+
+    def worth_another(error: BaseException) -> bool:
+        return isinstance(error, Throttled | Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
+
+    attempts = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(policy.attempts),
+        wait=pause,
+        retry=tenacity.retry_if_exception(worth_another),
+        sleep=runtime.sleep,
+        reraise=True,
+    )
+    try:
+        return attempts(ask)  # type: ignore[no-any-return]
+    except Throttled as error:
+        named = rest(error)
+        if named is not None and named > policy.longest_wait:
             refused = VendorResting(
-                f"{vendor} refused {what}: {error.reason}, and wants {wish:.0f} s of rest",
+                f"{vendor} refused {what}: {error.reason}, and wants {named:.0f} s of rest",
                 hint="fetch again after that time, or ask for fewer symbols at once",
             )
-            refused.seconds = min(wish, LONGEST_REST_S)
+            refused.seconds = min(named, LONGEST_REST_S)
             raise refused from error
-        if attempt < patience.attempts:
-            pause = patience.wait_after(attempt) if wish is None else wish
-            runtime.sleep(pause)
-            waited += pause
-    raise _given_up(error, vendor, what, attempt, waited) from error
-
-
-def _given_up(error: Throttled | Unanswered, vendor: str, what: str, attempts: int, waited: float) -> SourceError:
-    tries = f"{attempts} attempt{'s' if attempts > 1 else ''}, {waited:.0f} s of waiting between them"
-    if isinstance(error, Throttled):
-        return SourceError(
-            f"{vendor} refused {what}: {error.reason} ({tries})",
+        raise SourceError(
+            f"{vendor} refused {what}: {error.reason} ({_effort(attempts)})",
             hint="wait some minutes and fetch again, or ask for fewer symbols at once",
-        )
-    return SourceError(
-        f"{vendor} gave no usable answer for {what}: {error.reason} ({tries})",
-        hint="check the connection (and a proxy, if there is one), then fetch again",
-    )
+        ) from error
+    except Unanswered as error:
+        raise SourceError(
+            f"{vendor} gave no usable answer for {what}: {error.reason} ({_effort(attempts)})",
+            hint="check the connection (and a proxy, if there is one), then fetch again",
+        ) from error
+
+
+def _effort(attempts: Any) -> str:
+    made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
+    return f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
 
 
 @contextlib.contextmanager

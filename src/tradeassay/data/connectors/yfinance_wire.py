@@ -22,7 +22,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.time import MINUTE
 from tradeassay.core.view import Days, Field, Floats, Ints
-from tradeassay.data.connectors import retry as patience
+from tradeassay.data.connectors import retry
 from tradeassay.data.connectors.asked import changed_format, empty_answer
 
 TELLABLE = 1.3
@@ -124,11 +124,11 @@ def browser_session(**options: Any) -> Any:
 class YahooWire:
     """A conversation with Yahoo. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, session: Any, runtime: patience.Runtime) -> None:
+    def __init__(self, library: Any, session: Any, runtime: retry.Runtime) -> None:
         self._library = library
         self._session = session
         self._runtime = runtime
-        session.longest = runtime.patience.timeout
+        session.longest = runtime.retry.timeout
 
     def daily(self, symbol: str, first: date, until: date) -> YahooSeries:
         """Return the daily bars of [first, until) with all actions; raises :class:`SourceError`."""
@@ -151,7 +151,7 @@ class YahooWire:
 
     def _ask(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
         kind = "daily bars" if interval == "1d" else "minutes"
-        return patience.patiently(
+        return retry.ask_with_retries(
             lambda: self._once(symbol, first, until, interval),
             vendor=VENDOR,
             what=f"the {kind} of {symbol}",
@@ -171,7 +171,7 @@ class YahooWire:
                 back_adjust=False,
                 repair=False,
                 actions=True,
-                timeout=self._runtime.patience.timeout,
+                timeout=self._runtime.retry.timeout,
             )
             meta = ticker.history_metadata
         except Exception as error:
@@ -187,30 +187,30 @@ class YahooWire:
         status = self._session.last_status or 0
         asked = (VENDOR, symbol, str(first), str(until - timedelta(days=1)))
         if isinstance(error, problems.YFRateLimitError) or status == 429:
-            return patience.Throttled(
-                retry_after=patience.retry_after_seconds(self._session.retry_after, self._runtime.clock)
+            return retry.Throttled(
+                retry_after=retry.retry_after_seconds(self._session.retry_after, self._runtime.clock)
             )
         if isinstance(error, curl.Timeout):
-            return patience.Unanswered(f"nothing came within {self._runtime.patience.timeout:g} s")
+            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if isinstance(error, curl.IncompleteRead):
-            return patience.Unanswered("the answer broke off in the middle")
+            return retry.Unanswered("the answer broke off in the middle")
         if isinstance(error, problems.YFTickerMissingError) or status == 404:
             return empty_answer(*asked, _one_line(error))
         if status >= 500:
-            return patience.Unanswered(f"HTTP {status}")
+            return retry.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", hint="try again later")
         if isinstance(error, json.JSONDecodeError):
-            return patience.Unanswered("the answer is not complete JSON")
+            return retry.Unanswered("the answer is not complete JSON")
         if isinstance(error, OSError):
-            return patience.Unanswered(f"the connection failed: {_one_line(error)}")
+            return retry.Unanswered(f"the connection failed: {_one_line(error)}")
         if isinstance(error, problems.YFException):
             return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", hint="see its message")
         return changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
 
 
 @contextmanager
-def conversation(runtime: patience.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
+def conversation(runtime: retry.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
     """Open a conversation with Yahoo; the library's global settings are put back afterwards.
 
     Raises :class:`~tradeassay.core.errors.MissingExtra` when yfinance is not installed.
@@ -221,7 +221,7 @@ def conversation(runtime: patience.Runtime, make_session: Callable[[], Any] | No
     hidden = library.config.debug.hide_exceptions
     library.config.debug.hide_exceptions = False
     try:
-        with patience.quietly("yfinance"):
+        with retry.quietly("yfinance"):
             yield YahooWire(library, session, runtime)
     finally:
         library.config.debug.hide_exceptions = hidden

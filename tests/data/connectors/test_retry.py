@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.connectors.retry import (
+    RetryPolicy,
     Runtime,
     Throttled,
     Unanswered,
-    VendorPatience,
     VendorResting,
-    patiently,
+    ask_with_retries,
     retry_after_seconds,
 )
 
@@ -33,10 +33,10 @@ class Vendor:
         return "bars"
 
 
-def ask(vendor: Vendor, **patience) -> tuple[str, list[float]]:
+def ask(vendor: Vendor, **policy) -> tuple[str, list[float]]:
     slept: list[float] = []
-    runtime = Runtime(clock=CLOCK, sleep=slept.append, patience=VendorPatience(**patience))
-    return patiently(vendor, vendor="V", what="the bars of X", runtime=runtime), slept
+    runtime = Runtime(clock=CLOCK, sleep=slept.append, retry=RetryPolicy(**policy))
+    return ask_with_retries(vendor, vendor="V", what="the bars of X", runtime=runtime), slept
 
 
 def test_an_answer_is_returned_without_waiting():
@@ -86,10 +86,10 @@ def test_too_long_a_wish_is_final():
 def test_waiting_is_bounded(wishes, attempts, longest):
     vendor = Vendor(*[Throttled(retry_after=wish) for wish in wishes])
     slept: list[float] = []
-    patience = VendorPatience(attempts=attempts, first_wait=1.0, longest_wait=longest)
-    runtime = Runtime(clock=CLOCK, sleep=slept.append, patience=patience)
+    policy = RetryPolicy(attempts=attempts, first_wait=1.0, longest_wait=longest)
+    runtime = Runtime(clock=CLOCK, sleep=slept.append, retry=policy)
     try:
-        patiently(vendor, vendor="V", what="it", runtime=runtime)
+        ask_with_retries(vendor, vendor="V", what="it", runtime=runtime)
     except SourceError:
         pass
     assert vendor.calls <= attempts
@@ -115,6 +115,6 @@ def test_retry_after_is_seconds_or_a_date(header, seconds):
 
 
 @pytest.mark.parametrize("bad", [{"attempts": 0}, {"timeout": 0.0}, {"first_wait": -1.0}, {"longest_wait": -1.0}])
-def test_impossible_patience_is_refused(bad):
+def test_an_impossible_policy_is_refused(bad):
     with pytest.raises(UserError):
-        VendorPatience(**bad)
+        RetryPolicy(**bad)
