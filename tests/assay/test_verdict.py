@@ -40,7 +40,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors.spread import Spread
+from tradeassay.core.executors import Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import AgentSpec, Run, run
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 
 TWO = Spread(executor="local", workers=2)
 

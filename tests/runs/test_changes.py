@@ -11,7 +11,7 @@ from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.runs import AgentSpec, Run, resume, run
-from tradeassay.runs.play.episodes import trading
+from tradeassay.runs.play import trading
 from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 
 

@@ -13,7 +13,7 @@ import runs_world as world
 
 from tradeassay.core.executors import InProcess, Lost, Task, TaskResult, ray
 from tradeassay.runs import Asking, run
-from tradeassay.runs.play.episodes import programs
+from tradeassay.runs.play import programs
 
 
 class Cluster(InProcess):

@@ -20,7 +20,7 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise

@@ -37,7 +37,7 @@ from tradeassay.agents.factor_models.trained import (
     store_trained,
 )
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats, Ints

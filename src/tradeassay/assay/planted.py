@@ -32,7 +32,7 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 from tradeassay.assay.verdict.trials import NO_TRIES, Tried
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot

@@ -141,7 +141,7 @@ def list_command(as_json: bool) -> None:
 def train(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
     """Train factor models and store them; one that exists is not trained again."""
     from tradeassay.assay.baselines import contrast, train_baselines
-    from tradeassay.core.executors.spread import Spread
+    from tradeassay.core.executors import Spread
 
     specs = _baseline_specs(**described)
     spread = Spread(executor=executor, workers=workers)

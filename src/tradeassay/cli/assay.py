@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tradeassay.assay.probe import ProbeReport, ProbeRow
     from tradeassay.assay.studies import Study
     from tradeassay.assay.verdict import Assay, VerdictConfig
-    from tradeassay.core.executors.spread import Spread
+    from tradeassay.core.executors import Spread
     from tradeassay.core.measure import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -130,7 +130,7 @@ def assay(
     from tradeassay.assay.own_tables import TableReading
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.assay.verdict import assay as assay_of
-    from tradeassay.core.executors.spread import Spread
+    from tradeassay.core.executors import Spread
 
     config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
     spread = Spread(executor=executor, workers=workers)
@@ -327,7 +327,7 @@ def luck(
         own = OwnAccount(returns=str(path), benchmark=benchmark, dataset=dataset, names=names, turnover=turnover)
         found: tuple[Luck, ...] = (luck_of_file(own, config),)
     else:
-        from tradeassay.core.executors.spread import Spread
+        from tradeassay.core.executors import Spread
         from tradeassay.runs import Run
 
         recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
@@ -587,7 +587,7 @@ def leak_test(
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks import leak_test as examine
     from tradeassay.benchmarks import benchmarks
-    from tradeassay.core.executors.spread import Spread
+    from tradeassay.core.executors import Spread
     from tradeassay.runs import Window
 
     window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))

@@ -17,8 +17,7 @@ import numpy as np
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.model import Semantics
-from tradeassay.core.executors import ExecutorName, cores
-from tradeassay.core.executors.spread import Spread
+from tradeassay.core.executors import ExecutorName, Spread, cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
 from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
 from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
 

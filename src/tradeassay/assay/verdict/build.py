@@ -55,7 +55,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.assay.verdict.trials import NO_TRIES, Tried, tried_elsewhere
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset

@@ -26,7 +26,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors.spread import HERE, Spread
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, cosine_interval, significant

@@ -24,8 +24,7 @@ from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.core.executors import ExecutorName, cores
-from tradeassay.core.executors.spread import Spread
+from tradeassay.core.executors import ExecutorName, Spread, cores
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier

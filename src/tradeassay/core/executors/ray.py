@@ -6,19 +6,19 @@ written where episodes are played. :meth:`RayExecutor.perform` may be called fro
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from tradeassay.core.errors import UserError, require
-from tradeassay.core.executors.one_thread import ENVIRONMENT
-from tradeassay.core.executors.task import Lost, Task, TaskResult, cores
+from tradeassay.core.errors import require
+from tradeassay.core.executors import ONE_THREAD, Lost, Task, TaskResult, cores, load_entry, one_thread
 from tradeassay.core.home import data_home
 
 TRIES = 4
-"""How often a task is given out before it counts as lost: a node that dies is no fault of the task."""
+"""How often a task is given out before it counts as lost: a node that dies is not the task's fault."""
 
 
 class RayExecutor:
@@ -30,8 +30,6 @@ class RayExecutor:
     """
 
     def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
-        if workers is not None and workers < 1:
-            raise UserError(f"{workers} workers cannot do anything", hint="ask for 1 or more")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ray: Any = require("ray", "ray")
         self._entry = entry
@@ -58,7 +56,7 @@ class RayExecutor:
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion. Sessions are counted when an episode ends."""
         ray = self._ray
-        there = {**ENVIRONMENT, "TRADEASSAY_HOME": str(data_home().absolute())}  # a node has its own environment
+        there = {**ONE_THREAD, "TRADEASSAY_HOME": str(data_home().absolute())}  # a node has its own environment
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": there})(_perform)
         waiting = deque(tasks)
         flying: dict[Any, Task] = {}
@@ -97,11 +95,6 @@ class RayExecutor:
 
 def _perform(entry: str, modules: tuple[str, ...], payload: bytes) -> tuple[bytes, int]:
     """Run on a node: import, perform, count the sessions."""
-    import importlib
-
-    from tradeassay.core.executors.one_thread import one_thread
-    from tradeassay.core.executors.task import load_entry
-
     for module in modules:
         importlib.import_module(module)
     played = 0

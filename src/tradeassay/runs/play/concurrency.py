@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tradeassay.agents import ModelAgent, Opening, make_conversing
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors import one_thread
 from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
 from tradeassay.runs.play.episodes import Answers, play_with_model
 from tradeassay.runs.play.progress import Listener

@@ -28,10 +28,8 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, fault_of
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
 from tradeassay.core.events import TurnRecord
-from tradeassay.core.executors import cores
-from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors import PIECES, Spread, cores, one_thread
 from tradeassay.core.executors.ray import RayExecutor
-from tradeassay.core.executors.spread import ENTRY, Spread
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
@@ -127,7 +125,7 @@ class Programs:
         workers = self._options.workers
         with one_thread(), ExitStack() as stack:
             if self._options.executor == "ray":
-                cluster = stack.enter_context(RayExecutor(ENTRY, workers))
+                cluster = stack.enter_context(RayExecutor(PIECES, workers))
                 workers, work = cluster.most(), self._examined_there
             else:
                 workers = workers or cores()

@@ -13,8 +13,7 @@ import msgspec
 from tradeassay.agents import agents, check_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
-from tradeassay.core.executors import ExecutorName, Lost, Task, TaskExecutor, TaskResult, make_executor
-from tradeassay.core.executors.spread import Spread
+from tradeassay.core.executors import ExecutorName, Lost, Spread, Task, TaskExecutor, TaskResult, make_executor
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines

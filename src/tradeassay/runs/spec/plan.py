@@ -18,8 +18,7 @@ from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.drive import fault_of
-from tradeassay.core.executors import cores
-from tradeassay.core.executors.one_thread import one_thread
+from tradeassay.core.executors import cores, one_thread
 from tradeassay.data import Snapshot
 from tradeassay.llm.tables import own_file, price_line
 from tradeassay.metrics import Design, PowerSummary, power_summary
