@@ -18,7 +18,7 @@ from tradeassay.account import (
     Shorting,
     Slippage,
     audit,
-    closing,
+    end_of_day,
     exchange,
 )
 from tradeassay.core.errors import UserError
@@ -53,8 +53,8 @@ def asks_nothing(policy, ticket, session):
             lambda policy, reference, buying, limit=None: reference * 1.01,
             "of slippage, the venue takes",
         ),
-        (US_MARGIN, closing, "call_margin", lambda *a: None, "without a"),
-        (US_MARGIN, closing, "_short", lambda *a: False, "without a"),
+        (US_MARGIN, end_of_day, "call_margin", lambda *a: None, "without a"),
+        (US_MARGIN, end_of_day, "_short", lambda *a: False, "without a"),
     ],
 )
 def test_a_broken_rule_is_named(monkeypatch, venue, target, name, broken, complaint):
@@ -90,7 +90,7 @@ def test_a_refusal_without_words_is_found(monkeypatch):
 
 def test_a_wrong_mark_is_found(monkeypatch):
     monkeypatch.setattr(
-        closing, "Marked", lambda cash, positions, nav, *rest: Marked(cash, positions, nav + 1, *rest)
+        end_of_day, "Marked", lambda cash, positions, nav, *rest: Marked(cash, positions, nav + 1, *rest)
     )
     with pytest.raises(CheckFailed, match="NAV"):
         check_exchange(US)

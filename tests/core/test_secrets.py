@@ -1,20 +1,11 @@
 """Configured secrets are removed in every spelling; what merely looks like one stays and is counted."""
 
 import base64
-import binascii
-import bz2
 import codecs
-import gzip
 import io
 import json
 import logging
-import lzma
-import operator
-import random
 import sys
-import textwrap
-import zlib
-from collections.abc import Callable
 from urllib.parse import quote
 
 import msgspec
@@ -39,35 +30,22 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Secrets:
 
 
 def spellings(key: str) -> list[str]:
+    """What a careless server or log makes of a header, as the page on threats lists it."""
     raw = key.encode()
     texts = [
         key,
-        key[::-1],
-        key.upper(),
-        key.lower(),
-        key.swapcase(),
         raw.hex(),
         raw.hex().upper(),
-        json.dumps(key),
+        json.dumps(key)[1:-1],
+        key.replace("/", "\\/"),
+        quote(key, safe=""),
     ]
-    texts += [quote(key, safe=""), *(one.join(key) for one in (" ", "-", ", ", "\n", "\u200b", "\\u200b", "\\n"))]
-    texts += [
-        "".join(form % sign for sign in raw) for form in ("%%%02X", "%%25%02X", "\\u%04x", "\\\\x%02x", "&#x%x;")
-    ]
-    texts += [raw.hex(":"), raw.hex(" "), " ".join(f"0x{sign:02x}" for sign in raw), codecs.encode(key, "rot13")]
-    texts += ["".join(chr(ord(sign) + 0xFEE0) for sign in key), base64.b32encode(raw).decode()]
-    texts += [base64.b64encode(base64.b64encode(raw)).decode(), base64.b64encode(raw.hex().encode()).decode()]
-    texts += ["\\n".join(base64.b64encode(raw).decode()[at : at + 10] for at in range(0, 60, 10))]
+    texts += [quote(key), quote(quote(key, safe=""), safe=""), f"{key[:20]}***", f"...{key[-12:]}"]
     for before in ("", "u", "u:", "Bearer ", "user:"):
         for after in ("", "\n", "!!"):
             whole = (before + key + after).encode()
             texts += [base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode()]
     return texts
-
-
-def longest_left(text: str, key: str) -> int:
-    low, known = text.lower(), key.lower()
-    return max(n for n in range(len(key) + 1) for at in range(len(key) - n + 1) if known[at : at + n] in low)
 
 
 @pytest.mark.parametrize("spelled", spellings(KEY))
@@ -77,14 +55,6 @@ def test_every_spelling_goes(known: Secrets, spelled: str) -> None:
     core = base64.b64encode(KEY.encode())[4:-4].decode()
     assert spelled not in cleaned and core not in cleaned
     assert len(cleaned) - len(REMOVED) - 22 <= max(20, len(spelled) // 4), "at most the ends of groups are left"
-
-
-@pytest.mark.parametrize("form", ["%d, ", "%03o "])
-def test_numbers_become_zeros_and_json_stays_json(known: Secrets, form: str) -> None:
-    numbers = "".join(form % sign for sign in KEY.encode()).rstrip(", ")
-    text = json.dumps({"seen": numbers}) if form != "%d, " else f'{{"seen": [{numbers}]}}'
-    cleaned = known.clean(text.encode()).decode()
-    assert json.loads(cleaned)["seen"] and str(ord("Q")) not in cleaned and cleaned.count("0") > 30
 
 
 @given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
@@ -105,158 +75,35 @@ def test_half_of_a_shorter_key_goes() -> None:
     assert known.clean(b"it begins a7Bq") == b"it begins a7Bq"
 
 
-def test_torn_over_fields_it_goes_all_the_same(known: Secrets) -> None:
-    fields = {f"part{at}": KEY[at : at + 8] for at in range(0, len(KEY), 8)}
-    cleaned = known.clean(json.dumps(fields).encode(), shreds=True).decode()
-    assert set(json.loads(cleaned)) == set(fields)
-    assert longest_left(cleaned, KEY) < 6
+@pytest.mark.parametrize("cut", range(20, len(KEY) - 11))
+def test_split_over_two_messages_both_parts_go(known: Secrets, cut: int) -> None:
+    spoken = json.dumps([{"role": "assistant", "text": KEY[:cut]}, {"role": "assistant", "text": KEY[cut:]}])
+    assert [one["text"] for one in json.loads(known.clean(spoken.encode()))] == [REMOVED, REMOVED]
 
 
-@pytest.mark.parametrize("size", [3, 5, 6, 12])
-@pytest.mark.parametrize("order", [1, -1])
-def test_torn_in_any_order(known: Secrets, size: int, order: int) -> None:
-    pieces = [KEY[at : at + size] for at in range(0, len(KEY), size)][::order]
-    for torn in (pieces, {f"part {at}": piece for at, piece in enumerate(pieces)}):
-        cleaned = known.clean(json.dumps({"error": torn}).encode(), shreds=True)
-        assert len(json.loads(cleaned)["error"]) == len(pieces) and longest_left(cleaned.decode(), KEY) < 6
-
-
-@pytest.mark.parametrize("encode", [base64.b85encode, base64.a85encode])
-@pytest.mark.parametrize("before", ["", "u", "u:", "key", "Bearer "])
-def test_base85_goes_wherever_the_key_begins(
-    known: Secrets, encode: Callable[[bytes], bytes], before: str
-) -> None:
-    spelled = encode(f"{before}{KEY}!!".encode()).decode()
-    cleaned = json.loads(known.clean(json.dumps({"seen": spelled, "rest": 1}).encode()))
-    assert REMOVED in cleaned["seen"] and cleaned["rest"] == 1
-    assert longest_left(cleaned["seen"], spelled) < 20, (
-        "a quarter of it may be left: the prefix, and broken groups"
-    )
-    honest = encode(b"the quick brown fox jumps over the lazy dog, twice a day")
-    assert known.clean(honest) == honest
-
-
-def told_by_a_server(key: str) -> list[str]:
-    raw = key.encode()
-    packed = [
-        zlib.compress(raw),
-        gzip.compress(raw, mtime=0),
-        zlib.compress(json.dumps({"key": f"Bearer {key}"}).encode()),
-    ]
-    texts = [base64.b64encode(one).decode() for one in packed] + [one.hex() for one in packed]
-    texts += [between.join(key) for between in ("x", "xy", "abc")] + ["".join(sign * 2 for sign in key)]
-    texts += ["".join(f"{sign}{at % 10}" for at, sign in enumerate(key)), base64.b32hexencode(raw).decode()]
-    texts += [base64.b64encode(raw).decode()[::-1], base64.b64encode(raw[::-1]).decode(), raw[::-1].hex()]
-    texts += [base64.b64encode(key.encode("utf-16-le")).decode(), "".join(f"\\{sign:06x}" for sign in raw)]
-    return [*texts, base64.b64encode(base64.b64encode(base64.b64encode(raw))).decode()]
-
-
-def told_by_proxies(key: str) -> list[str]:
-    """What servers, proxies, mail, pages, terminals and loggers make of a header: some or all signs as codes."""
-    raw, some = key.encode(), random.Random(5)
-
-    def coded(form: str, share: float = 1.0) -> str:
-        return "".join(form % sign if some.random() < share else chr(sign) for sign in raw)
-
-    def in64(text: str | bytes) -> str:
-        return base64.b64encode(text.encode() if isinstance(text, str) else text).decode()
-
-    texts = [coded(form, 0.4) for form in ("%%%02X", "%%25%02X", "\\u%04x", "\\x%02x", "&#%d;", "=%02X")]
-    forms = (
-        "%%2525%02X",
-        "%%u%04X",
-        "\\u{%x}",
-        "\\x{%x}",
-        "\\U%08x",
-        "\\%o",
-        "&#%05d;",
-        "&amp;#x%02x;",
-        "&#%d;",
-        "=%02X",
-    )
-    texts += [*map(coded, forms), json.dumps(json.dumps(coded("\\u%04x")))]
-    texts += [
-        gap.join(key) for gap in ("&shy;", "&#8203;", "&ZeroWidthSpace;", "%E2%80%8B", "\x1b[31m", "\0", "\xad")
-    ]
-    tags = "<wbr>", "<br/>", '<span class="hl">', "=\r\n", "\x1b[0m\x1b[1m", "**", "\r\n\t"
-    texts += [tag.join(key[at : at + 6] for at in range(0, len(key), 6)) for tag in tags]
-    texts += ["".join(f'<text x="{12 * at}">{sign}</text>' for at, sign in enumerate(key))]
-    texts += [key.replace("-", "&hyphen;").replace("_", "&lowbar;").replace("+", "&plus;").replace("/", "&sol;")]
-    texts += ["".join(chr(0x1D5BA + ord(sign) - 97) if sign.islower() else sign for sign in key.lower())]
-    texts += [f"{key[:17]}******{key[-9:]}", f"...{key[-8:]}", f"{key[:16]}...", in64(f"***{key[-9:]}")]
-    inner = [
-        coded("%%%02X"),
-        coded("\\u%04x"),
-        coded("&#%d;"),
-        " ".join(key),
-        key.upper(),
-        raw.hex(":"),
-        in64(in64(key)),
-    ]
-    inner += [raw.hex()[::-1], f"k {in64(f'api:{key}')}", "".join(f"\0{sign}" for sign in key)]
-    texts += map(in64, inner)
-    header = json.dumps({"headers": {"authorization": f"Bearer {key}"}}).encode()
-    packed = [pack(header) for pack in (bz2.compress, lzma.compress, lambda one: zlib.compress(one)[2:-4])]
-    texts += [in64(one) for one in packed] + [one.hex() for one in packed]
-    texts += [
-        in64(key).encode().hex(),
-        raw.hex().encode().hex(),
-        key.encode("utf-16-le").hex(),
-        in64(key[:20] + key[20:]),
-    ]
-    request = f"POST /v1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {key}\r\nx: 1\r\n\r\n{{}}"
-    jwt = base64.urlsafe_b64encode(json.dumps({"sub": 1, "api_key": coded("\\u%04x")}).encode()).decode()
-    return [*texts, "\n".join(textwrap.wrap(in64(request), 60)), f"eyJhbGciOiJIUzI1NiJ9.{jwt}.c2ln"]
-
-
-@pytest.mark.parametrize("at", range(len(told_by_proxies(KEY))))
-def test_codes_and_packing_hide_nothing(known: Secrets, at: int) -> None:
-    """What is left may not depend on the key: another key of the same form leaves the same."""
-    twin = KEY[:8] + KEY[8:].translate(str.maketrans("Qz7wR4tYk2Lm9Xc5", "Rx3vT8sWj6Np1Yd2"))
-    left, made = [], Secrets()
-    made.add(twin)
-    for key, screen in ((KEY, known), (twin, made)):
-        told = told_by_proxies(key)[at]
-        body = json.dumps({"error": {"message": f"bad key {told} given"}, "n": 1}).encode()
-        cleaned = json.loads(screen.clean(body, shreds=True))["error"]["message"]
-        assert REMOVED in cleaned and cleaned.endswith(" given")
-        left.append(cleaned.replace(REMOVED, "~"))
-    same = sum(map(operator.eq, *left))
-    assert len(left[0]) - same <= len(KEY) // 3
-
-
-@pytest.mark.parametrize("told", told_by_a_server(KEY))
-def test_what_a_server_makes_of_it_goes(known: Secrets, told: str) -> None:
-    text = json.dumps({"error": {"message": f"bad key {told} given"}, "n": 1}).encode()
-    cleaned = json.loads(known.clean(text, shreds=True))
-    assert REMOVED in cleaned["error"]["message"] and cleaned["n"] == 1
-    assert len(cleaned["error"]["message"]) - len(REMOVED) - 14 <= len(told) // 2
+def test_several_keys_in_one_text_go_and_the_rest_stays(known: Secrets) -> None:
+    known.add("a7Bq2Zx9Kd4Wm1Pv")
+    text = f"{KEY} and a7Bq2Zx9Kd4Wm1Pv, {KEY}{KEY}"
+    assert known.clean(text.encode()).decode() == f"{REMOVED} and {REMOVED}, {REMOVED}"
 
 
 @pytest.mark.parametrize(
     "honest",
     [
-        base64.b64encode(zlib.compress(b"a chart of somebody's prices, compressed " * 20)),
-        base64.b64encode(gzip.compress(bytes(100_000), mtime=0)),
+        base64.b64encode(bytes(range(256)) * 20),
         "％２０２４年，Ａ股：<b>涨</b> &amp; %20%2F=3D &#8217;s \\u8d35\\u5dde ＣＰＩ, sha256 ".encode()
         + b"ab12" * 16,
-        b"eJumps over the lazy dog and H4sIxteen more words that begin like something else",
-        b"789c" + b"0f" * 40,
         "".join(f"{one:08.3f} " for one in range(3000)).encode(),
     ],
 )
 def test_honest_texts_that_look_alike_stay(known: Secrets, honest: bytes) -> None:
-    assert known.clean(honest, shreds=True) == honest
+    assert known.clean(honest) is honest
 
 
-def test_what_is_not_found_is_known(known: Secrets) -> None:
-    irregular = "".join(sign + "xyz"[: at % 4] for at, sign in enumerate(KEY))
-    moved = "".join(chr(ord(sign) + 1) for sign in KEY)
-    mailed = binascii.b2a_uu(KEY[:45].encode()).decode()
-    words = " ".join("0x" + KEY[at : at + 4].encode().hex() for at in range(0, 40, 4))
-    one_by_one = "".join(f'data: {{"choices":[{{"delta":"{sign}"}}]}}\n\n' for sign in KEY)
-    for hidden in (irregular, moved, KEY[::2] + KEY[1::2], mailed, words, one_by_one):
-        assert known.clean(hidden.encode(), shreds=True) == hidden.encode()
+def test_what_is_outside_the_threat_is_known_to_stay(known: Secrets) -> None:
+    """Ciphers, other alphabets and keys torn into letters: docs/concepts/threats.md says so."""
+    for hidden in (codecs.encode(KEY, "rot13"), base64.b85encode(KEY.encode()).decode(), " ".join(KEY), KEY[::-1]):
+        assert known.clean(hidden.encode()) == hidden.encode()
 
 
 def test_json_stays_json() -> None:

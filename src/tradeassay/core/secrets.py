@@ -1,35 +1,25 @@
 """Keys never reach a disk or a screen.
 
 What counts as a secret is what was *configured* as one: API keys, tokens and passwords in the environment, the
-password in the address of a server or a database, and whatever a caller hands to :func:`remember`. A server that
-echoes a key must not get it into a record: everything foreign is cleaned where it enters, before it is read
-(:func:`clean_foreign`, :func:`clean_record`, :func:`scrub`), and every writer cleans what it writes once more
-(:func:`clean_bytes`). A secret is found as itself, whole or as any considerable piece, its first or last eight
-signs included; reversed, in either case, by 13 places, with anything but letters and digits between its signs;
-behind the escapes of JSON, URLs, HTML, mail, programs and terminals, some or all of its signs, layers deep; in
-base64, base32, base85, hexadecimal, octal, decimal and binary codes, and inside base64 or hexadecimal texts that
-hold any of these, compressed or not. In what came from outside it is also found torn over fields, in any order, or
-with one to three letters between each two of its own. With letters mixed in irregularly, in an alphabet of
-somebody's own, or encrypted, it is not. :data:`REMOVED`, or a zero for a number, takes its place.
+password in the address of a server or a database, and whatever a caller hands to :func:`remember`. The enemy is an
+honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
+enters, before it is read, and every writer cleans what it writes once more. A secret is found whole or as any
+considerable piece (which is what a message split in two leaves), plain, percent-encoded, with the escapes of JSON,
+in base64 and in hexadecimal. Ciphers, other alphabets and keys torn into letters are outside the threat and stay.
 
-Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here is left alone
-and counted.
-
-This module is loaded by every command: what only a configured secret needs is imported, and patterns are compiled,
-where they are used (``re`` keeps what it has compiled).
+Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import os
 import re
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from tradeassay.core.secret_search import SecretSearch
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 REMOVED = "[secret removed]"
 SHORTEST = 8
@@ -39,6 +29,7 @@ SHORTEST_WORDS = 12
 PIECE = 12
 """A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
+# Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
 _SECRET_NAME = (
     r"(?i)(?:^|_)(?:API_?KEY|AUTH_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|BEARER"
     r"|AUTHORIZATION)(?:_|$)|(?:APIKEY|APITOKEN|PASSWORD)$"
@@ -49,20 +40,18 @@ _PUBLIC_START = (
     r"|github_pat_|glpat-|xox[abeoprs]-|AKIA|ASIA|nvapi-|bs-"
 )
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
-_PATH = r"[~.]{0,2}/|[A-Za-z]:\\"
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
     rb"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."
 )
-
-T = TypeVar("T")
-
 _GIVEN = (
     r"(?i)(?:^|\s)(?:--?[\w-]*(?:api-?key|token|password|secret)|\w*(?:API_?KEY|TOKEN|PASSWORD|SECRET))[= ]"
     r"(?![-$])\S{8,}"
 )
 """A key that is given to a command in its arguments, or as a variable before it."""
+
+T = TypeVar("T")
 
 
 class Secrets:
@@ -70,7 +59,8 @@ class Secrets:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._search: SecretSearch | None = None
+        self._values: frozenset[str] = frozenset()
+        self._search: tuple[re.Pattern[bytes], dict[bytes, list[tuple[bytes, int, int]]]] | None = None
         self.lookalikes = 0
 
     def __bool__(self) -> bool:
@@ -80,21 +70,26 @@ class Secrets:
         """Remember a value, unless it is too short or too plain to be a secret."""
         value = (value or "").strip()
         value = value.partition(" ")[2].strip() if value.lower().startswith(("bearer ", "basic ")) else value
-        if not _is_secret(value):
+        plain = re.fullmatch(_WORDS, value) is not None
+        least = (16 if value.isalpha() else SHORTEST_WORDS) if plain else SHORTEST
+        if len(value) < least or value == len(value) * value[0] or value.isdigit() or value in self._values:
             return
-        from tradeassay.core.secret_search import SecretSearch
-
         with self._lock:
-            search = self._search or SecretSearch(REMOVED.encode())
-            if value.encode("utf-8", "surrogatepass") not in search:
-                self._search = search.with_secret(value, _public(value), _piece(value))
+            found = {gram: [*places] for gram, places in (self._search[1] if self._search else {}).items()}
+            for spelled, public, enough in _spellings(value, whole=plain):
+                # Any piece of ``enough`` bytes holds a whole gram of half that size at a multiple of that size.
+                size = (enough + 1) // 2
+                for at in range(public, len(spelled) - size + 1, size):
+                    found.setdefault(spelled[at : at + size], []).append((spelled, at, enough))
+            self._search = re.compile(b"|".join(re.escape(gram) for gram in found)), found
+            self._values |= {value}
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
         """Remember values whose names say key, token or password, and passwords inside addresses."""
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
-            elif _named(name) and not re.compile(_PATH).match(value):
+            elif _named(name) and not re.match(r"[~.]{0,2}/|[A-Za-z]:\\", value):  # the path of a file is public
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
@@ -104,25 +99,65 @@ class Secrets:
         for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
                 parts = urlsplit(one)
-                user, password, query = parts.username, parts.password, parse_qsl(parts.query)
+                given, query = parts.password or parts.username, parse_qsl(parts.query)
             except ValueError:
                 continue
-            given = [password] if password else [user]
-            for part in (*given, *(value for name, value in query if names_secret(name))):
+            for part in (given or "", *(value for name, value in query if names_secret(name))):
                 self.add(part)
-                self.add(unquote(part) if part else part)
+                self.add(unquote(part))
 
-    def clean(self, data: bytes, *, shreds: bool = False) -> bytes:
-        """Return bytes without any configured secret; the same object when it holds none.
+    def clean(self, data: bytes) -> bytes:
+        """Return bytes without any configured secret; the same object when it holds none."""
+        if self._search is None or not data:
+            return data
+        pattern, grams = self._search
+        made: list[bytes] = []
+        done = at = 0
+        while found := pattern.search(data, at):
+            at = found.start() + 1
+            first, last = found.span()
+            for spelled, place, enough in grams[found[0]]:
+                start, end, low, high = *found.span(), place, place + len(found[0])
+                while start > done and low and data[start - 1] == spelled[low - 1]:
+                    start, low = start - 1, low - 1
+                while end < len(data) and high < len(spelled) and data[end] == spelled[high]:
+                    end, high = end + 1, high + 1
+                if end - start >= enough and (end > at or start < first):
+                    first, last, at = min(start, first), max(end, last), max(end, at)
+            if at == found.start() + 1:
+                continue
+            # A backslash goes or stays with what it escapes, so that JSON stays JSON.
+            head, gone = data[done:first], data[first:last]
+            head = head[: len(head) - (len(head) - len(head.rstrip(b"\\"))) % 2]
+            made += [head, REMOVED.encode()] if head or not made else []
+            done = at = last + (len(gone) - len(gone.rstrip(b"\\"))) % 2
+        return b"".join([*made, data[done:]]) if made else data
 
-        ``shreds`` also looks for a secret torn into short pieces with other text between them, with a sign or
-        more between each two of its own.
-        """
-        return data if self._search is None or not data else self._search.clean(data, shreds=shreds)
 
-    def count_lookalikes(self, data: bytes) -> None:
-        """Count what looks like a key in bytes that were cleaned already."""
-        self.lookalikes += len(re.compile(_LOOKS).findall(data))
+def _spellings(value: str, *, whole: bool) -> Iterator[tuple[bytes, int, int]]:
+    """Yield how a secret may be written, how much of that is a public prefix, and how much of it gives it away."""
+    from urllib.parse import quote
+
+    start = re.match(_PUBLIC_START, value)
+    public = start.end() if start and len(value) - start.end() >= SHORTEST else 0
+    body = len(value) - public
+    # Of a passphrase a part is an ordinary word, of a key every considerable piece is the key's.
+    enough = body if whole else min(body, max(SHORTEST, min(PIECE, math.ceil(body / 2))))
+    prefix, escaped = value[:public], json.dumps(value)[1:-1]
+    texts = {value, quote(value), quote(value, safe=""), escaped, json.dumps(value, ensure_ascii=False)[1:-1]}
+    texts |= {value.replace("/", "\\/"), json.dumps(escaped)[1:-1], quote(quote(value, safe=""), safe="")}
+    for text in texts:
+        skipped = len(prefix) if text.startswith(prefix) else 0
+        yield text.encode("utf-8", "surrogatepass"), skipped, enough + (len(text) - len(value) if whole else 0)
+    raw = value.encode("utf-8", "surrogatepass")
+    for form, size in (("%02x", 2), ("%02X", 2), ("%%%02X", 3), ("\\u%04x", 6)):
+        yield "".join(form % byte for byte in raw).encode(), size * public, size * enough
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for shift in range(3):  # the key may begin at any of the three bytes of a group
+            code64 = encode(b"\0" * shift + raw)
+            inner = code64[-(-shift * 4 // 3) : (shift + len(raw)) * 4 // 3]
+            needed = min(len(inner), max(SHORTEST, enough * 4 // 3 - 2))
+            yield inner, min(-(-public * 4 // 3), len(inner) - needed), needed
 
 
 def names_secret(name: str) -> bool:
@@ -140,36 +175,12 @@ def holds_key(text: str) -> bool:
     from urllib.parse import parse_qsl, urlsplit
 
     queries = [name for one in text.split() for name, _ in parse_qsl(urlsplit(one).query)] if "?" in text else []
-    return any(map(names_secret, queries)) or bool(
-        re.compile(_LOOKS).search(text.encode()) or re.compile(_GIVEN).search(text)
-    )
+    return any(map(names_secret, queries)) or looks_like_key(text.encode()) or re.search(_GIVEN, text) is not None
 
 
 def looks_like_key(data: bytes) -> bool:
     """Tell whether there is something in a text that is formed like a provider's key, configured or not."""
-    return re.compile(_LOOKS).search(data) is not None
-
-
-def _is_secret(value: str) -> bool:
-    if len(value) < SHORTEST or value == len(value) * value[0] or value.isdigit():
-        return False
-    if re.compile(_WORDS).fullmatch(value):
-        single = value.isalpha()
-        return len(value) >= (16 if single else SHORTEST_WORDS)
-    return True
-
-
-def _piece(value: str) -> int:
-    """Return how many characters of a secret, after its public prefix, give it away."""
-    if re.compile(_WORDS).fullmatch(value):
-        return len(value) - _public(value)  # a part of it is an ordinary word
-    body = len(value) - _public(value)
-    return min(body, max(SHORTEST, min(PIECE, math.ceil(body / 2))))
-
-
-def _public(value: str) -> int:
-    start = re.compile(_PUBLIC_START).match(value)
-    return start.end() if start and len(value) - start.end() >= SHORTEST else 0
+    return re.search(_LOOKS, data) is not None
 
 
 KNOWN = Secrets()
@@ -206,32 +217,23 @@ def clean_bytes(data: bytes) -> bytes:
     return KNOWN.clean(data)
 
 
-def clean_text(text: str) -> str:
-    """Return a text without configured secrets."""
-    if not _read:
-        refresh()
-    if not KNOWN:
-        return text
-    raw = text.encode("utf-8", "surrogatepass")
-    cleaned = KNOWN.clean(raw)
-    return text if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
-
-
-def clean_foreign(data: bytes, *, count: bool = True) -> bytes:
-    """Return what came from outside without configured secrets, torn ones included; lookalikes are counted."""
-    if not _read:
-        refresh()
-    cleaned = KNOWN.clean(data, shreds=True)
-    if count:
-        KNOWN.count_lookalikes(cleaned)
+def clean_foreign(data: bytes) -> bytes:
+    """Return what came from outside without configured secrets; what only looks like a key is counted."""
+    cleaned = clean_bytes(data)
+    KNOWN.lookalikes += len(re.findall(_LOOKS, cleaned))
     return cleaned
+
+
+def clean_text(text: str) -> str:
+    """Return a text without configured secrets; the same object when it holds none."""
+    raw = text.encode("utf-8", "surrogatepass")
+    cleaned = clean_bytes(raw)
+    return text if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
 
 
 def clean_words(text: str) -> str:
     """Do what :func:`clean_foreign` does with a text."""
-    raw = text.encode("utf-8", "surrogatepass")
-    cleaned = clean_foreign(raw)
-    return text if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
+    return clean_foreign(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def clean_record(record: T) -> T:
@@ -249,39 +251,21 @@ def clean_tree(value: Any) -> Any:
         return clean_text(value)
     if isinstance(value, dict):
         made = {clean_tree(key): clean_tree(inner) for key, inner in value.items()}
-        same = len(made) == len(value) and all(
-            a is b and c is d for (a, c), (b, d) in zip(made.items(), value.items(), strict=True)
+        return (
+            value if list(map(id, (*made, *made.values()))) == list(map(id, (*value, *value.values()))) else made
         )
-        return value if same else made
     if isinstance(value, list | tuple):
         items = [clean_tree(inner) for inner in value]
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else items if isinstance(value, list) else tuple(items)
+        return value if list(map(id, items)) == list(map(id, value)) else type(value)(items)
     return clean_bytes(value) if isinstance(value, bytes) else value
-
-
-def clean_foreign_tree(value: Any) -> Any:
-    """Return JSON-like data from outside without secrets, also where one is torn over several texts of it."""
-    import msgspec
-
-    if not KNOWN:
-        return value
-    try:
-        raw = msgspec.json.encode(value)
-        cleaned = clean_foreign(raw, count=False)
-        return value if cleaned is raw else msgspec.json.decode(cleaned)
-    except (TypeError, ValueError):  # no plain data, or no longer JSON
-        return clean_tree(value)
 
 
 def scrub(error: BaseException) -> None:
     """Remove configured secrets from an exception and everything it wraps, in place."""
     if not _read:
         refresh()
-    if not KNOWN:
-        return
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
+    waiting: list[BaseException | None] = [error] if KNOWN else []
     while waiting:
         link = waiting.pop()
         if link is None or id(link) in seen:

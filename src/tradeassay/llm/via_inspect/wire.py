@@ -22,8 +22,8 @@ from tradeassay.core.secrets import (
     KNOWN,
     clean_bytes,
     clean_foreign,
-    clean_foreign_tree,
     clean_text,
+    clean_tree,
     refresh,
     remember,
     scrub,
@@ -88,7 +88,7 @@ def _mended(base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncI
 
 async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Pass a body on as one piece, without configured secrets: a secret may span two chunks."""
-    yield clean_foreign(b"".join([chunk async for chunk in chunks]), count=False)
+    yield clean_foreign(b"".join([chunk async for chunk in chunks]))
 
 
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
@@ -187,11 +187,11 @@ def _clean(result: Any) -> Any:
         return result
     if isinstance(result, ModelOutput):
         raw = result.model_dump_json().encode()
-        cleaned = clean_foreign(raw, count=False)
+        cleaned = clean_foreign(raw)
         return result if cleaned is raw else ModelOutput.model_validate_json(cleaned)
     if isinstance(result, tuple):
         output, call = result
-        call.request, call.response = clean_foreign_tree(call.request), clean_foreign_tree(call.response)
+        call.request, call.response = clean_tree(call.request), clean_tree(call.response)
         return _clean(output), call
     if isinstance(result, BaseException):
         scrub(result)

@@ -471,7 +471,7 @@ def _roots() -> Iterator[Path]:
     if package is not None:
         yield from map(Path, package.submodule_search_locations or ())
         return
-    checkout = Path(__file__).parents[3] / "recordings" / "src" / PACKAGE
+    checkout = Path(__file__).parents[4] / "recordings" / "src" / PACKAGE
     if checkout.is_dir():
         yield checkout
 
