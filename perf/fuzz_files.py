@@ -27,6 +27,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "runs"))  # where the forger lives
+
+from forger import field_at, why_uncovered
+
 import tradeassay
 from numbered_parts import ask, gather
 from tradeassay.core.errors import TradeassayError
@@ -37,7 +41,6 @@ from tradeassay.data.synthetic import generate, preset
 from tradeassay.runs import Run, run
 from tradeassay.runs.verify.report import verify
 from tradeassay.runs.verify.seal import open_seal, seal_plan, seal_run
-from tradeassay.testing.verify import field_at, why_uncovered
 
 TOGETHER = 250
 """Flips per child process, after which what became of them is written down."""

@@ -13,7 +13,7 @@ from plain_books import TERMS, Differs, PlainBooks
 
 from tradeassay.account import BUILTIN, Exchange, Ledger, Venue
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.testing._rough import rough_market, rough_orders
+from tradeassay.testing.exchange import rough_market, rough_orders
 
 SESSIONS = 70
 CASH = 250_000.0

@@ -28,7 +28,7 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.finite import LARGEST, LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.orders import Order
-from tradeassay.testing._rough import rough_market
+from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0
 SESSIONS = 4

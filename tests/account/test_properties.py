@@ -13,7 +13,7 @@ from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.testing import check_exchange
-from tradeassay.testing._rough import rough_market
+from tradeassay.testing.exchange import rough_market
 
 SESSIONS = 12
 CASH = 100_000.0

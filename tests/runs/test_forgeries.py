@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import runs_talk as talk
+from forger import check_verify, cover_tracks, rescore
 
 from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
@@ -26,8 +27,6 @@ from tradeassay.runs import Run, VerifyReport, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
 from tradeassay.runs.verify.report import verify
-from tradeassay.testing import check_verify
-from tradeassay.testing.verify import cover_tracks, rescore
 
 RULE = "tiny-talk-v1__tiny-us__reversal-lookback=3__s0"
 MODEL = "tiny-talk-v1__tiny-us__tiny-good__s0"

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 import runs_code_toy as toy
 import runs_talk as talk
+from forger import cover_tracks
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.draws import draw_secret, seed_from
@@ -15,7 +16,6 @@ from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
 from tradeassay.runs.play.runner import with_secret
 from tradeassay.runs.spec.run_spec import Window, takes_secret
 from tradeassay.runs.verify.report import OWN_SECRET, verify
-from tradeassay.testing.verify import cover_tracks
 
 SECRET = "00112233445566778899aabbccddeeff"
 KEY = "tiny-talk-v2__tiny-us__tiny-good__s0"

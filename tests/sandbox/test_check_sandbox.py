@@ -15,7 +15,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
 from tradeassay.sandbox import BadResult, Job, JobResult, JobUsage, Tier
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode, encode
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
 from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
 
 

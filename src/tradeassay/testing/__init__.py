@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from tradeassay.core.lazy import lazily
 
+
+class CheckFailed(AssertionError):
+    """Something registered does not keep its contract; the message says what, where and how it was seen."""
+
+
 if TYPE_CHECKING:
-    from tradeassay.testing._failed import CheckFailed as CheckFailed
     from tradeassay.testing.agent import check_agent as check_agent
     from tradeassay.testing.check_source import check_source as check_source
     from tradeassay.testing.exchange import check_exchange as check_exchange
     from tradeassay.testing.masks import check_masks as check_masks
     from tradeassay.testing.masks import mask_cells as mask_cells
     from tradeassay.testing.sandbox import check_sandbox as check_sandbox
-    from tradeassay.testing.verify import check_verify as check_verify
 else:
-    __getattr__, __dir__, __all__ = lazily(__name__)
+    __getattr__, __dir__, _lazy = lazily(__name__)
+    __all__ = ["CheckFailed", *_lazy]

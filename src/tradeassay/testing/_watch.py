@@ -7,7 +7,7 @@ import hashlib
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, get_args
@@ -17,17 +17,12 @@ import numpy as np
 
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import DataError
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints, MarketView
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Field, Floats, MarketView
 
-_CLOCK_MODULE = "time"
 _CLOCK_NAMES = frozenset(
-    (
-        "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
-        "process_time_ns", "localtime", "gmtime", "clock_gettime", "clock_gettime_ns", "ctime",
-    )
-)  # fmt: skip
+    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns localtime "
+    "gmtime clock_gettime clock_gettime_ns ctime".split()
+)
 _DATE_NAMES = frozenset(("now", "utcnow", "today"))
 _ENTROPY_NAMES = frozenset(("urandom", "getrandom"))
 
@@ -66,7 +61,7 @@ def watched(accuse: Callable[[str], None]) -> Iterator[None]:
 
 def _charge(called: Any) -> str | None:
     name = getattr(called, "__name__", "")
-    if name in _CLOCK_NAMES and getattr(called, "__module__", None) == _CLOCK_MODULE:
+    if name in _CLOCK_NAMES and getattr(called, "__module__", None) == "time":
         return f"reads the clock (time.{name})"
     if name in _DATE_NAMES and getattr(getattr(called, "__self__", None), "__module__", None) == "datetime":
         return f"reads the clock ({called.__self__.__name__}.{name})"
@@ -90,11 +85,7 @@ def fingerprint(observation: Observation, index: str | None = None) -> str:
     facts = (seen.step, seen.session, seen.time, seen.universe, seen.account, seen.rules, seen.since_last)
     digest.update(_ENCODER.encode((*facts, seen.sessions_left)))
     _add(digest, seen.columns)
-    _read(digest, seen.view, index)
-    return digest.hexdigest()
-
-
-def _read(digest: Any, view: MarketView, index: str | None) -> None:
+    view = seen.view
     symbols = view.symbols
     digest.update(_ENCODER.encode((view.clock, symbols, [view.instrument(symbol) for symbol in symbols])))
     _add(digest, view.sessions())
@@ -105,17 +96,17 @@ def _read(digest: Any, view: MarketView, index: str | None) -> None:
     _add(digest, np.empty(0) if opens is None else opens)
     _add(digest, view.tradable())
     digest.update(_ENCODER.encode([view.news(0), view.actions(0)]))
-    digest.update(_ENCODER.encode([_or_error(view.fundamentals, symbol) for symbol in symbols]))
+    figures: list[object] = []
+    for symbol in symbols:
+        try:
+            figures.append(view.fundamentals(symbol))
+        except DataError as error:
+            figures.append(str(error))
+    digest.update(_ENCODER.encode(figures))
     if index is not None:
         digest.update(_ENCODER.encode(view.members(index)))
         _add(digest, view.index_levels(index))
-
-
-def _or_error(ask: Callable[[str], object], symbol: str) -> object:
-    try:
-        return ask(symbol)
-    except DataError as error:
-        return str(error)
+    return digest.hexdigest()
 
 
 def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
@@ -127,79 +118,24 @@ class BlankView:
     """A :class:`~tradeassay.core.view.MarketView` that passes another one on, with blanks."""
 
     def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
-        self._view = view
-        self._trading = trading
-        self._prices = prices
+        self._view, self._trading, self._prices = view, trading, prices
 
-    @property
-    def clock(self) -> Instant:
-        """The view's current instant."""
-        return self._view.clock
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Instruments listed so far."""
-        return self._view.symbols
-
-    def column(self, symbol: str) -> int:
-        """Return a symbol's column."""
-        return self._view.column(symbol)
-
-    def instrument(self, symbol: str) -> Instrument:
-        """Return the facts about one instrument."""
-        return self._view.instrument(symbol)
-
-    def sessions(self, lookback: int | None = None) -> Days:
-        """Return the dates of the completed sessions."""
-        return self._view.sessions(lookback)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, name)
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        """Return completed bars, or as many without a value."""
         bars = self._view.bars(field, lookback, adjust=adjust)
-        return bars if self._prices else _blank(bars)
+        return bars if self._prices else _read_only(np.full_like(bars, np.nan))
 
     def opens(self) -> Floats | None:
-        """Return today's opening prices, or as many without a value."""
         opens = self._view.opens()
-        return opens if opens is None or self._prices else _blank(opens)
-
-    def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
-        """Return the last completed minute bars of one symbol."""
-        return self._view.minutes(symbol, lookback)
+        return opens if opens is None or self._prices else _read_only(np.full_like(opens, np.nan))
 
     def tradable(self) -> Bools:
-        """Return which columns trade, or that none does."""
         tradable = self._view.tradable()
-        if self._trading:
-            return tradable
-        nothing = np.zeros_like(tradable)
-        nothing.setflags(write=False)
-        return nothing
-
-    def members(self, index: str) -> tuple[str, ...]:
-        """Return an index's members."""
-        return self._view.members(index)
-
-    def index_levels(self, index: str, lookback: int | None = None) -> Floats:
-        """Return the completed closing levels of an index."""
-        return self._view.index_levels(index, lookback)
-
-    def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
-        """Return the figures known by now."""
-        return self._view.fundamentals(symbol)
-
-    def news(
-        self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
-    ) -> tuple[NewsItem, ...]:
-        """Return items published in (since, clock]."""
-        return self._view.news(since, symbols=symbols, limit=limit)
-
-    def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
-        """Return corporate actions that became known in (since, clock]."""
-        return self._view.actions(since)
+        return tradable if self._trading else _read_only(np.zeros_like(tradable))
 
 
-def _blank(values: Floats) -> Floats:
-    blank = np.full_like(values, np.nan)
-    blank.setflags(write=False)
-    return blank
+def _read_only(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    values.setflags(write=False)
+    return values

@@ -22,7 +22,7 @@ from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
 from tradeassay.testing._watch import BlankView, fingerprint, watched
 from tradeassay.testing._worlds import CUT, MARKETS, SmallWorld, small_world
 
@@ -165,17 +165,11 @@ class _Trial:
         self.where = here
 
 
-def _without_money(seen: Observation) -> Observation:
-    return replace(seen, account=AccountState(cash=0.0, nav=0.0, initial=seen.account.initial, positions={}))
-
-
-def _without_universe(seen: Observation) -> Observation:
-    return replace(seen, universe=(), columns=seen.columns[:0])
-
-
 _HARD_DAYS: dict[str, Callable[[Observation], Observation]] = {
     "when everything is suspended": lambda seen: replace(seen, view=BlankView(seen.view, trading=False)),
     "without any price": lambda seen: replace(seen, view=BlankView(seen.view, prices=False)),
-    "without money": _without_money,
-    "without a universe": _without_universe,
+    "without money": lambda seen: replace(
+        seen, account=AccountState(cash=0.0, nav=0.0, initial=seen.account.initial, positions={})
+    ),
+    "without a universe": lambda seen: replace(seen, universe=(), columns=seen.columns[:0]),
 }

@@ -20,7 +20,7 @@ from tradeassay.data.fault import describe
 from tradeassay.data.importing import make_source
 from tradeassay.data.store.manifest import content_sha256
 from tradeassay.data.store.shape import check_form, normalised
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
 
 
 def check_source(source: str | Source, options: Mapping[str, Any] | None = None) -> Panel:

@@ -25,7 +25,7 @@ from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.run_spec import ParamValue
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
 
 MASKS = ("stock-blind", "date-blind", "blinded")
 MODES = ("memory-only", "fixed-candidate", "open-research")

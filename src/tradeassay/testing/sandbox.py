@@ -15,17 +15,18 @@ import msgspec
 
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
-from tradeassay.testing._escape.arena import VISIBLE, Arena, secret_in_environment
-from tradeassay.testing._escape.attack import TIGHT, Attack, AttackOutcome
-from tradeassay.testing._escape.attacks_examiner import EXAMINER
-from tradeassay.testing._escape.attacks_files import CHANGING, READING
-from tradeassay.testing._escape.attacks_limits import LIMITS
-from tradeassay.testing._escape.attacks_network import NETWORK
-from tradeassay.testing._escape.attacks_privileged import PRIVILEGED
-from tradeassay.testing._escape.attacks_process import PROCESS
-from tradeassay.testing._escape.attacks_result import FORGING, FUTURE
-from tradeassay.testing._escape.control import run_control
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
+from tradeassay.testing._escape.harness import (
+    TIGHT,
+    VISIBLE,
+    Arena,
+    Attack,
+    AttackOutcome,
+    run_control,
+    secret_in_environment,
+)
+from tradeassay.testing._escape.judge import EXAMINER, FORGING, FUTURE
+from tradeassay.testing._escape.system import CHANGING, LIMITS, NETWORK, PRIVILEGED, PROCESS, READING
 
 ATTACKS: tuple[Attack, ...] = (
     *NETWORK,

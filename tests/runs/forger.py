@@ -33,7 +33,7 @@ from tradeassay.runs.store.manifest import CodeManifest, RunManifest, folder_of,
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
 from tradeassay.runs.verify.replay import differences
 from tradeassay.runs.verify.report import VerifyReport, verify
-from tradeassay.testing._failed import CheckFailed
+from tradeassay.testing import CheckFailed
 
 NOT_COVERED = (
     (r"manifest\.json versions\.", "the environment is stated by the runner"),

@@ -15,12 +15,13 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
+from forger import Tried, VerifyCheck, other_value, summed_up
+
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.testing._failed import CheckFailed
-from tradeassay.testing.verify import Tried, VerifyCheck, other_value, summed_up
+from tradeassay.testing import CheckFailed
 
 ENTRY = "what an entry decided, said and used is a claim of the runner"
 CLOCK = "wall times are stated by the runner"
