@@ -42,10 +42,7 @@ new PerformanceObserver((list) => {
   for (const one of list.getEntries()) if (!one.hadRecentInput) window.__shift += one.value;
 }).observe({type: 'layout-shift', buffered: true});
 """
-READY = (
-    "return document.documentElement.dataset.ready === 'yes' && "
-    "[...document.querySelectorAll('.chart')].every((one) => !one.offsetParent || one.dataset.labelled === 'yes')"
-)
+READY = "return document.documentElement.dataset.ready === 'yes'"
 
 
 def browser(profile: str) -> Any:

@@ -21,7 +21,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from tradeassay.assay.verdict import AgentAssay, VerdictConfig, assay
-from tradeassay.report.drawings import waterfall_svg
+from tradeassay.report.charts import waterfall_svg
 from tradeassay.runs import Run
 
 WIDTH, HEIGHT = 1280, 520

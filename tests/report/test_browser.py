@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,9 @@ FLAGS = (
     "--window-size=1280,900",
 )
 READY = "return document.documentElement.dataset.ready === 'yes'"
-LABELLED = "return !!document.querySelector('.chart[data-labelled=yes]')"
 FIRST = ".panel:not([hidden]) "
+NAMES = f"[...document.querySelectorAll('{FIRST}.plot.tall .period:not([hidden]) .name:not(.thin)')]"
+LINE = "return getComputedStyle(document.querySelector('#c0 .plot.tall path.ink')).stroke"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def opened(driver: Any, path: Path, width: int = 1280, *, dark: bool = False) ->
         driver.get_log(kind)
     driver.get(path.as_uri())
     driver.execute_script("try { localStorage.clear() } catch (error) {}")
-    WebDriverWait(driver, 120).until(lambda d: d.execute_script(READY) and d.execute_script(LABELLED))
+    WebDriverWait(driver, 120).until(lambda d: d.execute_script(READY))
     return driver
 
 
@@ -96,12 +98,9 @@ def test_it_opens_without_errors_and_asks_nobody(driver: Any, pages: dict[str, P
 
 def test_lines_are_named_at_their_ends(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
-    labels = f"[...document.querySelectorAll('{FIRST}[data-chart=equity] .annotation-text')]"
-    names = driver.execute_script(f"return {labels}.map(e => e.textContent)")
+    names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
     assert {"oracle-reader", "equal-weight", "random", "index IDX"} <= set(names)
-    boxes = driver.execute_script(
-        f"return {labels}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])"
-    )
+    boxes = driver.execute_script(f"return {NAMES}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])")
     tops = sorted(top for top, _ in boxes)
     assert min(b - a for a, b in pairwise(tops)) > 9
     assert max(right for _, right in boxes) <= 1280
@@ -139,13 +138,12 @@ def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[st
     opened(driver, pages["plain"])
     day = driver.execute_script(colour)
     assert day != night
-    line = f"return document.querySelector('{FIRST}[data-chart=equity]').data[0].line.color"
-    before = driver.execute_script(line)
+    before = driver.execute_script(LINE)
     for expected in ("dark", "light", "auto"):
         driver.execute_script("document.getElementById('theme').click()")
         assert driver.execute_script("return document.getElementById('theme').textContent") == f"Theme: {expected}"
         assert driver.execute_script(colour) == (night if expected == "dark" else day)
-        assert (driver.execute_script(line) == before) == (expected != "dark")
+        assert (driver.execute_script(LINE) == before) == (expected != "dark")
 
 
 @pytest.mark.parametrize(
@@ -170,52 +168,77 @@ def test_tabs_by_keyboard(driver: Any, pages: dict[str, Path]) -> None:
     driver.find_element(By.ID, "tab-c0").send_keys(Keys.ARROW_RIGHT)
     assert driver.execute_script(shown) == ["c1"]
     assert driver.execute_script("return document.activeElement.id") == "tab-c1"
-    drawn = "return document.querySelectorAll('#c1 [data-chart=equity] .main-svg').length"
-    assert driver.execute_script(drawn) > 0
+    drawn = "return document.querySelector('#c1 .plot.tall path.ink').getBoundingClientRect().width"
+    assert driver.execute_script(drawn) > 500
 
 
-def test_details_draw_their_charts_when_they_open(driver: Any, pages: dict[str, Path]) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
+def test_trades_are_put_on_the_price_of_the_chosen_symbol(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
-    count = f"return document.querySelectorAll('{FIRST}details.agent .main-svg').length"
-    assert driver.execute_script(count) == 0
     driver.execute_script("document.querySelector(arguments[0]).open = true", FIRST + "details.agent")
-    WebDriverWait(driver, 120).until(lambda d: d.execute_script(count) > 0)
-    select = FIRST + "details.agent select[data-trades]"
-    title = f"return document.querySelector('{FIRST}details.agent [data-chart=trades]').data[0].y[0]"
-    before = driver.execute_script(title)
-    driver.execute_script(
-        "const s = document.querySelector(arguments[0]);s.selectedIndex = 1;s.dispatchEvent(new Event('change'))",
-        select,
+    select, chart = "select[data-trades=c0-a0-trades]", "#c0-a0-trades "
+    price = f"return document.querySelector('{chart}path.ink').getAttribute('d')"
+    marks = f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.textContent).join('')"
+    traded = f"return JSON.parse(document.querySelector('{chart}').dataset.traded).map(e => e[2].length)"
+    before = driver.execute_script(price)
+    for place, count in enumerate(driver.execute_script(traded)[:2]):
+        driver.execute_script(
+            "const s = document.querySelector(arguments[0]); s.selectedIndex = arguments[1];"
+            "s.dispatchEvent(new Event('change'))",
+            select,
+            place,
+        )
+        assert len(driver.execute_script(marks)) == count
+    assert driver.execute_script(price) != before
+    inside = (
+        f"const f = document.querySelector('{chart}svg').getBoundingClientRect();"
+        f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.getBoundingClientRect())"
+        ".every(b => b.left > f.left - 9 && b.right < f.right + 9 && b.top > f.top - 9 && b.bottom < f.bottom + 9)"
     )
-    assert driver.execute_script(title) != before
+    assert driver.execute_script(inside)
 
 
 def test_a_hidden_agent_leaves_the_chart(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
-    click(driver, ".legend button[data-entry='oracle-reader']")
-    script = (
-        f"return document.querySelector('{FIRST}[data-chart=equity]').data"
-        ".filter(t => t.name === 'oracle-reader').map(t => t.visible)"
+    seen = (
+        f"return [...document.querySelectorAll('{FIRST}.plot [data-entry=oracle-reader]')]"
+        ".filter(e => e.getBoundingClientRect().width > 0).length"
     )
-    assert driver.execute_script(script) == [False, False]
+    assert driver.execute_script(seen) == 5  # two lines with their marks, and a name
+    click(driver, ".legend button[data-entry='oracle-reader']")
+    assert driver.execute_script(seen) == 0
+    click(driver, ".legend button[data-entry='oracle-reader']")
+    assert driver.execute_script(seen) == 5
 
 
 def test_a_period_zooms_both_charts(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
     click(driver, ".ranges button[data-days='30']")
-    for kind in ("equity", "underwater"):
-        script = f"return document.querySelector('{FIRST}[data-chart={kind}]').layout.xaxis.range[0].slice(0, 7)"
-        assert driver.execute_script(script) == "2024-11"
+    for kind in ("tall", "low"):
+        script = f"return document.querySelector('{FIRST}.plot.{kind} svg.data').viewBox.baseVal.x"
+        assert date.fromordinal(int(driver.execute_script(script))).isoformat()[:7] == "2024-11"
+
+
+def test_the_pointer_reads_values_out(driver: Any, pages: dict[str, Path]) -> None:
+    opened(driver, pages["plain"])
+    driver.execute_script(
+        "const p = document.querySelector(arguments[0]); p.scrollIntoView();"
+        "const f = p.firstElementChild.getBoundingClientRect();"
+        "p.dispatchEvent(new PointerEvent('pointermove', "
+        "{bubbles: true, clientX: f.right, clientY: f.top + 50}))",
+        FIRST + ".plot.tall",
+    )
+    said = driver.execute_script("return document.querySelector('.plot-tip').innerText").splitlines()
+    row = next(agent for agent in report().cells[0].agents if agent.name == "oracle-reader")
+    assert row.result.value is not None
+    assert said[0] == report().cells[0].sessions[-1]
+    assert " ".join(said[1].split()) == f"oracle-reader +{row.result.value:.1%}"
 
 
 def test_words_of_others_do_not_run(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["attack"])
     driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert driver.execute_script("return window.hacked") is None
-    labels = f"[...document.querySelectorAll('{FIRST}[data-chart=equity] .annotation-text')]"
-    names = driver.execute_script(f"return {labels}.map(e => e.textContent)")
+    names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
     assert any(name.startswith("<script>window") for name in names)
     # Even a script that got into the page could not run: the policy knows ours by their hashes.
     driver.execute_script(
@@ -261,15 +284,6 @@ def test_a_mask_leads_to_its_tab(driver: Any, pages: dict[str, Path]) -> None:
     driver.execute_script("[...document.querySelectorAll('.contrast thead a')][0].click()")
     shown = "return document.querySelector('.panel:not([hidden]) h2').textContent"
     assert driver.execute_script(shown) == "KTD-Fin, bright"
-
-
-def test_a_chart_out_of_sight_takes_the_theme_when_it_is_seen_again(driver: Any, pages: dict[str, Path]) -> None:
-    opened(driver, pages["plain"])
-    line = "return document.querySelector('#c0 [data-chart=equity]').data[0].line.color"
-    before = driver.execute_script(line)
-    driver.execute_script("document.getElementById('tab-c1').click(); document.getElementById('theme').click()")
-    driver.execute_script("document.getElementById('tab-c0').click()")
-    assert driver.execute_script(line) != before
 
 
 def test_on_paper_everything_is_shown_on_white(driver: Any, pages: dict[str, Path]) -> None:

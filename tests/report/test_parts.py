@@ -1,6 +1,8 @@
 """The small parts: numbers, months, bars, thinning, colours and chart specifications."""
 
 import json
+import re
+from datetime import date
 
 import numpy as np
 import pytest
@@ -11,16 +13,15 @@ from report_sample import cell
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.report import numbers
-from tradeassay.report.charts import INDEX_LINE, cell_charts, holdings, kept, picked, traded
+from tradeassay.report.charts import INDEX_LINE, account_curves, holdings_chart, kept, picked, ticks, traded
 from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.numbers import order_words
-from tradeassay.report.palette import LIGHT, styles
-from tradeassay.report.shell import script_json
+from tradeassay.report.palette import HUES, styles
+from tradeassay.report.shell import script_json, template_text
 from tradeassay.runs.summary.figures import by_month
 
 CELL = cell(0, 120)
-LOOKS = styles([agent.name for agent in CELL.agents], CELL.baseline)
-CHARTS = cell_charts(CELL, LOOKS, {agent.name: agent.name for agent in CELL.agents})
+EQUITY, UNDERWATER = account_curves(CELL)
 
 
 @pytest.mark.parametrize(
@@ -108,17 +109,18 @@ def test_thinning_keeps_ends_and_extremes() -> None:
 
 def test_lines_differ_without_colour() -> None:
     looks = styles([f"a{number}" for number in range(20)] + ["base"], "base")
-    assert looks["base"].dash == "dash"
-    assert len({(look.light, look.dash) for look in looks.values()}) == 21
-    assert len({(look.dash, look.marker) for look in list(looks.values())[: len(LIGHT)]}) == len(LIGHT)
+    assert (looks["base"].hue, looks["base"].dash) == ("base", "6 4")
+    assert len({(look.hue, look.dash) for look in looks.values()}) == 21
+    assert len({(look.dash, look.marker) for look in list(looks.values())[: len(HUES)]}) == len(HUES)
+    sheet = template_text("page.css")
+    assert all(sheet.count(f"--{hue}:#") == 4 for hue in (*HUES, "base", "rest"))  # light, dark twice, paper
 
 
 def test_equity_has_one_line_per_agent_and_a_dashed_baseline() -> None:
-    chart = CHARTS.equity
+    chart = EQUITY
     lines = [curve for curve in chart.curves if curve.entry != INDEX_LINE]
     assert [curve.entry for curve in lines] == [agent.name for agent in CELL.ranked if agent.paths]
     assert [curve.entry for curve in lines if curve.baseline] == ["equal-weight"]
-    assert CHARTS.look["equal-weight"].dash == "dash"
     for curve in chart.curves:
         assert len(curve.returns) == len(chart.days) == 121
         assert curve.returns[0] == 0.0
@@ -128,29 +130,38 @@ def test_equity_has_one_line_per_agent_and_a_dashed_baseline() -> None:
 
 
 def test_underwater_is_never_above_water() -> None:
-    assert len(CHARTS.underwater.curves) == len(CHARTS.equity.curves) - 1
-    for curve in CHARTS.underwater.curves:
+    assert len(UNDERWATER.curves) == len(EQUITY.curves) - 1
+    for curve in UNDERWATER.curves:
         assert max(value for value in curve.returns if value is not None) <= 0.0
 
 
 def test_holdings_gather_the_small_names() -> None:
-    chart = holdings(CELL.agents[0])
-    assert chart is not None
-    assert chart.names[-1] == "5 others" and chart.others
-    assert len(chart.names) == 10
-    total = sum(row[50] or 0.0 for row in chart.weights)
+    chart = holdings_chart(CELL.agents[0], CELL.sessions)
     detail = CELL.agents[0].detail
-    assert detail is not None and detail.holdings is not None
-    there = chart.places[50]
-    assert total == pytest.approx(sum(row[there] for row in detail.holdings.weights), abs=1e-3)
+    assert chart is not None and detail is not None and detail.holdings is not None
+    areas = re.findall(r'<path class="area [^"]+" data-label="([^"]+)" d="([^"]+)"/>', chart)
+    assert areas[0][0] == "5 others" and len(areas) == 10
+    # The first area is the sum of all: its path says, day by day, what the account held.
+    steps = [(int(x), int(y)) for x, y in re.findall(r"[Ml](-?\d+) ?(-?\d+)", areas[0][1])]
+    days, sums = np.cumsum([x for x, _ in steps]), np.cumsum([-y for _, y in steps]) / 1000
+    assert days[0] == date.fromisoformat(CELL.sessions[0]).toordinal() and len(days) == 110
+    there = [date.fromisoformat(session).toordinal() for session in CELL.sessions].index(days[50])
+    assert sums[50] == pytest.approx(sum(row[there] for row in detail.holdings.weights), abs=6e-3)
 
 
 def test_trades_come_by_value() -> None:
     found = traded(CELL.agents[0])
-    value = [sum(price * size for _, price, size in one.buys + one.sells) for one in found]
+    value = [sum(price * abs(size) for _, price, size in trades) for trades in found.values()]
     assert value and value == sorted(value, reverse=True)
-    assert found[0].symbol in CHARTS.prices
-    assert all(size > 0 for _, _, size in found[0].sells + found[0].buys)
+    assert next(iter(found)) in CELL.prices
+
+
+@given(st.floats(-1e3, 1e3), st.floats(1e-4, 1e4), st.integers(2, 9))
+def test_ticks_are_round_and_inside(low: float, width: float, count: int) -> None:
+    step, found = ticks(low, low + width, count)
+    assert float(f"{step:e}".split("e")[0]) in (1.0, 2.0, 5.0)
+    assert len(found) <= count + 1 and step <= 5.0 * width / count
+    assert all(low - 1e-6 * step <= one <= low + width + 1e-6 * step for one in found)
 
 
 def test_a_measure_is_written_out_in_its_form() -> None:

@@ -1,23 +1,47 @@
-"""What the charts of a page are drawn from, as plain records for ``charts.js``: accounts, holdings, trades.
+"""Charts as SVG: one way to draw for reports, verdicts and the arena.
 
-Points are thinned for a picture, never for a number.
+:func:`line_chart` draws several series over time, with marks on them where wanted, :func:`area_chart` shares that
+add up, :func:`waterfall_svg` bars with intervals; ``m.ibar`` of ``macros.html.j2`` is one interval, for a row of a
+table. Colours come from the style sheet, so that both themes work, and a page can be read without its script:
+``charts.js`` only hides lines, changes the period, puts trades on prices and reads values out.
+
+A chart of lines has no size: the browser stretches it. Its paths are in units of the data (days across, values
+upwards), so a period is a view box, and the script reads values from the path itself; texts and marks are placed
+in per cent of the frame and keep their size. Points are thinned for a picture, never for a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
-from tradeassay.report.palette import INDEX, LineStyle
+from tradeassay.assay.verdict.record import AgentAssay
+from tradeassay.assay.verdict.waterfall import WaterfallStep, waterfall
+from tradeassay.report import numbers
+from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 LIMIT = 220
 """Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
 INDEX_LINE = "@index"
+PERIODS = (0, 182, 91, 30)
+"""The days that a reader may look at; 0 is all of them."""
 _MOST_HELD = 9
 _HELD_POINTS = 110
+_HEIGHT = {"tall": 400, "mid": 260, "low": 190}
+"""About how many pixels high the frame of a chart is, by the class that the style sheet knows."""
+_LONGEST, _LONGEST_ON_PHONES = 24, 11
+_MARKS = 9
+"""Marks on a line: enough to tell whose it is without its colour."""
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,46 +71,86 @@ class Equity(msgspec.Struct, frozen=True, kw_only=True):
     thinned: bool
 
 
-class HeldChart(msgspec.Struct, frozen=True, kw_only=True):
-    """Holdings of the largest names over time, ``others`` last as one; ``places`` are the sessions drawn."""
+class Marks(msgspec.Struct, frozen=True, kw_only=True):
+    """Points of one kind on a chart: (day, value, words); those without a value are drawn at its foot.
 
-    names: tuple[str, ...]
-    weights: tuple[tuple[float | None, ...], ...]
-    places: tuple[int, ...]
-    others: bool
-    short: bool
+    ``tone`` is one of buy, sell, hold, bad and news.
+    """
 
-
-class TradedSymbol(msgspec.Struct, frozen=True, kw_only=True):
-    """Trades in one symbol: (session, price, size) of purchases and of sales."""
-
-    symbol: str
-    buys: tuple[tuple[str, float, float], ...]
-    sells: tuple[tuple[str, float, float], ...]
+    label: str
+    glyph: str
+    tone: str
+    points: tuple[tuple[str, float | None, str], ...]
 
 
-class AgentCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """The charts of one agent."""
+class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
+    """How a chart of lines is drawn.
 
-    holdings: HeldChart | None
-    trades: tuple[TradedSymbol, ...]
+    ``names`` are written at the ends of lines, or room is left for them, so that the dates of charts above one
+    another are in line. ``filled``: the area between a line and zero.
+    """
+
+    styles: Mapping[str, LineStyle] = {}
+    size: Literal["tall", "mid", "low"] = "tall"
+    form: Literal["share", "number"] = "share"
+    names: Literal["ends", "room", "none"] = "ends"
+    filled: bool = False
 
 
 class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
-    """All charts of a cell; ``look`` is every agent's line style, ``prices`` are those under the trades, at the
-    sessions ``priced``."""
+    """The charts of a cell; ``holdings`` and ``trades`` by the agents' places on the page.
 
-    look: dict[str, LineStyle]
-    sessions: tuple[str, ...]
-    equity: Equity
-    underwater: Equity
-    agents: dict[str, AgentCharts]
-    priced: tuple[int, ...]
-    prices: dict[str, tuple[float | None, ...]]
+    ``prices`` are the charts on which ``charts.js`` puts the trades: (element id, chart). ``trades`` are
+    (symbol, element id, purchases and sales as (day, price, size)).
+    """
+
+    equity: Markup
+    underwater: Markup
+    holdings: dict[str, Markup]
+    trades: dict[str, list[tuple[str, str, list[tuple[int, float, float]]]]]
+    prices: list[tuple[str, Markup]]
 
 
-def cell_charts(cell: CellSummary, look: dict[str, LineStyle], ids: dict[str, str]) -> CellCharts:
-    """Return the charts of a cell; ``ids`` are the agents' places on the page."""
+# What is drawn ---------------------------------------------------------------------------------------------
+
+
+def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: dict[str, str]) -> CellCharts:
+    """Return the charts of a cell at ``place`` of a page; ``ids`` are the agents' places there."""
+    equity, underwater = account_curves(cell)
+    traded_by = {ids[agent.name]: traded(agent) for agent in cell.agents}
+    symbols = list(dict.fromkeys(symbol for by_symbol in traded_by.values() for symbol in by_symbol))
+    sheets = {symbol: f"{place}-p{number}" for number, symbol in enumerate(symbols)}
+    holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in cell.agents}
+    styled = look | {INDEX_LINE: INDEX}
+    return CellCharts(
+        equity=line_chart(
+            equity,
+            ChartLook(styles=styled),
+            "Line chart of every agent's return since the start; the same results are in the leaderboard",
+            cell=place,
+            periods=PERIODS,
+        ),
+        underwater=line_chart(
+            underwater,
+            ChartLook(styles=styled, size="low", names="room"),
+            "Line chart of every agent's fall from its last peak",
+            cell=place,
+            periods=PERIODS,
+        ),
+        holdings={id: chart for id, chart in holdings.items() if chart is not None},
+        trades={
+            id: [(symbol, sheets[symbol], trades) for symbol, trades in by_symbol.items()]
+            for id, by_symbol in traded_by.items()
+        },
+        prices=[
+            (sheets[symbol], _price_chart(cell, symbol, [some.get(symbol, []) for some in traded_by.values()]))
+            for symbol in symbols
+        ],
+    )
+
+
+def account_curves(cell: CellSummary) -> tuple[Equity, Equity]:
+    """Return every account's return since the start, the index last, and its fall from the last peak."""
     drawn = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
     places = kept(len(cell.sessions) + 1, [agent.path for agent in drawn])
     lines = [(agent.name, agent.name, agent.baseline, _since_start(agent.path)) for agent in drawn]
@@ -97,24 +161,7 @@ def cell_charts(cell: CellSummary, look: dict[str, LineStyle], ids: dict[str, st
         for agent in drawn
         if agent.detail is not None and agent.detail.falls
     ]
-    agents = {
-        ids[agent.name]: AgentCharts(holdings=holdings(agent), trades=traded(agent)) for agent in cell.agents
-    }
-    wanted = {one.symbol for charts in agents.values() for one in charts.trades}
-    priced = kept(len(cell.sessions), [])
-    return CellCharts(
-        look=look | {INDEX_LINE: INDEX},
-        sessions=cell.sessions,
-        equity=curve_chart(cell.sessions, places, lines),
-        underwater=curve_chart(cell.sessions, places, falls),
-        agents=agents,
-        priced=tuple(priced),
-        prices={
-            symbol: tuple(_price(values[place]) for place in priced)
-            for symbol, values in cell.prices.items()
-            if symbol in wanted
-        },
-    )
+    return curve_chart(cell.sessions, places, lines), curve_chart(cell.sessions, places, falls)
 
 
 def curve_chart(
@@ -161,7 +208,7 @@ def picked(values: Sequence[float], places: Sequence[int], digits: int = 5) -> t
     return tuple(round(value, digits) if np.isfinite(value) else None for value in found)
 
 
-def holdings(agent: AgentSummary) -> HeldChart | None:
+def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | None:
     """Return the holdings of the shown repetition over time, largest names first; None when nothing was held."""
     held = None if agent.detail is None else agent.detail.holdings
     if held is None or not held.symbols:
@@ -170,32 +217,42 @@ def holdings(agent: AgentSummary) -> HeldChart | None:
     order = np.argsort(-np.abs(weights).mean(axis=1), kind="stable")
     places = kept(weights.shape[1], [], _HELD_POINTS)
     rows = [(held.symbols[place], weights[place]) for place in order[:_MOST_HELD]]
-    others = len(order) - _MOST_HELD
-    if others > 0:
-        rows.append((f"{others} others", weights[order[_MOST_HELD:]].sum(axis=0)))
-    return HeldChart(
-        names=tuple(name for name, _ in rows),
-        weights=tuple(picked(row.tolist(), places, 4) for _, row in rows),
-        places=tuple(places),
-        others=others > 0,
-        short=bool((weights < 0).any()),
+    if len(order) > _MOST_HELD:
+        rows.append((f"{len(order) - _MOST_HELD} others", weights[order[_MOST_HELD:]].sum(axis=0)))
+    return area_chart(
+        [sessions[place] for place in places],
+        [(name, picked(row.tolist(), places, 3)) for name, row in rows],
+        "Area chart of the share of the account held in each name",
     )
 
 
-def traded(agent: AgentSummary) -> tuple[TradedSymbol, ...]:
-    """Return trades by symbol, the largest traded value first; the page shows the symbol that is chosen."""
-    by_symbol: dict[str, list[tuple[str, float, float]]] = {}
+def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
+    """Return trades (day, price, size) by symbol, the largest traded value first."""
+    by_symbol: dict[str, list[tuple[int, float, float]]] = {}
     for trade in () if agent.detail is None else agent.detail.trades:
-        by_symbol.setdefault(trade.symbol, []).append((trade.session, trade.price, trade.quantity))
+        six = (float(f"{trade.price:.6g}"), float(f"{trade.quantity:.6g}"))
+        by_symbol.setdefault(trade.symbol, []).append((_day(trade.session), *six))
     order = sorted(by_symbol, key=lambda symbol: -sum(abs(price * size) for _, price, size in by_symbol[symbol]))
-    return tuple(
-        TradedSymbol(
-            symbol=symbol,
-            buys=tuple((day, _six(price), _six(size)) for day, price, size in by_symbol[symbol] if size > 0),
-            sells=tuple((day, _six(price), _six(-size)) for day, price, size in by_symbol[symbol] if size < 0),
-        )
-        for symbol in order
+    return {symbol: by_symbol[symbol] for symbol in order}
+
+
+def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[Sequence[tuple[int, float, float]]]) -> Markup:
+    """Return the closes of a symbol in a frame that has room for every agent's trades."""
+    known = cell.prices.get(symbol)
+    places = kept(len(cell.sessions), []) if known is not None else []
+    closes = [None if known is None else known[place] for place in places]
+    values = tuple(None if one is None or not np.isfinite(one) else float(f"{one:.5g}") for one in closes)
+    points = [(date.fromordinal(day).isoformat(), price, "") for some in trades for day, price, _ in some]
+    chart = Equity(
+        days=tuple(cell.sessions[place] for place in places),
+        curves=(Curve(entry="", label="close", baseline=False, returns=values),),
+        band=None,
+        sessions=len(cell.sessions),
+        thinned=False,
     )
+    room = Marks(label="", glyph="", tone="", points=tuple(points))
+    look = ChartLook(size="mid", form="number", names="none")
+    return line_chart(chart, look, f"Closing price of {symbol} with purchases and sales", marks=(room,))
 
 
 def _since_start(path: Sequence[float]) -> list[float]:
@@ -203,10 +260,464 @@ def _since_start(path: Sequence[float]) -> list[float]:
     return list((values / values[0] - 1.0).tolist())
 
 
-def _price(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
+def _day(session: str) -> int:
+    return date.fromisoformat(session[:10]).toordinal()
 
 
-def _six(value: float) -> float:
-    """Return a value with six significant digits."""
-    return float(f"{value:.6g}")
+# Lines and areas over time ---------------------------------------------------------------------------------
+
+
+class _Frame:
+    """What is in sight: days from left to right, values from bottom to top; places are in per cent of it."""
+
+    def __init__(self, days: tuple[int, int], values: Sequence[float], *, zero: bool = False) -> None:
+        self.first, self.last = days[0], max(days[1], days[0] + 1)
+        low, high = min(values, default=0.0), max(values, default=0.0)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high <= low:
+            high, low = high + (abs(high) * 0.01 or 0.01), low - (abs(low) * 0.01 or 0.01)
+        pad = 0.05 * (high - low)
+        # Zero stays the edge where nothing lies beyond it.
+        self.low, self.high = (low - pad if low else 0.0), (high + pad if high else 0.0)
+
+    def x(self, day: float) -> float:
+        return round(100.0 * (day - self.first) / (self.last - self.first), 2)
+
+    def y(self, value: float) -> float:
+        return round(100.0 * (self.high - value) / (self.high - self.low), 2)
+
+    def view(self, unit: float) -> str:
+        """Return the frame as a view box of paths in units of ``unit``."""
+        height = (self.high - self.low) / unit
+        return f"{self.first} {-self.high / unit:.6g} {self.last - self.first} {height:.6g}"
+
+
+def line_chart(
+    chart: Equity,
+    look: ChartLook,
+    about: str,
+    *,
+    periods: Sequence[int] = (0,),
+    cell: str = "",
+    marks: Sequence[Marks] = (),
+) -> Markup:
+    """Return a chart of lines; ``about`` says in words what it shows.
+
+    ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
+    buttons of periods that carry the same ``data-for``.
+    """
+    from markupsafe import Markup, escape
+
+    days = [_day(day) for day in chart.days]
+    unit = 1e-5 if look.form == "share" else _unit_of(chart)
+    styles = {curve.entry: look.styles.get(curve.entry, PLAIN) for curve in chart.curves}
+    body = []
+    if chart.band is not None:
+        edge = [*zip(days, chart.band.high, strict=True), *reversed([*zip(days, chart.band.low, strict=True)])]
+        body.append(f'<path class="band" d="{_path(edge, unit)}Z"/>')
+    for curve in reversed(chart.curves):  # the best one is drawn last, over the others
+        style = styles[curve.entry]
+        points = [*zip(days, curve.returns, strict=True)]
+        drawn = _path(points, unit)
+        if look.filled and days:
+            body.append(f'<path class="under" d="{drawn}V0H{days[0]}Z"/>')
+        body.append(
+            f'<path class="ink {style.hue}" data-entry="{escape(curve.entry)}" data-label="{escape(curve.label)}" '
+            f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
+        )
+    back, front, view = [], [], ""
+    spans = _spans(days, [_day(day) for one in marks for day, _, _ in one.points], periods)
+    for period, first, last in spans:
+        frame = _frame(chart, look, marks, (first, last))
+        hidden = "" if period == 0 else " hidden"
+        view = view or frame.view(unit)
+        seen = f'<g class="period" data-days="{period}"'
+        back.append(f'{seen} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look))}</g>')
+        texts = [*_mark_texts(frame, marks), *_line_marks(frame, chart, days, styles)]
+        if look.names == "ends":
+            texts += _names(frame, chart, styles, _HEIGHT[look.size])
+        front.append(f"{seen}{hidden}>{''.join(texts)}</g>")
+    longest = max((_letters(curve.label) for curve in chart.curves), default=0) if look.names != "none" else 0
+    room = f"--wide:{min(longest, _LONGEST)};--thin:{min(longest, _LONGEST_ON_PHONES)}"
+    return Markup(
+        f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" data-cell="{escape(cell)}" '
+        f'data-form="{look.form}" data-unit="{unit:g}" style="{room}"><svg>{"".join(back)}'
+        f'<svg class="data" viewBox="{view or "0 0 1 1"}" preserveAspectRatio="none">{"".join(body)}</svg>'
+        f"{''.join(front)}</svg></div>{_key(marks)}"
+    )
+
+
+def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], about: str) -> Markup:
+    """Return shares that add up as areas on top of one another; as lines where some are negative."""
+    from markupsafe import Markup, escape
+
+    # In the tenths of a per cent that are read out, so that sums of them are exact.
+    days, unit = [_day(session) for session in sessions], 1e-3
+    table = np.array([[round(value or 0.0, 3) for value in values] for _, values in rows])
+    stacked = not bool((table < 0).any())
+    levels = table.cumsum(axis=0) if stacked else table
+    frame = _Frame((days[0], days[-1]), levels.ravel().tolist(), zero=True)
+    hues = [HUES[k % len(HUES)] if k < _MOST_HELD else "rest" for k in range(len(rows))]
+    body = []
+    # The highest sum first: each area covers what lies below it, so that only its upper edge is written.
+    for k in reversed(range(len(rows))):
+        drawn = _path([*zip(days, levels[k].tolist(), strict=True)], unit)
+        kind, tail = ("area", f"V0H{days[0]}Z") if stacked else ("ink", "")
+        label = escape(rows[k][0])
+        body.append(f'<path class="{kind} {hues[k]}" data-label="{label}" d="{drawn}{tail}"/>')
+    key = "".join(
+        f'<li><i class="{hue}"></i>{escape(name)}</li>' for (name, _), hue in zip(rows, hues, strict=True)
+    )
+    back = "".join(_grid(frame, ChartLook(size="mid")))
+    return Markup(
+        f'<div class="plot mid" role="img" aria-label="{escape(about)}" data-form="share" data-unit="{unit:g}"'
+        f'{" data-stacked" if stacked else ""} style="--wide:0;--thin:0"><svg>{back}'
+        f'<svg class="data" viewBox="{frame.view(unit)}" preserveAspectRatio="none">{"".join(body)}</svg></svg>'
+        f'</div><ul class="plot-key">{key}</ul>'
+    )
+
+
+def _spans(days: Sequence[int], marked: Sequence[int], periods: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the periods with their first and last day; those as long as the whole are the whole."""
+    every = [*days, *marked]
+    if not every:
+        return []
+    first, last = min(every), max(every)
+    return [(period, max(first, last - period) if period else first, last) for period in periods]
+
+
+def _frame(chart: Equity, look: ChartLook, marks: Sequence[Marks], days: tuple[int, int]) -> _Frame:
+    """Return the frame around everything that lies between two days."""
+    seen = [place for place, day in enumerate(chart.days) if days[0] <= _day(day) <= days[1]]
+    rows = [curve.returns for curve in chart.curves]
+    if chart.band is not None and len(seen) == len(chart.days):
+        rows += [chart.band.low, chart.band.high]
+    values = [value for row in rows for place in seen if (value := row[place]) is not None]
+    values += [value for one in marks for _, value, _ in one.points if value is not None]
+    return _Frame(days, values, zero=look.filled or look.names == "room")
+
+
+def _unit_of(chart: Equity) -> float:
+    """Return the unit in which five digits of the largest value are whole numbers."""
+    top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
+    return 10.0 ** (math.floor(math.log10(top)) - 4)
+
+
+def _path(points: Iterable[tuple[int, float | None]], unit: float) -> str:
+    """Return the path through the known points, in whole units and from point to point: a third of the bytes."""
+    parts: list[str] = []
+    at: tuple[int, int] | None = None
+    for x, value in points:
+        if value is None:
+            at = None
+            continue
+        y = -round(value / unit)
+        dx, dy = (x, y) if at is None else (x - at[0], y - at[1])
+        parts.append(f"{'M' if at is None else 'l'}{dx}{'' if dy < 0 else ' '}{dy}")
+        at = (x, y)
+    return "".join(parts)
+
+
+def ticks(low: float, high: float, count: int) -> tuple[float, list[float]]:
+    """Return a round step and its multiples between two values, about ``count`` of them."""
+    rough = (high - low) / max(1, count)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * power for size in (1.0, 2.0, 5.0, 10.0) if size * power >= rough * (1 - 1e-9))
+    return step, [round(k * step, 10) for k in range(math.ceil(low / step - 1e-9), int(high // step) + 1)]
+
+
+def _grid(frame: _Frame, look: ChartLook) -> list[str]:
+    step, levels = ticks(frame.low, frame.high, max(2, _HEIGHT[look.size] // 50))
+    size = 100.0 * step if look.form == "share" else step
+    digits = max(0, min(4, math.ceil(-math.log10(size) - 1e-9)))
+    parts = []
+    for value in levels:
+        words = f"{value:.{digits}%}" if look.form == "share" else f"{value:,.{digits}f}"
+        y, kind = frame.y(value), "zero" if value == 0 else "grid"
+        parts.append(f'<line class="{kind}" x2="100%" y1="{y}%" y2="{y}%"/>')
+        parts.append(f'<text class="y" x="-6" y="{y}%" dy="4">{words.replace("-", numbers.MINUS)}</text>')
+    dates = _dates(frame.first, frame.last)
+    # A phone has room for three.
+    every = math.ceil(len(dates) / 3)
+    for place, (day, words) in enumerate(dates):
+        kind = "x" if place % every == 0 else "x more"
+        parts.append(f'<text class="{kind}" x="{frame.x(day)}%" y="100%" dy="17">{words}</text>')
+    return parts
+
+
+def _dates(first: int, last: int) -> list[tuple[int, str]]:
+    """Return a handful of days to name: days over a few weeks, months or years over more."""
+    if last - first <= 60:
+        every = math.ceil((last - first) / 8)
+        return [(day, date.fromordinal(day).strftime("%m-%d")) for day in range(first, last + 1, every)]
+    months = (last - first) / 30.44
+    every = next((one for one in (1, 2, 3, 6, 12, 24, 60) if months / one <= 9), 120)
+    start = date.fromordinal(first)
+    found = []
+    for number in range(start.year * 12 + start.month - 1, last // 28):
+        month = date(number // 12, number % 12 + 1, 1)
+        if month.toordinal() > last:
+            break
+        if number % every == 0 and month.toordinal() >= first:
+            found.append((month.toordinal(), f"{month:%Y}" if every >= 12 else f"{month:%Y-%m}"))
+    return found
+
+
+def _line_marks(frame: _Frame, chart: Equity, days: Sequence[int], styles: Mapping[str, LineStyle]) -> list[str]:
+    """Return a few marks on each line, staggered, so that those of neighbouring lines do not cover one another."""
+    from markupsafe import escape
+
+    every = max(1, len(days) // _MARKS)
+    found = []
+    for place, curve in enumerate(reversed(chart.curves)):
+        style = styles[curve.entry]
+        spots = [
+            (frame.x(days[at]), frame.y(value))
+            for at in range(place * 5 % every, len(days), every)
+            if days[at] >= frame.first and (value := curve.returns[at]) is not None
+        ]
+        if style.marker and spots:
+            whose = f'class="mark {style.hue}" data-entry="{escape(curve.entry)}"'
+            found.append(f"<text {whose} {_placed(spots, style.marker)}</text>")
+    return found
+
+
+def _mark_texts(frame: _Frame, marks: Sequence[Marks]) -> list[str]:
+    from markupsafe import escape
+
+    found = []
+    for one in marks:
+        spots = [
+            (frame.x(_day(day)), 97.0 if value is None else frame.y(value), (_day(day), words))
+            for day, value, words in one.points
+            if frame.first <= _day(day) <= frame.last
+        ]
+        if one.glyph and spots:
+            said = escape(msgspec.json.encode([words for _, _, words in spots]).decode())
+            drawn = _placed([(x, y) for x, y, _ in spots], one.glyph)
+            found.append(f'<text class="mark {one.tone}" data-points="{said}" {drawn}</text>')
+    return found
+
+
+def _placed(spots: Sequence[tuple[float, float]], glyph: str) -> str:
+    """Return the places of one glyph's copies and the glyphs: a text may place each of its letters."""
+    across, down = (" ".join(f"{spot[axis]:g}%" for spot in spots) for axis in (0, 1))
+    return f'x="{across}" y="{down}">{glyph * len(spots)}'
+
+
+def _names(frame: _Frame, chart: Equity, styles: Mapping[str, LineStyle], height: int) -> list[str]:
+    """Return the lines' names at their ends, moved apart where they would cover one another."""
+    from markupsafe import escape
+
+    ends = []
+    for curve in chart.curves:
+        last = next((value for value in reversed(curve.returns) if value is not None), None)
+        if last is not None:
+            ends.append((frame.y(last), curve))
+    ends.sort(key=lambda end: end[0])
+    gap = min(1600.0 / height, 100.0 / max(1, len(ends)))
+    places = [y for y, _ in ends]
+    for _ in range(80):
+        moved = False
+        for k in range(1, len(places)):
+            need = gap - (places[k] - places[k - 1])
+            if need > 0.1:
+                places[k - 1] -= need / 2
+                places[k] += need / 2
+                moved = True
+        places = [min(99.0, max(1.0, y)) for y in places]
+        if not moved:
+            break
+    found = []
+    for y, (_, curve) in zip(places, ends, strict=True):
+        whole, short = _cut(curve.label, _LONGEST), _cut(curve.label, _LONGEST_ON_PHONES)
+        texts = [("name", whole)] if whole == short else [("name wide", whole), ("name thin", short)]
+        for kind, label in texts:
+            found.append(
+                f'<text class="{kind} {styles[curve.entry].hue}" data-entry="{escape(curve.entry)}" '
+                f'x="100%" dx="6" y="{y:.1f}%" dy="4">{escape(label)}</text>'
+            )
+    return found
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}\u2026"
+
+
+def _letters(text: str) -> int:
+    """Return how many Latin letters wide a text is, about."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def _key(marks: Sequence[Marks]) -> str:
+    from markupsafe import escape
+
+    named = [one for one in marks if one.label]
+    rows = "".join(f'<li><b class="mark {one.tone}">{one.glyph}</b>{escape(one.label)}</li>' for one in named)
+    return f'<ul class="plot-key">{rows}</ul>' if rows else ""
+
+
+# A verdict -------------------------------------------------------------------------------------------------
+
+_WIDE, _HIGH = 560.0, 250.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 28.0
+_PART_OF = {"Market": "common", "Selection": "selection", "Trading": "trading", "Style": "style"}
+_VERDICT = {
+    "account": LineStyle(hue="h0"),
+    "market": LineStyle(hue="rest", dash="5 3"),
+    "drawdown": LineStyle(hue="h1", width=1.0),
+}
+
+
+def curve_svg(one: AgentAssay) -> Markup | None:
+    """Return the account's growth against the market's with its drawdown below; None without a curve."""
+    from markupsafe import Markup
+
+    curve = one.curve
+    if curve is None or len(curve.sessions) < 2:
+        return None
+    first, last = curve.sessions[0], curve.sessions[-1]
+    market = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
+    said = f"The account from {first} to {last}: {numbers.difference(curve.account[-1])}{market}"
+    worst = f"{said}; worst drawdown {numbers.difference(min(curve.drawdown))}"
+    lines = [("account", curve.account), *([("market", curve.market)] if curve.market else [])]
+
+    def drawn(rows: Sequence[tuple[str, Sequence[float]]], look: ChartLook) -> Markup:
+        places = range(len(curve.sessions))
+        curves = tuple(
+            Curve(entry=name, label=name, baseline=False, returns=picked(values, places)) for name, values in rows
+        )
+        chart = Equity(
+            days=tuple(curve.sessions), curves=curves, band=None, sessions=len(curve.sessions), thinned=False
+        )
+        return line_chart(chart, look, worst)
+
+    above = drawn(lines, ChartLook(styles=_VERDICT, size="mid", names="none"))
+    below = drawn(
+        [("drawdown", curve.drawdown)], ChartLook(styles=_VERDICT, size="low", names="none", filled=True)
+    )
+    return Markup("").join((above, below))
+
+
+def waterfall_svg(one: AgentAssay) -> Markup | None:
+    """Return the steps from zero to the return as bars, with the parts' intervals; None where there are none.
+
+    It has a size of its own, because notebooks show it outside of our pages.
+    """
+    from markupsafe import Markup, escape
+
+    steps = waterfall(one)
+    if not steps:
+        return None
+    level, bars = 0.0, []
+    for step in steps:
+        start = 0.0 if step.kind == "total" else level
+        level = start + step.value
+        measure = (
+            one.total if step.kind == "total" else one.parts.get(_PART_OF.get(step.label, f"style.{step.label}"))
+        )
+        span = None
+        if measure is not None and measure.low is not None and measure.high is not None:
+            span = (start + measure.low, start + measure.high)
+        bars.append((step, start, level, span))
+    low, high, at = _bar_scale(bars)
+    width = (_WIDE - _LEFT - _RIGHT) / len(steps)
+    parts = _bar_grid(low, high, at)
+    for place, (step, start, end, span) in enumerate(bars):
+        x = _LEFT + place * width
+        top, bottom = sorted((at(start), at(end)))
+        kind = "sum" if step.kind == "total" else "gain" if step.value >= 0 else "loss"
+        middle = round(x + width / 2, 1)
+        parts.append(
+            f'<rect class="{kind}" x="{x + 0.18 * width:.1f}" y="{top}" width="{0.64 * width:.1f}" '
+            f'height="{max(bottom - top, 1.0):.1f}" rx="2"/>'
+        )
+        if step.kind != "total":
+            y = at(end)
+            parts.append(f'<line class="link" x1="{middle:.1f}" x2="{middle + width:.1f}" y1="{y}" y2="{y}"/>')
+        above = top
+        if span is not None:
+            parts += _whisker(middle, span, low, high, at)
+            above = min(top, at(min(span[1], high)))
+        parts.append(
+            f'<text class="value" x="{middle}" y="{max(above - 5, 11):.1f}">'
+            f"{numbers.difference(step.value)}</text>"
+        )
+        name = escape(_fitting(step.label, width))
+        parts.append(f'<text class="name" x="{middle}" y="{_HIGH - 9}">{name}</text>')
+    said = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
+    label = escape(f"What the return is made of: {said}")
+    return Markup(
+        f'<svg class="drawing" viewBox="0 0 {_WIDE:g} {_HIGH:g}" role="img" aria-label="{label}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+_Bar = tuple[WaterfallStep, float, float, tuple[float, float] | None]
+
+
+def _bar_scale(bars: Sequence[_Bar]) -> tuple[float, float, Callable[[float], float]]:
+    """Return the lowest and highest value in sight and where a value is placed.
+
+    The bars must be seen: intervals get at most twice their height on either side.
+    """
+    levels = [0.0, *(level for _, start, end, _ in bars for level in (start, end))]
+    ends = [end for *_, span in bars if span is not None for end in span]
+    low, high = min(levels), max(levels)
+    room = 2.0 * (high - low)
+    low, high = (
+        min(low, max(low - room, min(ends, default=low))),
+        max(high, min(high + room, max(ends, default=high))),
+    )
+    pad = 0.06 * ((high - low) or 0.01)
+    low, high = low - pad, high + pad
+
+    def at(value: float) -> float:
+        return round(_HIGH - _BOTTOM - (value - low) / (high - low) * (_HIGH - _BOTTOM - _TOP), 1)
+
+    return low, high, at
+
+
+def _bar_grid(low: float, high: float, at: Callable[[float], float]) -> list[str]:
+    _, levels = ticks(low, high, 5)
+    far = max(map(abs, levels), default=0.0)
+    # So many digits that no two ticks read alike; those of small moves need them.
+    digits = 0 if far >= 0.05 or all(abs(100 * one - round(100 * one)) < 1e-6 for one in levels) else 1
+    digits = 2 if 0.0 < far < 0.002 else digits
+    parts = []
+    for level in levels:
+        y, kind = at(level), "zero" if level == 0 else "grid"
+        words = f"{level:.{digits if level else 0}%}".replace("-", numbers.MINUS)
+        parts.append(f'<line class="{kind}" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="tick" x="{_LEFT - 5}" y="{y + 4}">{words}</text>')
+    return parts
+
+
+def _whisker(
+    middle: float, span: tuple[float, float], low: float, high: float, at: Callable[[float], float]
+) -> list[str]:
+    """Return an interval's line; an end that goes on beyond the picture is an arrow."""
+    foot, head = at(max(span[0], low)), at(min(span[1], high))
+    lines = [(middle, middle, foot, head)]
+    for y, beyond, back in ((foot, span[0] < low, -6.0), (head, span[1] > high, 6.0)):
+        if beyond:
+            lines += [(middle, middle + side, y, round(y + back, 1)) for side in (-4, 4)]
+        else:
+            lines.append((middle - 4, middle + 4, y, y))
+    return [f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>' for x1, x2, y1, y2 in lines]
+
+
+def _fitting(label: str, width: float) -> str:
+    """Return a label that does not run into its neighbour's; a sector is known by its own name."""
+
+    def wide(text: str) -> float:
+        """About how wide small letters under a bar are: capitals and figures are wider than the others."""
+        return sum(7.2 if sign.isupper() else 3.5 if sign in " .,ijlt-" else 6.2 for sign in text)
+
+    label = label.removeprefix("SECTOR ")
+    if wide(label) <= width:
+        return label
+    while len(label) > 3 and wide(label) + 7.0 > width:
+        label = label[:-1]
+    return f"{label}\u2026"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradeassay.assay.verdict import Assay
 from tradeassay.core.errors import RunError
 from tradeassay.report import numbers
-from tradeassay.report.drawings import waterfall_svg
+from tradeassay.report.charts import waterfall_svg
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.formatting import PasteTable
 from tradeassay.report.verdicts import PARTS, in_order

@@ -13,7 +13,7 @@ from tradeassay.metrics import MEASURES
 from tradeassay.report import numbers
 from tradeassay.report.charts import CellCharts, cell_charts
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
-from tradeassay.report.palette import DARK, LIGHT, LineStyle, styles
+from tradeassay.report.palette import LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.studies import written_cell
 from tradeassay.report.words import (
@@ -182,7 +182,7 @@ class CellOnPage:
 
     def charts(self) -> CellCharts:
         """Return what its charts draw."""
-        return cell_charts(self.cell, self.look, {one.agent.name: one.id for one in self.agents})
+        return cell_charts(self.cell, self.id, self.look, {one.agent.name: one.id for one in self.agents})
 
 
 def _place(agent: AgentSummary, place: int) -> int | None:
@@ -219,8 +219,7 @@ def render_html(data: RunSummary, studies: Sequence[StudyTable] = (), verified: 
         "studies": studies,
         "written_cell": written_cell,
     }
-    slots = [{"light": light, "dark": dark} for light, dark in zip(LIGHT, DARK, strict=True)]
-    return render_page("run.html.j2", context, {"slots": slots, "cells": charts})
+    return render_page("run.html.j2", context, script="charts.js")
 
 
 def write_html(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tradeassay.core.errors import MissingExtra
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
 from tradeassay.report.formatting import UNIT, shown
@@ -46,6 +44,7 @@ def page_environment(*packages: str) -> Environment:
     environment.filters.update(
         breakable=_breakable,
         dollars=numbers.dollars,
+        json_text=lambda value: msgspec.json.encode(value).decode(),
         order_words=numbers.order_words,
         script_json=_in_script,
         share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
@@ -58,26 +57,19 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def render_page(template: str, context: dict[str, Any], payload: object | None = None, *, script: str = "") -> str:
-    """Return a self-contained page; ``payload`` is what its charts draw, without which their script is left out.
-
-    ``script`` names a script of this page alone.
+def render_page(template: str, context: dict[str, Any], *, script: str = "") -> str:
+    """Return a self-contained page; ``script`` names one that only this page and its like need.
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
     from markupsafe import Markup
 
-    scripts = {"theme": template_text("theme.js"), "page": template_text("shell.js")}
-    if payload is not None:
-        parts = ("shell.js", "plot.js", "charts.js")
-        scripts |= {"page": "".join(template_text(part) for part in parts)}
-    if script:
-        scripts["page"] += template_text(script)
+    page = template_text("shell.js") + (template_text(script) if script else "")
+    scripts = {"theme": template_text("theme.js"), "page": page}
     shell = {
         "style": Markup(template_text("page.css")),
         "scripts": {name: Markup(text) for name, text in scripts.items()},
         "allowed": " ".join(script_source(text) for text in scripts.values()),
-        "payload": None if payload is None else Markup(script_json(payload)),
     }
     return page_environment().get_template(template).render(context, shell=shell)
 
@@ -96,21 +88,6 @@ def script_json(value: object) -> str:
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
-
-
-@cache
-def plotly_js() -> str:
-    """Return plotly.js as the installed plotly package ships it; its Python side is not imported.
-
-    Raises :class:`MissingExtra` when the package is not there or keeps its script elsewhere.
-    """
-    found = importlib.util.find_spec("plotly")
-    for place in (found.submodule_search_locations or ()) if found is not None else ():
-        script = Path(place) / "package_data" / "plotly.min.js"
-        if script.is_file():
-            # The text must not end the element around it.
-            return script.read_text(encoding="utf-8").replace("</script", "<\\/script")
-    raise MissingExtra("plotly.js, which draws the charts, was not found", hint="pip install 'tradeassay[arena]'")
 
 
 @cache

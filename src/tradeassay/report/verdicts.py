@@ -9,7 +9,7 @@ from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
 from tradeassay.core.measure import Measure
 from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
-from tradeassay.report.drawings import curve_svg, waterfall_svg
+from tradeassay.report.charts import curve_svg, waterfall_svg
 from tradeassay.report.formatting import common_scale
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.words import badge_words
@@ -63,7 +63,7 @@ def render_verdicts(assay: Assay) -> str:
         "exposures": _exposures,
         "most_frequent": lambda one: ", ".join(f"{kind} {n}" for kind, n in list(one.failures.items())[:3]),
     }
-    return render_page("verdict.html.j2", context)
+    return render_page("verdict.html.j2", context, script="charts.js")
 
 
 def _exposures(one: AgentAssay) -> list[tuple[str, Measure]]:

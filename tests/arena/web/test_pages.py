@@ -128,8 +128,8 @@ def test_the_language_asked_for_is_remembered(client: TestClient) -> None:
 
 
 def test_files_may_be_kept_for_a_year(client: TestClient) -> None:
-    src = re.search(r'src="(/static/plotly\.js\?v=\w+)"', client.get("/season/small").text)
+    src = re.search(r'src="(/static/charts\.js\?v=\w+)"', client.get("/season/small").text)
     assert src is not None
     answer = client.get(src[1])
-    assert "immutable" in answer.headers["cache-control"] and len(answer.content) > 1_000_000
-    assert client.get("/static/plotly.js").headers["cache-control"] == "no-cache"
+    assert "immutable" in answer.headers["cache-control"] and len(answer.content) > 1_000
+    assert client.get("/static/charts.js").headers["cache-control"] == "no-cache"

@@ -36,7 +36,7 @@ POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        # plotly.js writes styles at run time; styles cannot run anything.
+        # Charts place their parts by inline styles; styles cannot run anything.
         "style-src 'self' 'unsafe-inline'",
         "img-src 'self' data: blob:",
         "connect-src 'self'",

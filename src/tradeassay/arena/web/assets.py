@@ -1,4 +1,4 @@
-"""The pages' own files: styles, scripts and plotly.js, each under an address that changes with its content."""
+"""The pages' own files: styles and scripts, each under an address that changes with its content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from tradeassay.report.shell import plotly_js, template_text
+from tradeassay.report.shell import template_text
 
 YEAR_S = 365 * 86_400
 
@@ -25,15 +25,13 @@ class StaticFile(msgspec.Struct, frozen=True, kw_only=True):
 
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
-NAMES = (*_SHELL, "arena.css", "arena.js", "plotly.js", "mark.svg")
+NAMES = (*_SHELL, "arena.css", "arena.js", "mark.svg")
 
 
 @cache
 def asset(name: str) -> StaticFile:
     """Return one of :data:`NAMES`; the look is that of the reports, with what the arena adds."""
-    if name == "plotly.js":
-        text = plotly_js()
-    elif name in _SHELL:
+    if name in _SHELL:
         text = template_text(name)
     else:
         text = resources.files(__package__).joinpath("static", name).read_text(encoding="utf-8")

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 
-from tradeassay.arena.queries.decisions import DecisionsWanted, Which
+from tradeassay.arena.queries.decisions import DecisionsWanted, Timeline, Which
 from tradeassay.arena.queries.reader import EVERYTHING, SeasonReader
 from tradeassay.arena.queries.seasons import Selection, season_rules, select_from
 from tradeassay.arena.queries.view import SeasonView
@@ -22,12 +23,14 @@ from tradeassay.arena.web.context import NotHere, asset_of, entry_of
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure
-from tradeassay.report.charts import Band, Equity
+from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
 from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
 
 FEED = 40
+PERIODS = (0, 91, 31)
+"""The days that the chart's buttons offer; 0 is all of them."""
 LATEST = 9
 STATUSES: tuple[Which, ...] = ("all", "decided", "failed", "missed")
 FATES: tuple[Fate, ...] = ("published", "merged", "rejected")
@@ -44,11 +47,15 @@ def standings(reader: SeasonReader, words: PageWords, request: Request) -> dict[
     return {
         "wanted": wanted,
         "board": board,
-        "equity": _equity(reader, words, wanted, view),
+        "chart": line_chart(
+            _equity(reader, words, wanted, view),
+            ChartLook(styles={row.entry: row.style for row in rows}),
+            f"{words('standings.chart')}. {_leader(words, rows)}",
+            periods=PERIODS,
+        ),
         "now": reader.now(),
         "rows": rows,
         "leader": _leader(words, rows),
-        "look": {row.entry: row.style for row in rows},
         "groups": _groups(reader, words),
         "positions": reader.holdings(),
         "behaviours": [
@@ -76,12 +83,16 @@ def entry(reader: SeasonReader, words: PageWords, request: Request) -> dict[str,
         "shown": shown,
         "name": _names(reader, words)[id],
         "row": row,
-        "equity": msgspec.structs.replace(
-            drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+        "chart": line_chart(
+            msgspec.structs.replace(
+                drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+            ),
+            ChartLook(styles=looks(reader.season), size="mid"),
+            f"{words('entry.equity')}: {_names(reader, words)[id]}",
+            periods=PERIODS,
         ),
         "trades": trades,
         "won": cell(words, "share", trades.won),
-        "look": {e: style for e, style in looks(reader.season).items() if e in (id, BASELINE)},
         "behaviour": shown.behaviour,
         "shares": shares(words, shown.behaviour),
         "luck": {asset: cell(words, "share", measure) for asset, measure in shown.luck.items()},
@@ -113,7 +124,46 @@ def timeline(reader: SeasonReader, words: PageWords, request: Request) -> dict[s
     entry = entry_of(reader, query.get("entry") or _first(reader)).id
     period = select_from(reader.season, first=query.get("first"), last=query.get("last"))
     found = reader.timeline(asset, entry, (period.first, period.last))
-    return {"timeline": found, "asset": asset, "entry": entry, "period": period, "names": _names(reader, words)}
+    names = _names(reader, words)
+    return {
+        "timeline": found,
+        "asset": asset,
+        "entry": entry,
+        "period": period,
+        "names": names,
+        "chart": _actions(found, words, f"{words('timeline.title')}: {asset}, {names[entry]}"),
+    }
+
+
+def _actions(found: Timeline, words: PageWords, about: str) -> Markup:
+    """Return the price with what an entry did at it, and the news it had at the foot."""
+    points = found.points
+    did = [one.action if one.status == "decided" and not one.sealed else one.status for one in points]
+    kinds = (
+        ("bought", "▲", "buy", ("BUY",)),
+        ("sold", "▼", "sell", ("SELL",)),
+        ("held", "○", "hold", ("HOLD",)),
+        ("failed", "✕", "bad", ("failed", "missed")),
+    )
+    marks = []
+    for name, glyph, tone, outcomes in kinds:
+        label = words(f"timeline.{name}")
+        some = tuple(
+            (one.session, one.price, label) for one, what in zip(points, did, strict=True) if what in outcomes
+        )
+        marks += [Marks(label=label, glyph=glyph, tone=tone, points=some)] if some else []
+    if found.events:
+        news = tuple((one.session, None, one.title) for one in found.events)
+        marks.append(Marks(label=words("timeline.news"), glyph="◆", tone="news", points=news))
+    prices = Curve(entry="", label=words("word.price"), baseline=False, returns=tuple(one.price for one in points))
+    chart = Equity(
+        days=tuple(one.session for one in points),
+        curves=(prices,),
+        band=None,
+        sessions=len(points),
+        thinned=False,
+    )
+    return line_chart(chart, ChartLook(form="number", names="none"), about, marks=marks)
 
 
 def split(reader: SeasonReader, words: PageWords, request: Request) -> dict[str, Any]:

@@ -4,12 +4,10 @@
   const root = document.documentElement;
   const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-  const tell = (what, where) => document.dispatchEvent(new CustomEvent("shell:" + what, { detail: where }));
-  let forced = null;
 
   // Theme -------------------------------------------------------------------------------------------------------
   const system = () => (prefersDark.matches ? "dark" : "light");
-  window.shell = { all: all, dark: () => (forced || root.dataset.theme || system()) === "dark" };
+  window.shell = { all: all };
   const button = document.getElementById("theme");
   function nameTheme() {
     const theme = root.dataset.theme || "auto";
@@ -25,9 +23,7 @@
       if (next) localStorage.setItem("tradeassay-theme", next); else localStorage.removeItem("tradeassay-theme");
     } catch (error) { /* a page opened from a file may have no storage; the choice then lasts as long as the page */ }
     nameTheme();
-    tell("redraw");
   });
-  prefersDark.addEventListener("change", () => tell("redraw"));
   nameTheme();
 
   // Tabs --------------------------------------------------------------------------------------------------------
@@ -40,7 +36,6 @@
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
       if (on && focus) tab.focus();
     }
-    tell("seen", document.getElementById(id));
   }
   tabs.forEach((tab, place) => {
     tab.addEventListener("click", () => choose(tab.getAttribute("aria-controls")));
@@ -74,7 +69,6 @@
     event.preventDefault();
     try { history.replaceState(null, "", "#" + id); } catch (error) { /* a file may not change its address */ }
   });
-  document.addEventListener("toggle", (event) => { if (event.target.open) tell("seen", event.target); }, true);
 
   // Sorting -----------------------------------------------------------------------------------------------------
   function sortBy(table, column, descending) {
@@ -170,19 +164,6 @@
     };
     filter();
   }
-
-  // Printing: everything visible, on white ------------------------------------------------------------------------
-  window.addEventListener("beforeprint", () => {
-    forced = "light";
-    for (const panel of all(".panel")) { panel.dataset.was = panel.hidden ? "hidden" : ""; panel.hidden = false; }
-    tell("seen", document);
-    tell("redraw");
-  });
-  window.addEventListener("afterprint", () => {
-    forced = null;
-    for (const panel of all(".panel")) panel.hidden = panel.dataset.was === "hidden";
-    tell("redraw");
-  });
 
   window.addEventListener("hashchange", () => follow(location.hash.slice(1)));
   if (tabs.length) choose(tabs[0].getAttribute("aria-controls"));
