@@ -129,7 +129,7 @@ def main() -> int:
         snapshot = open_snapshot(Path(folder) / "world")
         days = [str(day) for day in snapshot.sessions]
         market = MarketConfig(
-            venue="ashare-v1", universe="IDX", index="IDX", first=days[HISTORY], last=days[-1], max_weight=0.10,
+            venue="ashare-flat-v1", universe="IDX", index="IDX", first=days[HISTORY], last=days[-1], max_weight=0.10,
             max_positions=20,
         )  # fmt: skip
         results = {}

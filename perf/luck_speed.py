@@ -49,7 +49,7 @@ def measure(folder: Path) -> dict[str, float]:
     write_snapshot(synthetic.generate(world).panel, folder)
     snapshot = open_snapshot(folder)
     days = [str(one) for one in snapshot.sessions]
-    config = MarketConfig(venue="ashare-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1])
+    config = MarketConfig(venue="ashare-flat-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1])
     records, path = rotation(snapshot, config)
     found: dict[str, float] = {}
     began = time.perf_counter()

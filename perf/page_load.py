@@ -50,9 +50,9 @@ def long_page(folder: Path) -> Path:
     """Write the page of 3,456 episodes: 144 tasks under 24 seeds. No program is in them, so that no sandbox is
     needed."""
     from tradeassay.report import write_code_html
-    from tradeassay.runs import CodeRun, QuantCodeV2Spec, run
+    from tradeassay.runs import CodeRun, QuantCodeSpec, run
 
-    spec = QuantCodeV2Spec(models=("scripted/coder-silent",), seeds=tuple(range(24)))
+    spec = QuantCodeSpec(models=("scripted/coder-silent",), seeds=tuple(range(24)))
     done = run(spec, folder / "long")
     assert isinstance(done, CodeRun)
     return write_code_html(done)

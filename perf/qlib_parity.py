@@ -75,7 +75,7 @@ def our_speed(snapshot: Snapshot, score: np.ndarray, repeats: int) -> tuple[list
     for _ in range(repeats):
         gc.collect()
         start = time.process_time()
-        records = episode(snapshot, "ashare-v1", Rotation(score, HISTORY))
+        records = episode(snapshot, "ashare-flat-v1", Rotation(score, HISTORY))
         spent.append(time.process_time() - start)
     return spent, records
 

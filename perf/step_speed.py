@@ -84,7 +84,9 @@ def world(folder: Path) -> tuple[Snapshot, MarketConfig]:
     write_snapshot(synthetic.generate(config).panel, folder)
     snapshot = open_snapshot(folder)
     days = [str(d) for d in snapshot.sessions]
-    return snapshot, MarketConfig(venue="ashare-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1])
+    return snapshot, MarketConfig(
+        venue="ashare-flat-v1", universe="all", cash=1e7, first=days[HISTORY], last=days[-1]
+    )
 
 
 def main() -> int:

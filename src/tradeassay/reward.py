@@ -21,7 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.extraction import extract_v2
+from tradeassay.code.extraction import extract
 from tradeassay.code.reward import Reward, RewardConfig, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
@@ -129,7 +129,7 @@ def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[st
     text = str.__str__(answer)
     if not text.strip():
         return ScoredAnswer(value=0.0, outcome="no_code", reason="the answer is empty")
-    read = extract_v2(text, framework)
+    read = extract(text, framework)
     if read.code is None or not read.code.strip():
         reason = read.missing.replace("_", " ") or "there is no program in it"
         return ScoredAnswer(value=0.0, outcome="no_code", reason=reason, note=read.note)

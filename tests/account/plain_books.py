@@ -34,13 +34,13 @@ TERMS = {
     "us-v1": Terms(1, 1, slip=2),
     "us-fractional-v1": Terms(1, 1, slip=2, step=0.0001),
     "us-margin-v1": Terms(1, 1, slip=2, borrow=0.01, interest=0.06, margin=True),
-    "ashare-v1": Terms(5, 5, tax=10, minimum=5),
-    "ashare-v2": Terms(5, 5, tax=5, minimum=5),
+    "ashare-flat-v1": Terms(5, 5, tax=10, minimum=5),
+    "ashare-v1": Terms(5, 5, tax=5, minimum=5),
     "ashare-qlib-v1": Terms(5, 15, minimum=5),
     "crypto-v1": Terms(5, 5, step=1e-8, sessions=365),
     "futures-v1": Terms(0.5, 0.5, slip=1, interest=0.06, margin=True),
 }
-COVERS_TAX = ("ashare-v1", "ashare-v2")
+COVERS_TAX = ("ashare-flat-v1", "ashare-v1")
 """Where the minimum is one for commission and tax together."""
 
 

@@ -115,7 +115,7 @@ def test_the_flat_venues_did_not_move() -> None:
     assert all(venue.eras is msgspec.UNSET for venue in BUILTIN if venue.id.endswith("-v1"))
     assert b"eras" not in msgspec.json.encode(ASHARE)
     assert b"buy_tax_bps" not in msgspec.json.encode(ASHARE)
-    assert venues.get("ashare-v2") is ASHARE_DATED
+    assert venues.get("ashare-v1") is ASHARE_DATED
 
 
 def test_eras_are_in_order_and_for_cash_accounts() -> None:

@@ -165,7 +165,7 @@ def test_the_agent_s_scores_are_those_of_the_measurement(
 
 def _market(planted: Planted) -> MarketConfig:
     return MarketConfig(
-        venue="ashare-v1",
+        venue="ashare-flat-v1",
         universe="IDX",
         index="IDX",
         first=planted.days[TEST[0]],

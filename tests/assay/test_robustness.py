@@ -155,7 +155,7 @@ def test_false_news_is_about_listed_names_and_known_before_the_open(panel: Panel
 
 
 def test_costs_are_multiplied_everywhere() -> None:
-    venue = venues.get("ashare-v1")
+    venue = venues.get("ashare-flat-v1")
     more = costlier(venue, 3.0)
     assert more.fees.sell_tax_bps == pytest.approx(3 * venue.fees.sell_tax_bps)
     assert more.fees.minimum == pytest.approx(3 * venue.fees.minimum)

@@ -61,7 +61,7 @@ def play(name: str, protocol: Any, market: Market) -> tuple[Counter[str], Counte
 
 
 def ktdfin_market(snapshot: Snapshot) -> Market:
-    return Market(snapshot, config(snapshot, venue="ashare-v1", max_weight=0.1, max_positions=20))
+    return Market(snapshot, config(snapshot, venue="ashare-flat-v1", max_weight=0.1, max_positions=20))
 
 
 def stockbench_market(snapshot: Snapshot) -> Market:

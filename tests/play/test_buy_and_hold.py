@@ -110,7 +110,7 @@ def play(snapshot: Any, config: MarketConfig, name: str = "equal-weight") -> lis
     ("venue", "costs"),
     [
         ("us-v1", {"lot": 1.0, "bps": 1.0, "slip": 2.0, "least": 0.0}),
-        ("ashare-v1", {"lot": 100.0, "bps": 5.0, "slip": 0.0, "least": 5.0}),
+        ("ashare-flat-v1", {"lot": 100.0, "bps": 5.0, "slip": 0.0, "least": 5.0}),
     ],
 )
 @pytest.mark.parametrize(("fill", "mark"), [("open", "close"), ("open", "open"), ("close", "close")])
@@ -133,7 +133,7 @@ def test_equal_weight_worked_out_by_hand(panel: Any, store: Any) -> None:
     assert found == pytest.approx([cash + 49 * 11 + 24 * 20, cash + 49 * 11 + 24 * 30], rel=1e-14)
 
 
-@pytest.mark.parametrize("venue", ["us-v1", "us-fractional-v1", "ashare-v1", "crypto-v1"])
+@pytest.mark.parametrize("venue", ["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1"])
 def test_cash_stays_what_it_was(panel: Any, store: Any, venue: str) -> None:
     config = MarketConfig(venue=venue, first="2024-01-02", last="2024-02-29", cash=12_345.67)
     assert set(play(store(eventful(panel, 3)), config, "cash")) == {12_345.67}

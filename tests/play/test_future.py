@@ -56,7 +56,7 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
     snapshot = open_snapshot(folder)
     days = [str(d) for d in panel.sessions]
     config = MarketConfig(
-        venue="ashare-v1", universe="IDX", index="IDX", first=days[FIRST], last=days[-1], decide=decide,
+        venue="ashare-flat-v1", universe="IDX", index="IDX", first=days[FIRST], last=days[-1], decide=decide,
         fill=FILLS[decide],
     )  # fmt: skip
     seen_by_all, decided = [], {}

@@ -54,7 +54,7 @@ def rough(panel: Any, store: Any) -> Snapshot:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     days=st.lists(st.lists(orders(), max_size=4), min_size=ROWS - 2, max_size=ROWS - 2),
-    venue=st.sampled_from(["us-v1", "us-fractional-v1", "ashare-v1", "crypto-v1", "us-margin-v1"]),
+    venue=st.sampled_from(["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1", "us-margin-v1"]),
     moment=st.sampled_from(
         [("pre_open", "open", "close"), ("at_open", "open", "open"), ("close", "close", "close"),
          ("pre_open", "close", "close")]

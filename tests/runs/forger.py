@@ -29,7 +29,8 @@ from tradeassay.runs.play.trading import score_tasks
 from tradeassay.runs.score.scores import encode_scores
 from tradeassay.runs.score.scoring import gather, score_agent
 from tradeassay.runs.spec.run_spec import work_sha256
-from tradeassay.runs.store.manifest import CodeManifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import CodeManifest, RunManifest, read_manifest
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
 from tradeassay.runs.verify.replay import differences
 from tradeassay.runs.verify.report import VerifyReport, verify
@@ -464,7 +465,7 @@ def _cover_spending(work: Path, path: Path) -> None:
 def rescore(work: Path, home: Path | str | None = None) -> None:
     """Score a run again as it now is, and write the scores."""
     manifest = read_manifest(work / "manifest.json")
-    place = folder_of(work, manifest)
+    place = RunFolder(work)
     if isinstance(manifest, CodeManifest):
         place.scores.write_bytes(code_scores(reopen(manifest)[0], manifest, place))
         return

@@ -43,7 +43,7 @@ US_MARGIN = Venue(
     shorting=Shorting(allowed=True, borrow_per_year=0.01, max_volume_share=0.10),
 )
 ASHARE = Venue(
-    id="ashare-v1",
+    id="ashare-flat-v1",
     title="China A-shares, cash account, T+1, price limits",
     currency="CNY",
     fees=Fees(buy_bps=5.0, sell_bps=5.0, sell_tax_bps=10.0, minimum=5.0, minimum_covers_tax=True),
@@ -102,7 +102,7 @@ def _eras() -> tuple[Era, ...]:
 
 ASHARE_DATED = msgspec.structs.replace(
     ASHARE,
-    id="ashare-v2",
+    id="ashare-v1",
     title="China A-shares, cash account, T+1, price limits and stamp duty of each day",
     fees=msgspec.structs.replace(ASHARE.fees, sell_tax_bps=5.0),
     resting=Resting(held_to_side=True),

@@ -135,7 +135,6 @@ def season_params(season: Season) -> ModelParams:
 def conduct_of(season: Season) -> Conduct:
     """Return what a season lays down for its agents."""
     return Conduct(
-        version=season.benchmark,
         hold=season.money.hold,
         allocations=season.rules.cross_asset,
         messages=season.rules.messages,

@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 from sqlalchemy import select
 
-from tradeassay.agents.ama.prompts import PROMPTS, PROMPTS_2
+from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
 from tradeassay.arena.clock import parse_speed
 from tradeassay.arena.queries.reader import board_of
@@ -96,7 +96,7 @@ def pack_season(
         _refuse(spec, finished=progress_of(store, spec).finished)
         found = {
             SEASON: spec.frozen,
-            PROMPT_HASHES: msgspec.json.encode(_prompts(spec)),
+            PROMPT_HASHES: msgspec.json.encode(_prompts()),
             DECISIONS: b"".join(msgspec.json.encode(one) + b"\n" for one in _decisions(store, spec.id)),
             STANDINGS: msgspec.json.encode(board_of(str(store.engine.url.database), spec.id)),
             **_cassettes(store, spec),
@@ -199,7 +199,7 @@ def season_differences(opened: OpenRecording, db: Path) -> list[str]:
             DECISIONS: list(_decisions(store, season.id)),
             STANDINGS: board_of(str(store.engine.url.database), season.id),
             SEASON: msgspec.json.decode(season.frozen),
-            PROMPT_HASHES: _prompts(season),
+            PROMPT_HASHES: _prompts(),
         }
     # As they are written and not as they are read: a field that nobody knows is a difference too.
     then = {name: _read(opened, name, object) for name in (STANDINGS, SEASON, PROMPT_HASHES)}
@@ -237,12 +237,11 @@ def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
 def changed_season_facts(opened: OpenRecording) -> list[str]:
     """Return the prompts that are other texts here than those a season was recorded with."""
     then = _read(opened, PROMPT_HASHES, dict[str, str])
-    return sorted(name for name, digest in _prompts(recorded_season(opened)).items() if then.get(name) != digest)
+    return sorted(name for name, digest in _prompts().items() if then.get(name) != digest)
 
 
-def _prompts(season: Season) -> dict[str, str]:
-    folder = PROMPTS if season.benchmark == "ama-v1" else PROMPTS_2
-    return {f"the prompt {name}": digest for name, digest in folder.hashes.items()}
+def _prompts() -> dict[str, str]:
+    return {f"the prompt {name}": digest for name, digest in PROMPTS.hashes.items()}
 
 
 def _recorded_decisions(opened: OpenRecording) -> list[RecordedDecision]:

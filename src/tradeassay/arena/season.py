@@ -11,14 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.ama.rules import AmaRules, Kind, rules_for
+from tradeassay.benchmarks.ama.rules import AMA, AmaRules, Kind, rules_for
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.time import parse_day
 
 Scalar = bool | int | float | str
-Version = Literal["ama-v1", "ama-v2"]
 BASELINE = "buy-and-hold"
 """The entry that every season has, whatever its spec says."""
 
@@ -166,7 +165,7 @@ class SeasonPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     id: str
     title: str = ""
-    benchmark: Version = "ama-v1"
+    benchmark: Literal["ama-v2"] = AMA
     convention: Convention = "sound"
     assets: tuple[Asset, ...]
     entries: tuple[Entry, ...]
@@ -250,7 +249,7 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
     @property
     def money(self) -> AmaRules:
         """How actions become money in this season."""
-        rules = rules_for(self.convention, self.benchmark)
+        rules = rules_for(self.convention)
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
     def asset(self, symbol: str) -> Asset:
@@ -382,7 +381,6 @@ def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-1
     return Season(
         id=f"demo-{seed}",
         title="Replayed synthetic days",
-        benchmark="ama-v2",
         assets=_assets(seed),
         entries=(
             *(

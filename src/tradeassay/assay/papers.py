@@ -52,12 +52,12 @@ def paper_studies(run: Run, *, attribution: bool = True) -> tuple[StudyTable, ..
     cells = _cells(run)
     parts = _Attributed(run, attribution)
     tables: list[StudyTable] = []
-    trading = {name: cell for name, cell in cells.items() if cell.benchmark.family == "ktdfin"}
+    trading = {name: cell for name, cell in cells.items() if cell.benchmark.protocol == "ktdfin"}
     tables += [_leaderboard(run, cell, parts) for cell in trading.values()]
     tables += _by_mask(trading.values())
     tables += _cohorts(trading.values(), parts)
     tables += _rationales(run, trading.values())
-    portfolio = {name: cell for name, cell in cells.items() if cell.benchmark.family == "stockbench"}
+    portfolio = {name: cell for name, cell in cells.items() if cell.benchmark.protocol == "stockbench"}
     tables += [_composite(run, cell) for cell in portfolio.values()]
     tables += _errors(run, portfolio.values())
     tables += _sizes(run, portfolio.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.daily import DayConfig, day, drive
 from tradeassay.benchmarks.daily.conversation import Daily, DailyConfig
-from tradeassay.benchmarks.daily.conversation_v2 import DailyV2
 from tradeassay.benchmarks.daily.specs import DAILY_ASHARE, DAILY_CRYPTO, DAILY_US, DAILY_US_REAL
 from tradeassay.benchmarks.ktdfin import KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL
 from tradeassay.benchmarks.protocol import ModelProtocol, ProtocolConfig, protocols
@@ -27,7 +26,6 @@ __all__ = [
     "Benchmark",
     "Daily",
     "DailyConfig",
-    "DailyV2",
     "DayConfig",
     "ModelProtocol",
     "NamedWindow",

@@ -1,4 +1,4 @@
-"""How often a model is asked again, and how a refusal is worded: what all trading protocols share from ``-v2`` on.
+"""How often a model is asked again, and how a refusal is worded: what all trading protocols share.
 
 An answer that is refused uses up an attempt. No answer (a provider's error) and an answer that was cut off at the
 token limit are no attempts of the model's: they are counted apart, and bounded apart. The same wrong answer twice

@@ -30,15 +30,15 @@ class DataNeed(msgspec.Struct, frozen=True, kw_only=True):
 def data_needs(benchmark: Benchmark, snapshot: Snapshot) -> tuple[DataNeed, ...]:
     """Return everything a benchmark asks of a data set, most important first."""
     view = snapshot.at(len(snapshot.sessions) - 1, "close")
-    paper = benchmark.family in ("ktdfin", "stockbench")
+    paper = benchmark.protocol in ("ktdfin", "stockbench")
     needs = [_sessions(benchmark, snapshot), _prices(view), _index(benchmark, view)]
     if paper:
         needs += [_windows(benchmark, snapshot), _names(view), _actions(view, snapshot)]
-    if benchmark.family == "ktdfin":
+    if benchmark.protocol == "ktdfin":
         needs += [_sectors(view), _caps(view), _boards(benchmark, view), _amounts(view)]
         if benchmark.protocol_params.get("news"):
             needs.append(_news(view))
-    if benchmark.family == "stockbench":
+    if benchmark.protocol == "stockbench":
         needs += [_news(view), _figures(view)]
     return tuple(needs)
 
@@ -96,7 +96,7 @@ def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
 
 
 def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
-    found = window_sets.get(benchmark.family)(snapshot, benchmark.convention)
+    found = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
     printed = [window.code for window in found if not window.structural]
     if found and len(printed) == len(found):
         return DataNeed(what="the paper's windows", status="there", found=", ".join(printed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -43,15 +42,7 @@ class WindowSet(Protocol):
 
 
 window_sets: Registry[WindowSet] = Registry("window set")
-"""Window sets by the family of the protocols they belong to."""
-_VERSION = re.compile(r"-v\d+$")
-
-
-def family_of(protocol: str) -> str:
-    """Return a protocol's name without its version: ``ktdfin`` of ``ktdfin-v2``."""
-    return _VERSION.sub("", protocol)
-
-
+"""Window sets by the protocol they belong to."""
 AFTER = "after-"
 """``after-2025-06-01`` is every session after a day: after a model's knowledge cutoff, memory cannot help."""
 _HISTORY = 252
@@ -83,7 +74,7 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
     """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
     if code.startswith(AFTER):
         return _after(snapshot, code)
-    found = window_sets.get(family_of(protocol))(snapshot, convention)
+    found = window_sets.get(protocol)(snapshot, convention)
     for window in found:
         if window.code.casefold() == code.casefold():
             return window

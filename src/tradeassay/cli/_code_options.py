@@ -136,10 +136,10 @@ _RUN = (
     ),
     click.option(
         "--history", type=click.Choice(["full", "last"]),
-        help="What a later turn sees of the earlier ones. Default: last (quantcode-v1: full).",
+        help="What a later turn sees of the earlier ones. Default: last.",
     ),
     click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
-    click.option("--strict", is_flag=True, help="quantcode-v2: a call that the kernel refuses fails a program."),
+    click.option("--strict", is_flag=True, help="quantcode: a call that the kernel refuses fails a program."),
     click.option(
         "--decides", type=click.Choice(["reference-first", "behaviour", "language", "both"]),
         default="reference-first", show_default=True, help="Which judge decides the judge stage.",
@@ -173,26 +173,22 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
     import msgspec
 
     from tradeassay.runs.code_protocol import find_protocol
-    from tradeassay.runs.quantcode import QuantCodeSpec, QuantCodeV2Spec
+    from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.systrade import SystradeSpec
 
     kind = find_protocol(benchmark).Spec
     if kind is SystradeSpec:
         return take_systrade_spec(benchmark, given)
-    if kind not in (QuantCodeSpec, QuantCodeV2Spec):
+    if kind is not QuantCodeSpec:
         raise UserError(f"'{benchmark}' cannot be described by these options", hint="run it from Python")
     refuse_options(benchmark, given, systrade=False)
-    plain = kind(models=("scripted/coder-sma",))
-    assert isinstance(plain, QuantCodeSpec)
-    if given["strict"] and kind is not QuantCodeV2Spec:
-        raise UserError("--strict means nothing to the first version", hint="run quantcode-v2")
-    if given["dataset"] and (kind is not QuantCodeV2Spec or given["task_file"] is None):
+    plain = QuantCodeSpec(models=("scripted/coder-sma",))
+    if given["dataset"] and given["task_file"] is None:
         hint = "give --task-file too, or leave it out"
         raise UserError(f"--dataset means nothing to our tasks of '{benchmark}'", hint=hint)
-    more: dict[str, Any] = {"strict": True} if given["strict"] else {}
-    more |= {"dataset": given["dataset"]} if given["dataset"] else {}
-    return type(plain)(
-        **more,
+    return QuantCodeSpec(
+        strict=given["strict"],
+        dataset=given["dataset"] or msgspec.UNSET,
         benchmark=benchmark,
         models=given["models"],
         **_chosen(given),
@@ -211,9 +207,9 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | Systrade
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
-    from tradeassay.runs.quantcode import QuantCodeV2Spec, tasks_of
+    from tradeassay.runs.quantcode import QuantCodeSpec, tasks_of
 
-    found = tasks_of(QuantCodeV2Spec(models=("scripted/coder-sma",), **_chosen(filters)))
+    found = tasks_of(QuantCodeSpec(models=("scripted/coder-sma",), **_chosen(filters)))
     if not found:
         raise UserError("no task is left", hint="drop a filter")
     return found

@@ -156,15 +156,13 @@ def run(
 
     season, opener = _chosen(replay, file, convention, seed), None
     if cassettes is not None:
-        from typing import get_args
-
         from tradeassay.arena.recording import recorded_season, replaying
-        from tradeassay.arena.season import Version
+        from tradeassay.benchmarks.ama import AMA
         from tradeassay.runs.store.archive import find_recording, open_recording
 
         if season is not None:
             raise UserError("a recording has its own season", hint="leave out --season and --replay")
-        opened = open_recording(find_recording(cassettes, *get_args(Version)))
+        opened = open_recording(find_recording(cassettes, AMA))
         season, opener = recorded_season(opened), replaying(opened)
     if season is None:
         raise UserError("no season was named", hint="add --replay synthetic, --season FILE or --cassettes FILE")

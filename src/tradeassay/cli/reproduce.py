@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.dialogue import Setting
     from tradeassay.report.paper_tables import Paper
     from tradeassay.runs import AgentSpec, Run, RunSpec
-    from tradeassay.runs.quantcode import QuantCodeV2Spec
+    from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.summary.rows import PrintedFigures
     from tradeassay.runs.systrade import SystradeSpec
 
@@ -363,9 +363,9 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
     return ended
 
 
-def _program_spec(wanted: _Wanted) -> QuantCodeV2Spec | SystradeSpec:
+def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
     from tradeassay.benchmarks.systrade import STRATEGIES
-    from tradeassay.runs.quantcode import QuantCodeV2Spec
+    from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.systrade import SystradeSpec
 
     data, models, sample, repeated = wanted.data, wanted.models, wanted.sample, tuple(range(wanted.seeds))
@@ -375,7 +375,7 @@ def _program_spec(wanted: _Wanted) -> QuantCodeV2Spec | SystradeSpec:
             benchmark="systrade-v2", models=models, strategies=chosen, dataset=data, seeds=repeated
         )
     settings: tuple[Setting, ...] = ("single-turn", "agentic") if wanted.grid else ("single-turn",)
-    return QuantCodeV2Spec(
+    return QuantCodeSpec(
         benchmark="quantcode-v2", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
     )
 

@@ -23,7 +23,7 @@ from tradeassay.code.checks import (
 )
 from tradeassay.code.glance import CLEARED, Glanced, forgets, glance, second_look
 from tradeassay.code.growing import HOME, SHORT
-from tradeassay.code.judges.behaviour import BehaviourConfig, judge_behaviour, judge_decisions
+from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import DecisionsConfig
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import (
@@ -37,11 +37,10 @@ from tradeassay.code.judges.markets import (
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.code.leak import LeakConfig, LeakRecord
 from tradeassay.code.leak.trace import first_difference
-from tradeassay.code.lookahead import BRIEF, POINTERS, program_lookahead
-from tradeassay.code.lookahead_v2 import SCORED_FED, frame_lookahead
+from tradeassay.code.lookahead import BRIEF, POINTERS, SCORED_FED, frame_lookahead
 from tradeassay.code.program_source import asks_length, check_compiles
 from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs, task_bars
+from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
 from tradeassay.core.drive import drive
@@ -121,7 +120,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and ``judge_language``
     are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls that the kernel
-    refused on any market. From version 2 of the ``rules`` on: ``walls`` is the level of isolation that it ran
+    refused on any market. ``walls`` is the level of isolation that it ran
     behind and what was missing there, ``drawn_again`` are markets that were set aside, and ``immaterial`` names
     constants of the task that the judged markets do not exercise.
     """
@@ -143,7 +142,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trades: int | None = None
     earned: Earned | None = None
     usage: EvaluationUsage = EvaluationUsage()
-    rules: int = 1
     walls: str = ""
     drawn_again: tuple[DrawnAgain, ...] = ()
     immaterial: tuple[str, ...] = ()
@@ -233,7 +231,6 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     decides: Decides = "reference-first"
-    behaviour: BehaviourConfig = BehaviourConfig()
     language: LanguageJudgeConfig = LanguageJudgeConfig()
     leak: LeakConfig | None = BRIEF
     limits: JobLimits | None = None
@@ -242,7 +239,7 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
 _UNJUDGED: Final = "no judge was asked for"
 DECISIONS: Final = DecisionsConfig()
 DRAWS: Final = DrawConfig()
-"""What version 2 of the rules compares, and on which markets."""
+"""What is compared, and on which markets."""
 
 
 def evaluate(
@@ -293,7 +290,7 @@ def examine(
     reference on, instead of a drawn market.
     """
     rules, config = rules or rules_of(None), config or EvaluateConfig()
-    program = _kind(task, framework, rules)(task, source, executor, config, framework, rules)
+    program = _Program(task, source, executor, config, framework, rules)
     program.strict, program.given = strict, home
     return program.evaluation(run_checks(CHECKS, program))
 
@@ -304,15 +301,9 @@ def examine_unjudged(
     """Return an evaluation in which nobody judges, and only the home market is run, as far as
     :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
     """
-    program = _kind(task, framework, rules)(task, source, executor, config, framework, rules)
+    program = _Program(task, source, executor, config, framework, rules)
     program.unjudged = True
     return program.evaluation(run_checks(CHECKS, program))
-
-
-def _kind(task: CodeTask, framework: Framework, rules: Rules) -> type[_Program]:
-    if framework == "frame" and task.frame is None:
-        raise UserError(f"task '{task.id}' has no variant for frames", hint="run it with the framework backtrader")
-    return _Program if rules.version == 1 else _DrawnProgram
 
 
 class _Program:
@@ -321,6 +312,10 @@ class _Program:
     unjudged = False
     strict = False
     given: TaskBars | None = None
+    judging: Judging | None = None
+    fed_failure: str = ""
+    targets: list[Floats | None]
+    glanced: Glanced | None = None
 
     def __init__(
         self,
@@ -331,6 +326,9 @@ class _Program:
         framework: Framework,
         rules: Rules,
     ) -> None:
+        if framework == "frame" and task.frame is None:
+            hint = "run it with the framework backtrader"
+            raise UserError(f"task '{task.id}' has no variant for frames", hint=hint)
         self.task, self.source, self.executor, self.config = task, source, executor, config
         self.framework, self.rules = framework, rules
         self.runs: list[Backtest] = []
@@ -347,8 +345,9 @@ class _Program:
 
     @property
     def bars(self) -> TaskBars:
-        """The bars of the task's home market."""
-        return task_bars(self.task)
+        """The bars of the home market."""
+        assert self.judging is not None
+        return self.judging.markets[0].bars
 
     def runs_through(self) -> Finding:
         """Say whether it ran to its end, and in strict mode without a refused call."""
@@ -357,90 +356,6 @@ class _Program:
             first = self.home.attempts[0]
             return failed(f"a call was refused, and strict was asked for: {first.text}", f"{first.family}_attempt")
         return found
-
-    def compiles(self) -> Finding:
-        """Read the source, then run it: only the run can show that it holds no strategy after all."""
-        found = check_compiles(self.source, self.framework, version=1)
-        if not found.passed:
-            return found
-        wanted = [(self.source, task_bars(self.task))]
-        self.runs = list(run_programs(self.executor, self.task, wanted, self.framework, limits=self.config.limits))
-        self.spend(1, self.home.usage.cpu_s)
-        return compile_failure(self.home) or found
-
-    def looks_ahead(self) -> Finding:
-        """Ask the look-ahead check, unless the configuration leaves it out."""
-        if self.config.leak is None:
-            return not_scored("the look-ahead check was left out")
-        found, self.leak = program_lookahead(
-            self.executor, self.task, self.source, task_bars(self.task), self.home, self.framework,
-            self.config.leak, limits=self.config.limits,
-        )  # fmt: skip
-        self.spend(self.leak.runs)
-        return found
-
-    def judged(self) -> Finding:
-        """Ask the judge, unless nobody wants its word."""
-        return not_scored(_UNJUDGED) if self.unjudged else self.compared()
-
-    def compared(self) -> Finding:
-        """Ask the behavioural judge; the language judge may be asked afterwards."""
-        self.behaviour, others = judge_behaviour(
-            self.executor, self.task, self.source, self.home, self.framework,
-            config=self.config.behaviour, limits=self.config.limits,
-        )  # fmt: skip
-        self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
-        self.runs += others
-        self.spend(len(others), sum(other.usage.cpu_s for other in others))
-        if any(trick.grave for trick in _tricks(self.runs)):
-            return not_reached("a trick was found on another market")
-        found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
-        return found
-
-    def spend(self, runs: int, cpu_s: float = 0.0) -> None:
-        """Book runs of the program."""
-        self.usage = EvaluationUsage(runs=self.usage.runs + runs, cpu_s=self.usage.cpu_s + cpu_s)
-
-    def evaluation(self, found: dict[str, Finding]) -> Evaluation:
-        """Return the record."""
-        run = self.runs[0] if self.runs else None
-        honest = run is not None and found["trick"].passed
-        return Evaluation(
-            task=self.task.id,
-            framework=self.framework,
-            source_sha256=sha256_bytes(self.source.encode("utf-8", "surrogatepass")),
-            compile=found["compile"],
-            backtest=found["backtest"],
-            trade=found["trade"],
-            lookahead=found["lookahead"],
-            judge=found["judge"],
-            decided_by=self.decided_by,
-            judge_behaviour=self.behaviour,
-            judge_language=self.language,
-            leak=self.leak,
-            tricks=_tricks(self.runs),
-            attempts=() if run is None else tuple(attempt.text for attempt in run.attempts),
-            trades=len(run.trades) if run is not None and found["backtest"].passed else None,
-            earned=earned(self.bars, run.equity, self.task.cash, len(run.trades))
-            if run is not None and honest
-            else None,
-            usage=self.usage,
-        )
-
-
-class _DrawnProgram(_Program):
-    """The same questions by the rules of version 2: markets drawn from the secret, scored from what was fed."""
-
-    judging: Judging | None = None
-    fed_failure: str = ""
-    targets: list[Floats | None]
-    glanced: Glanced | None = None
-
-    @property
-    def bars(self) -> TaskBars:
-        """The bars of the home market."""
-        assert self.judging is not None
-        return self.judging.markets[0].bars
 
     def compiles(self) -> Finding:
         """Read the source, then run it, fed where its framework can be fed."""
@@ -516,6 +431,10 @@ class _DrawnProgram(_Program):
         self.spend(self.leak.runs)
         return found
 
+    def judged(self) -> Finding:
+        """Ask the judge, unless nobody wants its word."""
+        return not_scored(_UNJUDGED) if self.unjudged else self.compared()
+
     def compared(self) -> Finding:
         """Compare decisions with the reference's on every market."""
         self.judging = self._drawn(SHARED_DRAWS.of)
@@ -537,14 +456,35 @@ class _DrawnProgram(_Program):
         found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
         return found
 
+    def spend(self, runs: int, cpu_s: float = 0.0) -> None:
+        """Book runs of the program."""
+        self.usage = EvaluationUsage(runs=self.usage.runs + runs, cpu_s=self.usage.cpu_s + cpu_s)
+
     def evaluation(self, found: dict[str, Finding]) -> Evaluation:
-        """Return the record, with what version 2 adds."""
-        plain = super().evaluation(found)
+        """Return the record."""
+        run = self.runs[0] if self.runs else None
+        honest = run is not None and found["trick"].passed
         tried = dict.fromkeys(attempt.text for run in self.runs for attempt in run.attempts)
-        return msgspec.structs.replace(
-            plain,
-            rules=2,
+        return Evaluation(
+            task=self.task.id,
+            framework=self.framework,
+            source_sha256=sha256_bytes(self.source.encode("utf-8", "surrogatepass")),
+            compile=found["compile"],
+            backtest=found["backtest"],
+            trade=found["trade"],
+            lookahead=found["lookahead"],
+            judge=found["judge"],
+            decided_by=self.decided_by,
+            judge_behaviour=self.behaviour,
+            judge_language=self.language,
+            leak=self.leak,
+            tricks=_tricks(self.runs),
             attempts=tuple(tried),
+            trades=len(run.trades) if run is not None and found["backtest"].passed else None,
+            earned=earned(self.bars, run.equity, self.task.cash, len(run.trades))
+            if run is not None and honest
+            else None,
+            usage=self.usage,
             walls=walls_of(self.executor.tier) if self.runs else "",
             drawn_again=() if self.judging is None else self.judging.again,
             immaterial=() if self.judging is None else self.judging.immaterial,

@@ -1,8 +1,8 @@
 """The program inside a model's answer, or what came instead of one.
 
-:func:`extract` reads an answer as version 1 of the benchmark does, :func:`extract_v2` as people do: it also takes
-programs from fences that are indented or labelled oddly, from tags, from a JSON text, from a class whose imports
-are in the fence before, and a single function under another name. Neither ever chooses where a reader could not.
+:func:`extract` reads an answer as people do: it also takes programs from fences that are indented or labelled
+oddly, from tags, from a JSON text, from a class whose imports are in the fence before, and a single function under
+another name. :func:`extract_block` reads the plain forms alone. Neither ever chooses where a reader could not.
 What an answer can cost is bounded: code chooses its length, and so do models.
 """
 
@@ -21,9 +21,9 @@ from tradeassay.code.task import Framework
 from tradeassay.llm.json_text import parse_object
 
 LONGEST_ANSWER: Final = 2_000_000
-"""Characters of an answer that version 1 reads. A longer one is cut, and the note says so."""
-LONGEST_ANSWER_V2: Final = 300_000
-"""The same for version 2: some eighty thousand tokens."""
+"""Characters in which a block is looked for. A longer text is cut, and the note says so."""
+LONGEST_PROGRAM_ANSWER: Final = 300_000
+"""The same for a program's answer: some eighty thousand tokens."""
 
 Form = Literal["fenced", "unclosed", "bare", "none"]
 NoCode = Literal["", "empty", "prose", "loop", "cut off"]
@@ -53,7 +53,7 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def extract(answer: str, *, cut_off: bool = False) -> Extraction:
+def extract_block(answer: str, *, cut_off: bool = False) -> Extraction:
     """Return the program of an answer; ``cut_off`` says that the model ran out of tokens.
 
     Fenced blocks come first. Among several, the last one that defines a strategy is taken (a model that corrects
@@ -75,25 +75,25 @@ def extract(answer: str, *, cut_off: bool = False) -> Extraction:
     return Extraction(code=None, form="none", missing=_missing(answer, thinking, cut_off), note=note)
 
 
-def extract_v2(
+def extract(
     answer: str, framework: Framework = "backtrader", *, cut_off: bool = False, last: bool = True
 ) -> Extraction:
     """Return the program of an answer, read as a careful person reads it.
 
-    The last program among the candidates is taken, as in :func:`extract`. A ``last`` answer, after which nothing
-    is asked again, may have been cut off behind its strategy. Lone halves of characters become
-    question marks, because nothing that is written down may hold them.
+    The last program among the candidates is taken, as in :func:`extract_block`. A ``last`` answer, after which
+    nothing is asked again, may have been cut off behind its strategy. Lone halves of characters become question
+    marks, because nothing that is written down may hold them.
     """
-    whole, answer = len(answer) <= LONGEST_ANSWER_V2, answer[:LONGEST_ANSWER_V2]
+    whole, answer = len(answer) <= LONGEST_PROGRAM_ANSWER, answer[:LONGEST_PROGRAM_ANSWER]
     if not answer.isascii():
         answer = answer.encode("utf-8", "replace").decode("utf-8-sig")  # as in files, a byte-order mark is no text
     ended = _END_OF_THOUGHT.search(answer)
     opened = _OPEN_THOUGHT.search(answer)
     if ended is not None and (opened is None or opened.start() > ended.start()):
         answer = answer[ended.end() :]  # a chat template has swallowed where the thought began
-    found = extract(answer, cut_off=cut_off)
+    found = extract_block(answer, cut_off=cut_off)
     if not whole:
-        told = f"only the first {LONGEST_ANSWER_V2} characters were read"
+        told = f"only the first {LONGEST_PROGRAM_ANSWER} characters were read"
         found = msgspec.structs.replace(found, note=told)
     text, _ = _without_thoughts(answer)
     candidates = _candidates(text)

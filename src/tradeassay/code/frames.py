@@ -31,7 +31,6 @@ from tradeassay.code.backtrader.runner import (
     bad_result,
     failed_run,
     in_order,
-    printed,
     replayed_run,
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
@@ -283,14 +282,14 @@ def read_result(job: FrameJob, result: JobResult) -> Backtest:
 
 def read_with_targets(job: FrameJob, result: JobResult) -> tuple[Backtest, Floats | None]:
     """Return the outcome of a run and its targets, (rows, assets); None where it gave none."""
-    tricks = [trick for trick in tricks_in(job.source, (), printed(job, result)) if trick.name not in _NOT_HERE]
+    tricks = [trick for trick in tricks_in(job.source, ()) if trick.name not in _NOT_HERE]
     if result.columns is None:
         failure, found = scrub(result.failure)
         return failed_run(result, failure, [*tricks, *found]), None
     try:
         targets = read_targets(result.columns, job.bars.rows, job.bars.assets)
         orders = orders_for(targets, job.bars, job.terms)
-        done = replay(orders, job.bars, job.terms, steps=job.rules.steps)
+        done = replay(orders, job.bars, job.terms, steps=job.steps)
     except UNREADABLE as error:
         return failed_run(result, bad_result(error), tricks), None
     return replayed_run(result, orders, done, tricks), targets

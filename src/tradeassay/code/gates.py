@@ -39,8 +39,8 @@ from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.subject import LONG
 from tradeassay.code.leak.trace import Columns, first_difference
 from tradeassay.code.leak.whole import held_after
-from tradeassay.code.lookahead import NOT_CLEARED, seed_of_source, submission_lookahead
-from tradeassay.code.program_source import LONGEST_SOURCE, in_python_words, read_source
+from tradeassay.code.lookahead import NOT_CLEARED, submission_lookahead
+from tradeassay.code.program_source import LONGEST_SOURCE, read_source
 from tradeassay.code.semantics import Semantics
 from tradeassay.code.submission import (
     CAPITAL,
@@ -85,13 +85,8 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
     the capital.
     ``agreement`` is how far a traded share of equity may be from that of the frozen semantics on a micro-scenario.
-    ``every_bar`` replays the micro-scenarios bar by bar. On more than ``long_rows`` bars the leak gate may spend
-    ``long_runs`` times the length beside the scored run, on short prefixes first: a year of minutes costs the
-    code seconds for every whole run.
-
-    ``strict`` (the second version): work that never trades where the frozen semantics trade does not pass
-    ``exec``; determinism is also tried in other time zones, on other dates and with another hash seed; the leak
-    gate looks at the whole series, with draws derived from ``secret``.
+    ``every_bar`` replays the micro-scenarios bar by bar. The draws of the leak gate, which looks at the whole
+    series, are derived from ``secret``.
     """
 
     capital: float = CAPITAL
@@ -102,15 +97,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float = 1e-6
     agreement: float = 1e-6
     every_bar: bool = True
-    long_rows: int = 100_000
-    long_runs: float = 2.0
-    strict: bool | msgspec.UnsetType = msgspec.UNSET
     secret: str | msgspec.UnsetType = msgspec.UNSET
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether the rules of the second version hold."""
-        return self.strict is True
 
     @property
     def variations(self) -> tuple[Variation, ...]:
@@ -119,17 +106,6 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(
             Variation(seed=seed, zone=zone, days=days, hashing=hashing)
             for seed, (zone, days, hashing) in zip(self.seeds[1:], cycle(places), strict=False)
-        )
-
-    def leak_on(self, bars: int) -> LeakConfig:
-        """Return how hard to look for a leak on this many bars."""
-        if self.is_strict:
-            return self.leak if self.leak.whole else msgspec.structs.replace(self.leak, whole=WholeSeries())
-        if bars <= self.long_rows:
-            return self.leak
-        spend = max(400_000, int(self.long_runs * bars))
-        return msgspec.structs.replace(
-            self.leak, perturbations=min(self.leak.perturbations, 1), budget_bars=self.leak.budget_bars or spend
         )
 
     def __post_init__(self) -> None:
@@ -245,7 +221,6 @@ def pass_gates(
         limits=config.limits,
         capital=config.capital,
         trust=trust,
-        strict=config.is_strict,
     )
     inquiry = _Inquiry(submission, spec, runner, config, bars, scenarios or {})
     found = run_checks(CHECKS, inquiry, not_run)
@@ -264,11 +239,9 @@ def pass_gates(
     return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
 
 
-def parse_gate(submission: Submission, version: int = 2) -> Finding:
-    """Read the card as JSON and the source as Python, without running any of it. ``version`` 1 words errors as
-    Python does.
-    """
-    found = (*_card_faults(submission.card), *_source_faults(submission.source, version))
+def parse_gate(submission: Submission) -> Finding:
+    """Read the card as JSON and the source as Python, without running any of it."""
+    found = (*_card_faults(submission.card), *_source_faults(submission.source))
     if found:
         return convicted(found)
     return passed("", {"lines": len(submission.source.splitlines())})
@@ -284,14 +257,13 @@ def _card_faults(text: str) -> tuple[Exhibit, ...]:
     return ()
 
 
-def _source_faults(source: str, version: int) -> tuple[Exhibit, ...]:
+def _source_faults(source: str) -> tuple[Exhibit, ...]:
     if len(source) > LONGEST_SOURCE:
         return (Exhibit(code="too_long", text=f"the source has more than {LONGEST_SOURCE:,} characters"),)
     tree = read_source(source, compiles=True)
     if isinstance(tree, SourceFault):
-        fault = in_python_words(source, tree) if version == 1 else tree
-        what = "syntax error" if fault.syntax else fault.error
-        return (Exhibit(code="syntax", text=f"{what}: {fault.words}", line=fault.line),)
+        what = "syntax error" if tree.syntax else tree.error
+        return (Exhibit(code="syntax", text=f"{what}: {tree.words}", line=tree.line),)
     forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
     if forbidden is not None:
         text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
@@ -512,19 +484,15 @@ class _Inquiry:
         slow = probe_gate(self.runner, self.columns, self.config)
         if slow is not None:
             return slow
-        strict = self.config.is_strict
-        seeds = self.config.seeds[:1] if strict else self.config.seeds
-        wanted = [(self.columns, seed) for seed in seeds]
+        seed = self.config.seeds[0]
         missing = [name for name in self.tables if name not in self.known]
-        wanted += [(self.tables[name], seeds[0]) for name in missing]
-        runs = list(self.runner.logs(wanted))
+        runs = list(self.runner.logs([(self.columns, seed), *((self.tables[name], seed) for name in missing)]))
         self.runner.spent.runs += len(self.tables) - len(missing)
-        self.seeds = dict(zip((f"seed {seed}" for seed in seeds), runs[: len(seeds)], strict=True))
-        made = {**self.known, **dict(zip(missing, runs[len(seeds) :], strict=True))}
+        self.seeds = {f"seed {seed}": runs[0]}
+        made = {**self.known, **dict(zip(missing, runs[1:], strict=True))}
         self.scenarios = {name: made[name] for name in self.tables}
         self.scored = runs[0]
-        frozen = len(self.frozen()) if strict else 0
-        return exec_gate(self.scored, self.scenarios, frozen)
+        return exec_gate(self.scored, self.scenarios, len(self.frozen()))
 
     def frozen(self) -> DecisionList:
         """Return what the frozen semantics decide on the scored bars."""
@@ -532,10 +500,9 @@ class _Inquiry:
 
     def repeats(self) -> Finding:
         """Compare the scored run with others that should be the same."""
-        if self.config.is_strict:
-            others = self.config.variations
-            runs = self.runner.varied(self.columns, others)
-            self.seeds |= dict(zip((one.text for one in others), runs, strict=True))
+        others = self.config.variations
+        runs = self.runner.varied(self.columns, others)
+        self.seeds |= dict(zip((one.text for one in others), runs, strict=True))
         return determinism_gate(self.seeds)
 
     def leaks(self) -> Finding:
@@ -543,22 +510,17 @@ class _Inquiry:
         assert self.scored is not None
         replayed = self.scenarios if self.config.every_bar else {}
         pairs = {name: (self.tables[name], run) for name, run in replayed.items()}
-        config = self.config.leak_on(len(next(iter(self.columns.values()))))
+        leak = self.config.leak
+        config = leak if leak.whole else msgspec.structs.replace(leak, whole=WholeSeries())
         return submission_lookahead(
             self.runner,
             self.columns,
             self.scored,
             pairs,
             config,
-            seed=self._leak_seed(),
-            suspects=self._suspects() if self.config.is_strict else (),
+            seed=seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name),
+            suspects=self._suspects(),
         )
-
-    def _leak_seed(self) -> int:
-        """Where the other futures are drawn from: the run's secret, or (first version) the source."""
-        if not self.config.is_strict:
-            return seed_of_source(self.runner.source)
-        return seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name)
 
     def _suspects(self) -> tuple[int, ...]:
         """Return the bars on which it begins to hold something else than the frozen semantics would."""
@@ -592,7 +554,7 @@ _RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
 CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check(
         "parse", "Can both files be read, and is there a TradingStrategy in them?",
-        lambda one: parse_gate(one.submission, 2 if one.config.is_strict else 1),
+        lambda one: parse_gate(one.submission),
     ),
     Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),

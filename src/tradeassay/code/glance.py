@@ -205,7 +205,7 @@ def glance(
     program, which is then to be run by itself.
     """
     rng = np.random.default_rng(seed_from(rules.secret, "glance", task.id))
-    job = BacktestJob(source=source, bars=bars, terms=terms_of(task), limits=limits, rules=rules)
+    job = BacktestJob(source=source, bars=bars, terms=terms_of(task), limits=limits, steps=rules.steps)
     plain = sandbox_job(job)
     wanted = replace(
         plain,

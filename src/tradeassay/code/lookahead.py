@@ -1,11 +1,9 @@
 """Does any decision of a program depend on bars that come after it? The one wrapper around the leak check.
 
-A program that cannot be checked through its own fault (two equal runs differ, it breaks on most prefixes, it is
-too slow) has failed; where the data is too short the check is undecided. Cuts follow from the source alone: the
-same program, the same check. A Backtrader program is fed bar by bar first: the same decisions are a proof, and
-nothing more is needed; otherwise the full check follows, which tries the first bar on which they part before
-all others. A submission is replayed on its micro-scenarios at every bar, by a child that never holds a bar that
-it has not answered for.
+A Backtrader program that was fed needs no check, and programs on frames are grown on every judged market. A
+submission that cannot be checked through its own fault (two equal runs differ, it breaks on most prefixes, it is
+too slow) has failed; where the data is too short the check is undecided. A submission is replayed on its
+micro-scenarios at every bar, by a child that never holds a bar that it has not answered for.
 """
 
 from __future__ import annotations
@@ -14,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from tradeassay.code.backtrader import Backtest
-from tradeassay.code.backtrader.account import terms_of
-from tradeassay.code.backtrader.fed import FedVerdict, compare_fed, run_fed
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.checks import (
     PASSED,
@@ -27,18 +23,17 @@ from tradeassay.code.checks import (
     convicted,
     failed,
     not_run,
-    not_scored,
     passed,
 )
+from tradeassay.code.growing import AWAY, HOME, Growth, GrowthPlan, choose_rows, grow
 from tradeassay.code.leak import LeakConfig, LeakRecord, RunFailure, Trace, check_leaks
 from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.leak.trace import Columns, first_difference
-from tradeassay.code.running import leak_subject
 from tradeassay.code.submission import SubmissionRun, SubmissionRunner
-from tradeassay.code.task import CodeTask, Framework
-from tradeassay.core.errors import SandboxError
-from tradeassay.core.hashing import sha256_bytes
+from tradeassay.code.task import CodeTask
+from tradeassay.core.draws import seed_from
+from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits
 
 BRIEF: Final = LeakConfig(warm_up_cuts=2, change_cuts=4, random_cuts=2, perturbations=1, splice_runs=1)
@@ -50,57 +45,17 @@ REPLAY_BARS: Final = 400
 NOT_CLEARED: Final = "not_cleared"
 """The class of a finding that is neither passed nor failed: look-ahead could not be excluded nor shown."""
 
-_PROOF: Final = "fed bar by bar it decides the same on every bar: no decision can depend on a later one"
+SCORED_FED: Final = (
+    "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
+)
+_PROVEN: Final = "called on the rows so far it decides the same on every row of every market"
 POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
 """Tricks that point to later bars; whether they were used is for a check to prove."""
-
-
-def seed_of_source(source: str) -> int:
-    """Return the seed for other futures that was used before runs had secrets."""
-    return int(sha256_bytes(source.encode("utf-8", "surrogatepass"))[:8], 16)
 
 
 def cannot_be_excluded(record: LeakRecord) -> str:
     """Return the failure reason for a program that made the check impossible."""
     return f"look-ahead cannot be excluded: {record.reason}"
-
-
-def program_lookahead(
-    executor: JobExecutor,
-    task: CodeTask,
-    source: str,
-    bars: TaskBars,
-    run: Backtest,
-    framework: Framework,
-    config: LeakConfig,
-    limits: JobLimits | None = None,
-) -> tuple[Finding, LeakRecord]:
-    """Check a program of a task; returns the finding and its record."""
-    pointers = [trick for trick in run.tricks if trick.name in POINTERS]
-    fed = _fed(executor, task, source, bars, run, config, limits) if framework == "backtrader" else None
-    if fed is not None and fed.proven:
-        return PASSED, LeakRecord(verdict="clean", reason=_PROOF, runs=1, bars=bars.rows, fed="same")
-    thorough = bool(pointers) or fed is not None
-    record = check_leaks(
-        leak_subject(executor, task, source, bars, framework, limits),
-        bars.columns(),
-        LeakConfig() if thorough else config,
-        seed=seed_of_source(source),
-        scored=run.trace(),
-        suspects=() if fed is None or fed.suspect is None else (fed.suspect,),
-    ).record
-    if fed is not None:
-        record = msgspec.structs.replace(
-            record, fed="differs", notes=(fed.reason, *record.notes), runs=record.runs + 1
-        )
-    if record.verdict == "clean":
-        return PASSED, record
-    if record.verdict == "leaky":
-        named = "".join(f"; {trick.name}: {trick.evidence}" for trick in pointers)
-        return failed(f"{record.evidence[0].text}{named}", pointers[0].name if pointers else "look_ahead"), record
-    if record.cause == "too_short":
-        return not_scored(record.reason), record
-    return failed(cannot_be_excluded(record), record.cause or "not_checked"), record
 
 
 def submission_lookahead(
@@ -127,36 +82,18 @@ def submission_lookahead(
     if replayed:
         found = convicted(replayed, {"scenarios": len(short)})
     else:
-        share = runner.shares(scored.trades, columns) if runner.strict else None
         record = check_leaks(
             runner,
             columns,
             config,
             seed=seed,
-            scored=scored.trades.trace(share=share),
+            scored=scored.trades.trace(share=runner.shares(scored.trades, columns)),
             deterministic=True,
             suspects=suspects,
         ).record
         bars = sum(_bars(pair[0]) for pair in short.values())
         found = _submission_finding(record, bars)
     return msgspec.structs.replace(found, advice=advice)
-
-
-def _fed(
-    executor: JobExecutor,
-    task: CodeTask,
-    source: str,
-    bars: TaskBars,
-    run: Backtest,
-    config: LeakConfig,
-    limits: JobLimits | None,
-) -> FedVerdict | None:
-    """Feed the program bar by bar, where the executor can; None where it cannot."""
-    try:
-        fed = run_fed(executor, source, bars, terms_of(task), limits=limits)
-    except SandboxError:
-        return None
-    return compare_fed(run, fed, bars.rows, config.rtol)
 
 
 def _submission_finding(record: LeakRecord, replayed_bars: int) -> Finding:
@@ -225,3 +162,64 @@ def _first_leak(name: str, scored: Trace, prefixes: Sequence[Trace | RunFailure]
 
 def _bars(columns: Columns) -> int:
     return len(next(iter(columns.values())))
+
+
+def frame_lookahead(
+    executor: JobExecutor,
+    task: CodeTask,
+    source: str,
+    markets: Sequence[tuple[TaskBars, Floats | None]],
+    secret: str,
+    *,
+    limits: JobLimits | None = None,
+    home: GrowthPlan = HOME,
+) -> tuple[Finding, LeakRecord]:
+    """Grow a program on every market on which it ran, by the plan ``home`` on the first; a difference convicts."""
+    grown: list[tuple[str, Growth]] = []
+    fewest = 1
+    for number, (bars, targets) in enumerate(markets):
+        if targets is None:
+            continue
+        rng = np.random.default_rng(seed_from(secret, "growing", task.id, number))
+        plan = AWAY if number else home
+        wanted = choose_rows(targets, plan, rng)
+        found = grow(executor, source, bars, targets, wanted, limits=limits)
+        grown.append((bars.name, found))
+        if not found.same:
+            break
+        fewest = max(fewest, 1 if found.proven else fewest_met(plan, bars.rows))
+    return _finding(grown, fewest)
+
+
+def _finding(grown: Sequence[tuple[str, Growth]], fewest: int) -> tuple[Finding, LeakRecord]:
+    name, last = grown[-1]
+    asked, rows = sum(one.asked for _, one in grown), sum(one.rows for _, one in grown)
+    notes = tuple(f"{market}: {note}" for market, one in grown for note in one.notes)
+    notes += (f"{asked} of {rows} rows on {len(grown)} markets were asked about with no later row at hand",)
+    if not last.same:
+        reason = f"{name}: {last.reason}"
+        record = LeakRecord(
+            verdict="leaky", reason=reason, runs=len(grown), bars=asked, fed="differs", notes=notes
+        )
+        return failed(reason, "look_ahead" if last.row is not None else "fails_on_prefixes"), record
+    proven = all(one.proven for _, one in grown)
+    reason = (
+        _PROVEN
+        if proven
+        else (
+            "called on the rows so far it decides the same on every row that was tried; "
+            f"a leak that acts on fewer than {fewest} rows is not excluded"
+        )
+    )
+    record = LeakRecord(
+        verdict="clean", reason=reason, runs=len(grown), bars=asked, fed="same" if proven else "", notes=notes
+    )
+    return PASSED, record
+
+
+def fewest_met(plan: GrowthPlan, rows: int) -> int:
+    """Return how many rows a leak must touch, wherever they lie, to be met by a drawn one in 95 of 100 secrets.
+
+    Rows of the warm-up, and those on which a target changes, are asked about too, but a leak can do without them.
+    """
+    return int(np.ceil(np.log(0.05) / np.log1p(-plan.drawn / rows))) if plan.drawn < rows else 1

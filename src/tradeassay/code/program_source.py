@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import Final
 
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.task import Framework
-from tradeassay.core.syntax import PARSING, UNREADABLE, SourceFault, program_tree, syntax_tree
+from tradeassay.core.syntax import SourceFault, program_tree
 from tradeassay.sandbox.strategy import BOM
 
 LONGEST_SOURCE: Final = 200_000
@@ -22,40 +21,24 @@ def read_source(source: str, *, compiles: bool = False) -> ast.Module | SourceFa
     return program_tree(source.removeprefix(BOM), compiles=compiles)
 
 
-def in_python_words(source: str, fault: SourceFault) -> SourceFault:
-    """Return a fault as the interpreter words it, which first versions of benchmarks told models."""
-    try:
-        with PARSING, warnings.catch_warnings():  # the filters of warnings belong to all threads
-            warnings.simplefilter("ignore")
-            compile(syntax_tree(source.removeprefix(BOM)), "strategy.py", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        return SourceFault(type(error).__name__, error.lineno, error.msg)
-    except UNREADABLE as error:
-        return SourceFault(type(error).__name__, None, str(error)[:200])
-    return fault
-
-
 def parses(source: str) -> ast.Module | None:
     """Return the syntax tree of a source, None where it has none."""
     found = read_source(source)
     return None if isinstance(found, SourceFault) else found
 
 
-def check_compiles(
-    source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE, *, version: int = 2
-) -> Finding:
+def check_compiles(source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE) -> Finding:
     """Return whether a source compiles and holds the one thing its framework asks for.
 
     ``backtrader``: exactly one class that derives from ``bt.Strategy``, not counting base classes of others in
-    the file. ``frame``: a function ``signals`` at the top level. ``version`` 1 words errors as Python does.
+    the file. ``frame``: a function ``signals`` at the top level.
     """
     if len(source) > longest:
         return failed(f"the source has more than {longest} characters", "too_long")
     tree = read_source(source, compiles=True)
     if isinstance(tree, SourceFault):
-        fault = in_python_words(source, tree) if version == 1 else tree
-        where = f" in line {fault.line}" if fault.line else ""
-        return failed(f"{fault.error}{where}: {fault.words}", fault.error, line=fault.line)
+        where = f" in line {tree.line}" if tree.line else ""
+        return failed(f"{tree.error}{where}: {tree.words}", tree.error, line=tree.line)
     return _one_function(tree) if framework == "frame" else _one_strategy(tree)
 
 

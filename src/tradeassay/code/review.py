@@ -73,7 +73,7 @@ class ReviewDesk(msgspec.Struct, frozen=True, kw_only=True):
 class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     """Mean peer marks, ratings, how far reviewers agree, and whom they favour.
 
-    From the second version on: ``standings`` rank authors by peers and by all reviews, ``desks`` are the map of
+    ``standings`` rank authors by peers and by all reviews, ``desks`` are the map of
     reviewers by authors, the strictest reviewer first.
     """
 
@@ -84,15 +84,12 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     own_bias: tuple[Bias, ...]
     vendor_bias: tuple[Bias, ...]
     unanswered: int
-    standings: tuple[ReviewStanding, ...] | msgspec.UnsetType = msgspec.UNSET
-    desks: tuple[ReviewDesk, ...] | msgspec.UnsetType = msgspec.UNSET
+    standings: tuple[ReviewStanding, ...]
+    desks: tuple[ReviewDesk, ...]
 
 
-def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0, whole: bool = True) -> ReviewBoard:
-    """Return the board of a set of reviews. Own reviews count in the biases and in what names them only.
-
-    Without ``whole`` it is the first version's board, without standings and desks.
-    """
+def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) -> ReviewBoard:
+    """Return the board of a set of reviews. Own reviews count in the biases and in what names them only."""
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     return ReviewBoard(
@@ -103,8 +100,8 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0, 
         own_bias=tuple(_own_bias(reviews, author) for author in authors),
         vendor_bias=tuple(_vendor_bias(peers, v) for v in sorted({vendor_of(a) for a in authors})),
         unanswered=sum(review.failure is not None for review in reviews),
-        standings=_standings(reviews, authors) if whole else msgspec.UNSET,
-        desks=_desks(reviews, authors) if whole else msgspec.UNSET,
+        standings=_standings(reviews, authors),
+        desks=_desks(reviews, authors),
     )
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
 from tradeassay.code.backtrader.fed import fed_backtests
+from tradeassay.code.backtrader.runner import JobOptions
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import FrameSubject, many_frames, read_with_targets
 from tradeassay.code.frames import sandbox_job as frame_job
-from tradeassay.code.rules import V1, Rules
+from tradeassay.code.rules import Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.core.errors import MissingExtra, absent
 from tradeassay.core.view import Floats
@@ -63,17 +64,17 @@ def run_programs(
     framework: Framework = "backtrader",
     *,
     limits: JobLimits | None = None,
-    rules: Rules = V1,
+    rules: Rules | None = None,
     fed: bool = False,
 ) -> Iterator[Backtest]:
     """Run programs on bars on a task's terms, in parallel where the executor can; results in their order.
 
     ``fed`` gives Backtrader programs one bar at a time.
     """
-    terms = terms_of(task)
-    jobs = (
-        BacktestJob(source=source, bars=bars, terms=terms, limits=limits, rules=rules) for source, bars in runs
-    )
+    terms, options = terms_of(task), JobOptions(limits=limits)
+    if rules is not None:
+        options["steps"] = rules.steps
+    jobs = (BacktestJob(source=source, bars=bars, terms=terms, **options) for source, bars in runs)
     if framework == "frame":
         return many_frames(executor, jobs)
     return fed_backtests(executor, jobs) if fed else many(executor, jobs)
@@ -89,7 +90,9 @@ def run_frames_with_targets(
 ) -> list[tuple[Backtest, Floats | None]]:
     """Run a program on frames on several tables; returns each run with its targets, None where it gave none."""
     terms = terms_of(task)
-    jobs = [BacktestJob(source=source, bars=bars, terms=terms, limits=limits, rules=rules) for bars in tables]
+    jobs = [
+        BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=rules.steps) for bars in tables
+    ]
     results = executor.map(frame_job(job) for job in jobs)
     return [read_with_targets(job, result) for job, result in zip(jobs, results, strict=True)]
 

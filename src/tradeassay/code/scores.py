@@ -250,7 +250,7 @@ MAJOR: Final = 0.25
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A constraint that was broken, on how many bars, and the first of them.
 
-    From the second version on (section 4.4.2 of the paper): ``time`` of the first bar, ``worst`` is how far beyond
+    As in section 4.4.2 of the paper, ``time`` is that of the first bar, ``worst`` is how far beyond
     the limit it went (shares of equity; for trades a bar the number beyond, over the limit), ``severity`` follows
     from it, and ``logged`` counts the bars on which the submission's own risk check said no.
     """
@@ -291,10 +291,8 @@ def examine(
     bars: TaskBars,
     legs: tuple[str, ...],
     constraints: StrategyConstraints,
-    *,
-    graded: bool = False,
 ) -> Discipline:
-    """Return the breaches of a run, counted on the bars where it traded; ``graded`` with times and severities.
+    """Return the breaches of a run, counted on the bars where it traded, with times and severities.
 
     Only what a decision did is counted: an exposure that drifts over a limit because prices moved is not a breach.
     """
@@ -302,7 +300,7 @@ def examine(
         text = "no run" if run.failure is None else run.failure.text
         return Discipline(regime=regime, decisions=0, failed=text[:300])
     found = _beyond(run, bars, legs, constraints)
-    refused = _refused(run) if graded else None
+    refused = _refused(run)
     broken = tuple(
         breach
         for name, at, beyond, room in found
@@ -392,7 +390,7 @@ WORST_BP = 1000.0
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One cost level over the whole test year. ``sharpe`` is None where returns do not vary.
 
-    From the second version on (B.7 of the paper): ``per_turnover`` is the year's return over its turnover at this
+    As in B.7 of the paper, ``per_turnover`` is the year's return over its turnover at this
     cost, None where nothing was traded; ``break_even_turnover`` how often the capital could have been traded a
     year before this cost had eaten the return before costs, None where there was none.
     """
@@ -617,14 +615,13 @@ WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25
 
 
 CAP: Final = 5.0
-"""The most that work which is not valid can get in any dimension (second version)."""
+"""The most that work which is not valid can get in any dimension."""
 
 
-def reliability(report: GateReport, *, strict: bool = False) -> Measure:
+def reliability(report: GateReport) -> Measure:
     """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades.
 
-    With ``strict`` false prices and claims cost the audit's part: by the share of trades that hold one, and at
-    least half of it.
+    False prices and claims cost the audit's part: by the share of trades that hold one, and at least half of it.
 
     A gate that could not be asked counts as not held, because nothing speaks in its favour. Not scored when
     the submission could not even be parsed.
@@ -635,7 +632,7 @@ def reliability(report: GateReport, *, strict: bool = False) -> Measure:
     for name, weight in WEIGHTS.items():
         gate = report.gate(name)  # type: ignore[arg-type]  # names of gates
         part = _audit_share(report) if name == "audit" else float(gate.passed)
-        if strict and name == "audit":
+        if name == "audit":
             part *= _true_share(report)
         total += weight * part
     return Measure(value=10.0 * total, n=len(WEIGHTS))
@@ -693,8 +690,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a submission.
 
     ``sound`` are our measured dimensions, ``paper`` those of the printed formulas (D1 and D2 only where peers have
-    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there from
-    the second version on, for valid work.
+    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there
+    for valid work.
     """
 
     strategy: str
@@ -740,12 +737,12 @@ def score_gated(
     sound = {
         "D1": fidelity(spec, gated.scenarios, gated.scored, expected),
         "D2": discipline(regimes) if gated.scored is not None else not_scored("it could not be run"),
-        "D3": reliability(gated.report, strict=config.gates.is_strict),
+        "D3": reliability(gated.report),
         "D4": year.score if year is not None else not_scored(why or "it could not be run"),
     }
-    if config.gates.is_strict and not gated.report.valid and not gated.report.not_cleared:
+    if not gated.report.valid and not gated.report.not_cleared:
         sound = {name: _capped(measure, gated.report) for name, measure in sound.items()}
-    complete = gated.report.gate("audit").measures.get("completeness") if config.gates.is_strict else None
+    complete = gated.report.gate("audit").measures.get("completeness")
     printed = {
         "D3": d3(submission.source, complete if isinstance(complete, float | int) else None),
         "D4": d4(submission.source),
@@ -755,7 +752,7 @@ def score_gated(
         "D2": UNMARKED,
         **{name: Measure(value=found.score) for name, found in printed.items()},
     }
-    if config.gates.is_strict and not gated.report.valid:
+    if not gated.report.valid:
         paper = dict.fromkeys(DIMENSIONS, not_scored(_why_invalid(gated.report)))
     return Scorecard(
         strategy=spec.id,
@@ -804,8 +801,7 @@ def _regimes(
     legs, constraints = spec.semantics.inputs.legs, spec.semantics.constraints
     if gated.scored is None:
         return {}
-    graded = config.gates.is_strict
-    found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints, graded=graded)}
+    found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints)}
     if not gated.scored.ok:
         return found
     runner = _runner(submission, spec, executor, config)
@@ -814,7 +810,7 @@ def _regimes(
     wanted = [(market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()]
     runs: list[SubmissionRun] = list(runner.logs(wanted))
     for (name, bars), run in zip(tables.items(), runs, strict=True):
-        found[name] = examine(name, run, bars, legs, constraints, graded=graded)
+        found[name] = examine(name, run, bars, legs, constraints)
     return found
 
 
@@ -834,7 +830,7 @@ def _windows(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
 ) -> Windows | msgspec.UnsetType:
     """Run valid work on pieces of ten bars, at places drawn from the secret, as section 5.4 of the paper does."""
-    if not config.gates.is_strict or not gated.report.valid or gated.bars.rows < WINDOW:
+    if not gated.report.valid or gated.bars.rows < WINDOW:
         return msgspec.UNSET
     draws = np.random.default_rng(seed_from(config.gates.secret or "", "windows", spec.id))
     starts = sorted(draws.integers(0, gated.bars.rows - WINDOW + 1, WINDOWS).tolist())
@@ -865,6 +861,5 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
     legs = spec.semantics.inputs.legs
     closes = closes_of(market_columns(gated.bars, legs), legs)
     session = None if gated.bars.timeframe == "1d" else calendar_of(gated.bars.times).session.astype(np.float64)
-    strict = config.gates.is_strict
-    found = robustness(run.decisions, closes, session, trials=config.trials, year=config.year, per_turnover=strict)
+    found = robustness(run.decisions, closes, session, trials=config.trials, year=config.year)
     return found, None

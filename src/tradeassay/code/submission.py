@@ -481,7 +481,6 @@ class SubmissionRunner:
     capital: float = CAPITAL
     trust: Literal["untrusted", "reference"] = "untrusted"
     spent: Spent = field(default_factory=Spent)
-    strict: bool = False
 
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
         """Run on one table in other surroundings; only the trades come back."""
@@ -513,7 +512,7 @@ class SubmissionRunner:
 
     def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
         """Run on each of several tables, for the look-ahead check."""
-        params: dict[str, Any] = {"capital": self.capital, **({"only": "trades"} if self.strict else {})}
+        params: dict[str, Any] = {"capital": self.capital, "only": "trades"}
         jobs = (replace(self._job(columns, 0), params=params) for columns in batch)
         return [
             self._trace(columns, self.spent.add(result))
@@ -637,7 +636,7 @@ class SubmissionRunner:
             trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
         except BadLog as error:
             return RunFailure(kind="bad_log", text=str(error))
-        return trades.trace(cpu_s, self.shares(trades, columns) if self.strict else None)
+        return trades.trace(cpu_s, self.shares(trades, columns))
 
     def shares(self, trades: TradeLog, columns: Columns) -> Floats:
         """Return the share of the account that each trade left in its leg, by the host's reckoning."""

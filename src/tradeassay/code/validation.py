@@ -12,9 +12,7 @@ import msgspec
 
 from tradeassay.code.evaluation import DECISIONS, DRAWS, EvaluateConfig, Evaluation, evaluate
 from tradeassay.code.judges.behaviour import (
-    BehaviourConfig,
     judge_decisions,
-    twin_agreement,
 )
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import SHARED_DRAWS
@@ -92,12 +90,11 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
     markets.
 
     Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they
-    have to fail elsewhere), and the behavioural judge leaves out runs that cannot change its verdict.
+    have to fail elsewhere).
     """
 
     thorough: bool = False
     threads: int = 3
-    behaviour: BehaviourConfig = BehaviourConfig()
     rules: Rules = msgspec.field(default_factory=lambda: rules_of(None))
 
 
@@ -191,7 +188,7 @@ def validate(
     """
     config = config or ValidateConfig()
     chosen = tuple(tasks)
-    programs = [program for task in chosen for program in _programs(task, config.rules)]
+    programs = [program for task in chosen for program in _programs(task)]
 
     def one(program: _Program) -> ProgramLine:
         client = judge if program.framework == "backtrader" else frame_judge
@@ -215,12 +212,7 @@ def validate(
         return line
 
     def twin(task: CodeTask) -> TwinLine | None:
-        if config.rules.version > 1:
-            return _drawn_twin(executor, task, config.rules)
-        behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
-        value = twin_agreement(executor, task, config=behaviour)
-        need = behaviour.threshold if task.agreement is None else task.agreement
-        return None if value is None else TwinLine(task=task.id, agreement=value, accepted=value >= need)
+        return _twin(executor, task, config.rules)
 
     with ThreadPoolExecutor(max(1, config.threads), thread_name_prefix="validate") as threads:
         lines = tuple(threads.map(one, programs))
@@ -237,7 +229,7 @@ def gathered(parts: Sequence[ValidationReport], judge: str | None) -> Validation
     return ValidationReport(tasks=tasks, lines=lines, judges=_judges(lines, twins, judge), twins=twins)
 
 
-def _drawn_twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
+def _twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
     """Judge the reference for frames by the Backtrader reference, on the markets that were drawn for it."""
     if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
         return None
@@ -251,8 +243,8 @@ def _drawn_twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine
     return TwinLine(task=task.id, agreement=found.agreement or 0.0, accepted=found.status == "passed")
 
 
-def _programs(task: CodeTask, rules: Rules) -> list[_Program]:
-    """Return gold and decoys. Where what is printed is not looked at, printing makes no decoy."""
+def _programs(task: CodeTask) -> list[_Program]:
+    """Return gold and decoys. What is printed is not looked at, so printing makes no decoy."""
     found: list[_Program] = []
     decoys: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
     if task.frame is not None:
@@ -264,7 +256,7 @@ def _programs(task: CodeTask, rules: Rules) -> list[_Program]:
         found += [
             _Program(task=task, framework=framework, source=decoy.source, decoy=decoy)
             for decoy in these
-            if decoy.kind != "printed-result" or rules.believes_print
+            if decoy.kind != "printed-result"
         ]
     return found
 
@@ -274,20 +266,19 @@ def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
     is to be refused for something later, it gets another, and one that never trades does not fail as it says.
     """
     yield rules
-    if rules.version > 1 and program.decoy is not None and program.decoy.fails_at in ("lookahead", "judge"):
+    if program.decoy is not None and program.decoy.fails_at in ("lookahead", "judge"):
         for number in range(1, _REDRAWS + 1):
             secret = f"{seed_from(rules.secret, 'validate again', number):064x}"
             yield msgspec.structs.replace(rules, secret=secret)
 
 
 def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
-    behaviour = msgspec.structs.replace(config.behaviour, stop_early=not config.thorough)
     if config.thorough:
-        return EvaluateConfig(decides="behaviour", behaviour=behaviour, leak=LeakConfig())
+        return EvaluateConfig(decides="behaviour", leak=LeakConfig())
     leak: LeakConfig | None = GLANCE
     if program.decoy is not None:
         leak = LeakConfig() if program.decoy.fails_at == "lookahead" else None
-    return EvaluateConfig(decides="behaviour", behaviour=behaviour, leak=leak)
+    return EvaluateConfig(decides="behaviour", leak=leak)
 
 
 def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:

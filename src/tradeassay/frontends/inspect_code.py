@@ -32,7 +32,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
 from tradeassay.runs.code_protocol import AskRole, CodeAsk
-from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
+from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.sandbox import JobExecutor
@@ -78,7 +78,7 @@ def quantcode(
         secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
     """
-    protocol = QuantCodeV2Protocol(_spec(locals()))
+    protocol = QuantCodeProtocol(_spec(locals()))
     items = protocol.episodes()
     if not items:
         raise UserError("no task is left", hint="drop a filter")
@@ -135,7 +135,7 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
-_Protocol = QuantCodeV2Protocol | SystradeProtocol
+_Protocol = QuantCodeProtocol | SystradeProtocol
 
 
 def _task(
@@ -241,7 +241,7 @@ def stage_scorer() -> Scorer:
     return score
 
 
-def _spec(given: dict[str, Any]) -> QuantCodeV2Spec:
+def _spec(given: dict[str, Any]) -> QuantCodeSpec:
     def one(name: str) -> list[str]:
         return [given[name]] if given[name] is not None else []
 
@@ -262,14 +262,14 @@ def _spec(given: dict[str, Any]) -> QuantCodeV2Spec:
         **({"secret": given["secret"]} if given["secret"] else {}),
     }
     try:
-        return msgspec.convert(values, QuantCodeV2Spec)
+        return msgspec.convert(values, QuantCodeSpec)
     except msgspec.ValidationError as error:
         raise UserError(
             f"the task cannot be set up so: {error}", hint="see docs/reference/quantcode.md"
         ) from error
 
 
-def _sample(protocol: QuantCodeV2Protocol, item: EpisodeSpec) -> Sample:
+def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
     found, settings = protocol.tasks[item.task], protocol.settings(item)
     about = {
         "task": found.id,

@@ -20,7 +20,7 @@ from tradeassay.frontends.inspect_code import quantcode, systrade
 from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
 from tradeassay.frontends.prepared import PreparedEpisode, plots_for
 from tradeassay.runs.spec.models import params_for
-from tradeassay.runs.spec.run_spec import ParamValue, takes_secret
+from tradeassay.runs.spec.run_spec import ParamValue
 
 __all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
 
@@ -83,7 +83,7 @@ def _task(
 ) -> Task:
     if seeds < 1 or (days is not None and days < 1):
         raise UserError("seeds and days count from 1", hint="give a positive number")
-    secret = draw_secret() if takes_secret(benchmark) else None
+    secret = draw_secret()
     plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret)
     first = plots[0]
     params = params_for(first.episode, first.benchmark)

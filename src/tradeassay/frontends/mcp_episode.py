@@ -26,7 +26,7 @@ from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.conversation import protocol_of
-from tradeassay.runs.spec.run_spec import ParamValue, takes_secret
+from tradeassay.runs.spec.run_spec import ParamValue
 
 OBSERVE = ToolSpec(
     name="observe",
@@ -182,7 +182,7 @@ def open_episode(
 ) -> EpisodeDesk:
     """Return a new episode's desk; raises :class:`UserError` for whatever a run would refuse.
 
-    ``secret`` is what a second version draws its aliases from; one is drawn where none is given, so that nobody
+    ``secret`` is what aliases are drawn from; one is drawn where none is given, so that nobody
     who knows this program knows what hides behind them.
     """
     plot = episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret)
@@ -198,7 +198,7 @@ def episode_plot(
     secret: str | None = None,
 ) -> PreparedEpisode:
     """Return what an episode is about; see :func:`open_episode`."""
-    drawn = secret or (draw_secret() if takes_secret(benchmark) else None)
+    drawn = secret or draw_secret()
     return plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]
 
 
@@ -219,7 +219,7 @@ def serve_episode(
     """
     with ExitStack() as stack:
         kept = None if journal is None else stack.enter_context(Journal(journal))
-        secret = None if journal is None or not takes_secret(benchmark) else _kept_secret(journal)
+        secret = None if journal is None else _kept_secret(journal)
         desk = EpisodeDesk(
             episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret),
             sessions=sessions,

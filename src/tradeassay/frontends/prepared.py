@@ -11,7 +11,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.data import Snapshot
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.run_spec import ParamValue, RunSpec, model_agent, secret_of
+from tradeassay.runs.spec.run_spec import ParamValue, RunSpec, model_agent
 from tradeassay.runs.store.manifest import played_as, windows_by_cell
 from tradeassay.runs.store.snapshots import describe, snapshot_for
 
@@ -57,7 +57,7 @@ def plots_for(
     entry = describe(first.dataset, None, task.markets, task.windows)
     named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
     snapshot = snapshot_for(first.dataset, None, entry.sha256)
-    drawn = secret_of(spec, benchmark)
+    drawn = secret if config.takes_secret else None
     return [
         PreparedEpisode(episode, played_as(config, episode, spec, named), snapshot, drawn) for episode in episodes
     ]

@@ -35,6 +35,10 @@ class PromptFolder:
         names = [f"{name}.{self.version}" for name in self.names]
         return {name: sha256_bytes((files(self.package) / f"{name}.txt").read_bytes()) for name in names}
 
+    def text(self, name: str) -> str:
+        """Return a prompt as it is, its blanks open."""
+        return (files(self.package) / f"{name}.{self.version}.txt").read_text(encoding="utf-8")
+
     def fill(self, name: str, **values: object) -> str:
         """Return a prompt with its blanks filled in; a blank without a value raises :class:`KeyError`."""
         pieces = _pieces(self.package, f"{name}.{self.version}.txt")

@@ -2,9 +2,8 @@
 
 The two are compared session by session (they lived through the same market, so most of the noise cancels) by
 their *log growth*: its sum is positive exactly when the agent ended with more. The mean difference is tested by
-its cosine interval (:mod:`tradeassay.metrics.cosine`). First versions of benchmarks resample it instead, with the
-stationary bootstrap, both sides with the same sessions, five times as often as for an interval: their scores stay
-what they were.
+its cosine interval (:mod:`tradeassay.metrics.cosine`). ``percentile`` resamples it instead, with the
+stationary bootstrap, both sides with the same sessions, five times as often as for an interval.
 """
 
 from __future__ import annotations

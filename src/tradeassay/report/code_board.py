@@ -87,15 +87,12 @@ def systrade_board(run: CodeRun) -> Table:
     table = _plain_table()
     table.add_column("model", overflow="fold")
     dimensions = tuple(systrade_page.DIMENSIONS)
-    strict = run.spec.version.strict
-    added = ("not cleared", "ten-bar", "printed", "tier") if strict else ()
+    added = ("not cleared", "ten-bar", "printed", "tier")
     for title in ("items", "exec", "leak", "audit", "valid", *dimensions, "overall", "$/strategy", *added):
         table.add_column(title, justify="right")
     for row in run.scores.models:
-        more: tuple[Text, ...] = ()
-        if strict:
-            printed = Text(shown(row.overall_paper, "{:.2f}").text)
-            more = (Text(str(row.not_cleared)), _rate(row.windows, interval=False), printed, Text(row.paper_tier))
+        printed = Text(shown(row.overall_paper, "{:.2f}").text)
+        more = (Text(str(row.not_cleared)), _rate(row.windows, interval=False), printed, Text(row.paper_tier))
         table.add_row(
             Text(row.model),
             Text(str(row.items)),
@@ -118,7 +115,7 @@ def systrade_lines(scores: SystradeScores) -> Iterator[str]:
                 f"{shown(row.reached_goal, 'share').text} of {row.reached_goal.n} reached the goal"
             )
     board = scores.reviews
-    if board is None or not board.standings or not board.desks:
+    if board is None:
         return
     for one in board.standings:
         yield (

@@ -182,7 +182,6 @@ def render_run(run: CodeRun, records: dict[str, StrategyOutcome], verified: Veri
         "prospect": coverage_of(run),
         "verified": verified,
         "scores": scores,
-        "strict": run.spec.version.strict,
         "sub": f"{numbers.count(len(scores.strategies), 'strategy', 'strategies')}, "
         f"{numbers.count(len(run.episodes), 'item')} · governed strategies written by models, run in a sandbox",
         "badges": systrade_badges(run),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tradeassay.runs.play.runner import resume as resume
     from tradeassay.runs.play.runner import run as run
     from tradeassay.runs.quantcode import QuantCodeSpec as QuantCodeSpec
-    from tradeassay.runs.quantcode import QuantCodeV2Spec as QuantCodeV2Spec
     from tradeassay.runs.score.scores import AgentScores as AgentScores
     from tradeassay.runs.score.scores import EpisodeScores as EpisodeScores
     from tradeassay.runs.score.scores import Inference as Inference

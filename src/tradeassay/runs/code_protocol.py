@@ -28,7 +28,7 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
 
     ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.draws`). Without
-    one it is drawn when the run is started, for a benchmark that :func:`~tradeassay.runs.spec.takes_secret`.
+    one it is drawn when the run is started.
     """
 
     models: tuple[str, ...]

@@ -20,7 +20,7 @@ from tradeassay.benchmarks.quantcode.dialogue import (
     opaque_id,
     play,
 )
-from tradeassay.benchmarks.quantcode.prompts import Version, judge_prompts, prompt_hashes
+from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
@@ -36,7 +36,7 @@ from tradeassay.code.evaluation import (
     with_language,
 )
 from tradeassay.code.judges.language import judge_dialogue
-from tradeassay.code.rules import V1, Rules, rules_of
+from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, reference_of, require_code_extra
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, CodeTask, Framework, Wording
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -65,7 +65,6 @@ from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import safe_name
 from tradeassay.sandbox import JobExecutor
 
-QUANTCODE_V1 = "quantcode-v1"
 QUANTCODE = "quantcode-v2"
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
 """A program, and the reasoning before it, needs more room and time than a trading decision."""
@@ -81,10 +80,13 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     ``tasks`` names tasks; without it, all that match ``difficulties``, ``timeframes``, ``families`` and
     ``sources`` (empty: all) are taken, and ``sample`` keeps that many of them, evenly spread. ``task_file`` is a
     copy of the public 400-task file to be run instead of our tasks. ``judge`` is the model of the language judge;
-    without one only the behavioural judge decides. Raises :class:`UserError` for nonsensical values.
+    without one only the behavioural judge decides. By default a later turn sees the latest program and what was
+    found in it (``history``), so that a conversation does not grow with its turns. ``strict`` fails a program for
+    any call that the kernel refused. ``dataset`` has the tasks of a ``task_file`` run on stored bars of their
+    symbols, where it has them. Raises :class:`UserError` for nonsensical values.
     """
 
-    benchmark: str = QUANTCODE_V1
+    benchmark: str = QUANTCODE
     tasks: tuple[str, ...] = ()
     difficulties: tuple[str, ...] = ()
     timeframes: tuple[str, ...] = ()
@@ -96,11 +98,13 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     frameworks: tuple[Framework, ...] = ("backtrader",)
     settings: tuple[Setting, ...] = ("single-turn",)
     turns: int = 10
-    history: Literal["full", "last"] = "full"
+    history: Literal["full", "last"] = "last"
     judge: str | None = None
     evaluate: EvaluateConfig = EvaluateConfig()
     params: ModelParams = LONG_ANSWERS
     judge_params: ModelParams = ModelParams()
+    strict: bool = False
+    dataset: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         judges = [self.judge] if self.judge else []
@@ -117,21 +121,6 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
             raise UserError(
                 f"'{self.evaluate.decides}' decides, and no judge is named", hint="name one with judge"
             )
-
-
-class QuantCodeV2Spec(QuantCodeSpec, frozen=True, kw_only=True):
-    """A run of version 2. By default a later turn sees the latest program and what was found in it, so that a
-    conversation does not grow with its turns. ``strict`` fails a program for any call that the kernel refused.
-    ``dataset`` has the tasks of a ``task_file`` run on stored bars of their symbols, where it has them.
-    """
-
-    benchmark: str = QUANTCODE
-    history: Literal["full", "last"] = "last"
-    strict: bool = False
-    dataset: str | msgspec.UnsetType = msgspec.UNSET
-
-    def __post_init__(self) -> None:
-        QuantCodeSpec.__post_init__(self)
         if self.dataset and self.task_file is None:
             raise UserError(
                 "a data set is for the tasks of a public file", hint="name the file too, or leave the data set out"
@@ -144,11 +133,10 @@ _COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
 _MOST_KEPT = 4096
 
 
-@code_protocols.register(QUANTCODE_V1)
+@code_protocols.register(QUANTCODE)
 class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutcome, QuantCodeScores]):
-    """QuantCode for one spec, version 1. Version 2 derives from it."""
+    """QuantCode for one spec: prompts for models alone, markets drawn from the run's secret."""
 
-    version: ClassVar[Version] = 1
     Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
     Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
     Result: ClassVar[type[msgspec.Struct]] = Evaluation
@@ -159,31 +147,52 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         self.tasks = {task.id: task for task in tasks_of(spec)}
         self.stored: dict[str, TaskBars] = {}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
+        if spec.dataset:
+            self._take_stored(load_dataset(spec.dataset))
 
-    @property
+    def _take_stored(self, snapshot: Snapshot) -> None:
+        """Find stored bars for every task; a task that has none says why, and runs on a drawn market."""
+        for name, task in self.tasks.items():
+            try:
+                self.tasks[name], self.stored[name] = on_stored_bars(task, snapshot)
+            except (UserError, DataError) as error:
+                lacks = (*task.lacks, f"stored bars: {error.message}")
+                self.tasks[name] = msgspec.structs.replace(task, lacks=lacks)
+
+    @cached_property
     def rules(self) -> Rules:
-        """The rules by which programs are examined."""
-        return V1
+        """The rules by which programs are examined, with the secret of this run."""
+        return rules_of(self.spec.secret or None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out because a task does not have it."""
-        return self._planned[1]
+        """What was left out, and how many tasks run on synthetic bars although stored ones were asked for."""
+        without = len(self.tasks) - len(self.stored)
+        if not (self.spec.dataset and without):
+            return self._planned[1]
+        said = (
+            f"{without} of {len(self.tasks)} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
+        )
+        return (*self._planned[1], said)
 
     def episodes(self) -> tuple[EpisodeSpec, ...]:
         """Return every combination that the tasks have."""
         return self._planned[0]
 
     def facts(self) -> dict[str, str]:
-        """Return the hashes of tasks, prompts and configuration, and the versions that programs run on."""
+        """Return the hashes of tasks, prompts, rules and configuration, and the versions that programs run on."""
         found = {
             # What cannot matter moves no score.
             f"task {name}": sha256_of(msgspec.structs.replace(task, cannot_matter=msgspec.UNSET))
             for name, task in sorted(self.tasks.items())
         }
-        found |= {f"prompt {name}": digest for name, digest in sorted(prompt_hashes(self.version).items())}
+        found |= {f"prompt {name}": digest for name, digest in sorted(PROMPTS.hashes.items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
         found |= {f"package {name}": installed_version(name) for name in _COMPUTING}
+        found["rules"] = sha256_of([self.rules, DECISIONS, DRAWS])
+        for name, bars in self.stored.items():
+            digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
+            found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
         return found
 
     def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
@@ -232,7 +241,7 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
             config=self.spec.evaluate,
             framework=request.framework,
             rules=self.rules,
-            strict=self.strict,
+            strict=self.spec.strict,
             home=self.stored.get(episode.task),
         )
         found = msgspec.structs.replace(found, usage=EvaluationUsage(runs=found.usage.runs))
@@ -265,14 +274,9 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         """Return the stage rates of every model in every way of asking."""
         return tuple(cell.row() for cell in scores.cells)
 
-    @property
-    def strict(self) -> bool:
-        """Whether a refused call fails a program whatever came of it."""
-        return False
-
     def settings(self, episode: EpisodeSpec) -> QuantCodeSettings:
         """Return how an episode's task is put to its model."""
-        asked = {"turns": self.spec.turns, "history": self.spec.history, "version": self.version}
+        asked = {"turns": self.spec.turns, "history": self.spec.history}
         return msgspec.convert({**episode.protocol, **asked}, QuantCodeSettings)
 
     def _judged(
@@ -283,7 +287,7 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         case = judge_case(task, source, framework=settings.framework, wording=settings.wording)
         dialogue = judge_dialogue(
             case,
-            judge_prompts(settings.framework, self.version),
+            judge_prompts(settings.framework),
             judge=self.spec.judge,
             config=self.spec.evaluate.language,
         )
@@ -318,63 +322,11 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         return tuple(episodes), notes
 
 
-@code_protocols.register(QUANTCODE)
-class QuantCodeV2Protocol(QuantCodeProtocol):
-    """QuantCode for one spec, version 2: prompts for models alone, markets drawn from the run's secret."""
-
-    version: ClassVar[Version] = 2
-    Spec: ClassVar[type[CodeSpec]] = QuantCodeV2Spec
-
-    def __init__(self, spec: QuantCodeSpec) -> None:
-        super().__init__(spec)
-        if isinstance(spec, QuantCodeV2Spec) and spec.dataset:
-            self._take_stored(load_dataset(spec.dataset))
-
-    def _take_stored(self, snapshot: Snapshot) -> None:
-        """Find stored bars for every task; a task that has none says why, and runs on a drawn market."""
-        for name, task in self.tasks.items():
-            try:
-                self.tasks[name], self.stored[name] = on_stored_bars(task, snapshot)
-            except (UserError, DataError) as error:
-                lacks = (*task.lacks, f"stored bars: {error.message}")
-                self.tasks[name] = msgspec.structs.replace(task, lacks=lacks)
-
-    @cached_property
-    def rules(self) -> Rules:
-        """The rules by which programs are examined, with the secret of this run."""
-        return rules_of(self.spec.secret or None)
-
-    @property
-    def strict(self) -> bool:
-        """Whether a refused call fails a program whatever came of it."""
-        return isinstance(self.spec, QuantCodeV2Spec) and self.spec.strict
-
-    def facts(self) -> dict[str, str]:
-        """Return what decides a result, the rules included."""
-        found = {**super().facts(), "rules": sha256_of([self.rules, DECISIONS, DRAWS])}
-        for name, bars in self.stored.items():
-            digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
-            found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
-        return found
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was left out, and how many tasks run on synthetic bars although stored ones were asked for."""
-        without = len(self.tasks) - len(self.stored)
-        if not (isinstance(self.spec, QuantCodeV2Spec) and self.spec.dataset and without):
-            return super().notes
-        said = (
-            f"{without} of {len(self.tasks)} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
-        )
-        return (*super().notes, said)
-
-
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
     """Return the tasks that a spec asks for; raises :class:`UserError` for a missing id or file."""
     if spec.task_file is None:
         return choose_tasks(spec, load_tasks())
-    version: Version = 1 if spec.benchmark == QUANTCODE_V1 else 2
-    return choose_tasks(spec, load_public_tasks(Path(spec.task_file), version=version))
+    return choose_tasks(spec, load_public_tasks(Path(spec.task_file)))
 
 
 def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:

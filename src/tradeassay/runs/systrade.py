@@ -23,11 +23,12 @@ from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted,
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
     run_scenarios,
-    strict_config,
     twin_executor,
+    with_secret,
 )
 from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
-from tradeassay.benchmarks.systrade.versions import SYSTRADE, SYSTRADE_SYSTB, SYSTRADE_V1, VERSIONS, Version
+from tradeassay.benchmarks.systrade.prompts import PROMPTS
+from tradeassay.benchmarks.systrade.versions import STRATEGIES_OF, SYSTRADE, SYSTRADE_SYSTB
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
@@ -85,7 +86,7 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
-        known = self.version.strategies
+        known = self._known
         for strategy in self.strategies:
             if strategy not in known:
                 hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
@@ -99,15 +100,15 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     @property
     def chosen(self) -> tuple[str, ...]:
         """The strategies, in the benchmark's order."""
-        return tuple(s for s in self.version.strategies if not self.strategies or s in self.strategies)
+        return tuple(s for s in self._known if not self.strategies or s in self.strategies)
 
     @property
-    def version(self) -> Version:
-        """What its benchmark's version says; raises :class:`UserError` for an unknown one."""
+    def _known(self) -> tuple[str, ...]:
+        """All strategies of its benchmark; raises :class:`UserError` for an unknown one."""
         try:
-            return VERSIONS[self.benchmark]
+            return STRATEGIES_OF[self.benchmark]
         except KeyError:
-            hint = did_you_mean(self.benchmark, VERSIONS, f"one of {', '.join(VERSIONS)}")
+            hint = did_you_mean(self.benchmark, STRATEGIES_OF, f"one of {', '.join(STRATEGIES_OF)}")
             raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint) from None
 
     @property
@@ -120,7 +121,6 @@ _COMPUTING = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
 _MOST_KEPT = 4096
 
 
-@code_protocols.register(SYSTRADE_V1)
 @code_protocols.register(SYSTRADE)
 @code_protocols.register(SYSTRADE_SYSTB)
 class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome, SystradeScores]):
@@ -162,9 +162,8 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
     def facts(self) -> dict[str, str]:
         """Return the hashes of strategies, prompts, data and configuration, and the versions that code runs on."""
         found = {f"strategy {name}": sha256_of(hashes(name)) for name in self.spec.chosen}
-        prompts = self.spec.version.prompts
-        found["prompts"] = sha256_of([prompts.version, *prompts.files])
-        found["score"] = sha256_of(self.score_config if self.spec.version.strict else self.spec.score)
+        found["prompts"] = sha256_of([PROMPTS.version, *PROMPTS.files])
+        found["score"] = sha256_of(self.score_config)
         for name in self.spec.chosen:
             for split in SPLITS:
                 year = self.year(name, split)
@@ -192,7 +191,6 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             iterations=self.spec.iterations,
             reviewers=self.spec.reviewers,
             early_stop=self.spec.early_stop,
-            wording=self.spec.version.wording,
         )
         return (yield from relay(build(self.strategies[episode.task], episode.model, settings), _asked))
 
@@ -203,13 +201,13 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         """Open the sandbox with the harness of submissions."""
         config = submission_config()
         opened = open_executor(config=config, workers=workers)
-        return twin_executor(opened, config) if self.spec.version.strict else opened
+        return twin_executor(opened, config)
 
     @property
     def score_config(self) -> ScoreConfig:
-        """How hand-ins are scored: as the spec says, by the rules of its version."""
+        """How hand-ins are scored: as the spec says, with draws from its secret."""
         config = msgspec.structs.replace(self.spec.score, trials=self.spec.trials)
-        return strict_config(config, self.spec.secret or "") if self.spec.version.strict else config
+        return with_secret(config, self.spec.secret or "")
 
     def examine(self, episode: EpisodeSpec, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
         """Score a hand-in on both years, and measure its drift since the first. Processor seconds are left out."""
@@ -245,7 +243,6 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             closes,
             records,
             iterations=self.spec.iterations,
-            strict=self.spec.version.strict,
         )
 
     def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
@@ -270,7 +267,7 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
         """Whether a strategy with a daily version is run on minutes, and by the year of minutes."""
         inputs = load_spec(strategy).semantics.inputs
         asked = bool(self.spec.minutes) and "1m" in inputs.timeframes
-        return self.spec.version.strict and asked and (self.spec.dataset is not None or len(inputs.legs) == 1)
+        return asked and (self.spec.dataset is not None or len(inputs.legs) == 1)
 
     def _make_year(self, strategy: str, split: SplitName) -> TaskBars:
         spec, run = self.strategies[strategy], self.spec
@@ -282,7 +279,7 @@ class SystradeProtocol(CodeProtocolOf[SystradeSpec, ScoreWanted, StrategyOutcome
             return stored_year(run.dataset, run.symbols[:legs], within)
         minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
         seed = run.data_seed
-        if run.version.strict and run.secret:
+        if run.secret:
             seed = drawn_year(spec, run.secret, run.data_seed, minutes=minutes)
         return synthetic_year(spec, split, seed, minutes=minutes)
 

@@ -97,7 +97,7 @@ def small_world(market: str, seed: int = 11) -> SmallWorld:
     panel = generate(preset(market, seed=seed, **_SIZE)).panel
     days = [str(day) for day in panel.sessions]
     config = MarketConfig(
-        venue=f"{market}-v1",
+        venue="ashare-flat-v1" if market == "ashare" else f"{market}-v1",
         universe="IDX",
         index="IDX",
         cash=1_000_000.0,

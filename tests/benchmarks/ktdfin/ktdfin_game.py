@@ -57,7 +57,7 @@ class Game:
         self, snapshot: Snapshot, config: KtdfinConfig | None = None, *, seed: int = 3, **market: Any
     ) -> None:
         days = [str(day) for day in snapshot.sessions]
-        venue = "us-v1" if snapshot.calendar == "XNYS" else "ashare-v1"
+        venue = "us-v1" if snapshot.calendar == "XNYS" else "ashare-flat-v1"
         given = {"venue": venue, "universe": "IDX", "index": "IDX", "first": days[HISTORY], "last": days[-1],
                  "max_weight": 0.10, "max_positions": 20, **market}  # fmt: skip
         self.config = config or KtdfinConfig()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tradeassay.code.lookahead_v2 import fewest_met
 
 from tradeassay.code.backtrader import BrokerTerms, sandbox_config
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import FrameJob, read_with_targets, sandbox_job
 from tradeassay.code.growing import AWAY, HOME, Growth, GrowthPlan, choose_rows, grow
-from tradeassay.code.lookahead_v2 import fewest_met
 from tradeassay.sandbox import SandboxConfig, SandboxPool, ask_kernel, refusal
 
 pytest.importorskip("pandas")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tradeassay.code.judges.agreement import AgreementConfig, FillTable, agreement, hints
 
 CLOSES = np.full((10, 2), 100.0)

@@ -1,8 +1,8 @@
 """What the architectures share: the door they register at, what roles answer, how they are asked, who decides.
 
-Answers are small JSON objects, read strictly. ``ama-v1`` shows a role its material as JSON and describes the
-shape of the answer; ``ama-v2`` shows it in words, asks last, and gives one example of the answer. Which values
-the example has is drawn from a hash of role, date and asset, so that copying it is no opinion.
+Answers are small JSON objects. A role is shown its material in words, is asked last, and gets one example of the
+answer. Which values the example has is drawn from a hash of role, date and asset, so that copying it is no
+opinion.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from tradeassay.agents.ama.prompts import PROMPTS, PROMPTS_2
+from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.agents.ama.prose import HELD, prose
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
@@ -51,18 +51,19 @@ Other packages add theirs through the entry-point group ``tradeassay.architectur
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
-    """What a season lays down for all its agents: the version of prompts, what HOLD does, what may be said."""
+    """What a season lays down for all its agents: what HOLD does, and what may be said."""
 
-    version: Literal["ama-v1", "ama-v2"] = "ama-v1"
     hold: Literal["keep", "flat"] = "keep"
     allocations: bool = False
     messages: bool = False
 
 
-V1 = Conduct()
+PLAIN = Conduct()
 
 
-def make_architecture(name: str, params: dict[str, Scalar] | None = None, conduct: Conduct = V1) -> Architecture:
+def make_architecture(
+    name: str, params: dict[str, Scalar] | None = None, conduct: Conduct = PLAIN
+) -> Architecture:
     """Return an architecture with its settings; raises :class:`UserError` for an unknown name or setting."""
     made = architectures.get(name)
     try:
@@ -70,14 +71,7 @@ def make_architecture(name: str, params: dict[str, Scalar] | None = None, conduc
     except (msgspec.ValidationError, ValueError) as error:
         known = ", ".join(made.Config.__struct_fields__)
         raise UserError(f"architecture '{name}': {error}", hint=f"its settings are {known}") from error
-    if conduct.version == "ama-v1":
-        if getattr(made, "since", "ama-v1") != "ama-v1":
-            raise UserError(
-                f"architecture '{name}' came with {made.since}", hint=f'add benchmark = "{made.since}"'
-            )
-        built: Architecture = made(config)
-        return built
-    built = made(config, conduct)
+    built: Architecture = made(config, conduct)
     return built
 
 
@@ -125,16 +119,6 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     importance: Share
 
 
-SHAPES: dict[type[msgspec.Struct], str] = {
-    Opinion: '{"view": "bullish" | "bearish" | "neutral", "confidence": 0..1, "reason": "..."}',
-    Argument: '{"argument": "..."}',
-    RiskCheck: '{"allow_long": true | false, "allow_short": true | false, "max_exposure": 0..1, "reason": "..."}',
-    Verdict: '{"action": "BUY" | "SELL" | "HOLD", "confidence": 0..1, "reasoning": "...", "allocation": 0..1 or '
-    'null, "message": "..." or null}',
-    Lesson: '{"lesson": "...", "importance": 0..1}',
-}
-"""How each answer is described to a model."""
-
 KINDS: dict[type[msgspec.Struct], str] = {
     Opinion: "ama.opinion",
     Argument: "ama.argument",
@@ -158,7 +142,7 @@ class Transcript:
     """What was said and what went wrong in the making of one decision."""
 
     attempts: int = 3
-    conduct: Conduct = V1
+    conduct: Conduct = PLAIN
     talk: list[Contribution] = field(default_factory=list)
     failures: list[ChoiceFailure] = field(default_factory=list)
 
@@ -179,33 +163,6 @@ class DeskRole:
     character: str = ""
 
 
-def consult(
-    role: DeskRole, packet: Packet, shown: Json, wanted: type[A], transcript: Transcript
-) -> Consultation[A]:
-    """Ask a role once, and again with the reason while its answer cannot be read.
-
-    ``shown`` is all that it sees besides date, asset and its own prompt. A model that gives no answer at all is
-    not asked again: the layer below has tried already.
-    """
-    if transcript.conduct.version != "ama-v1":
-        return (yield from _consult_2(role, packet, shown, wanted, transcript))
-    messages = _opening(role, packet, shown, wanted)
-    for attempt in range(1, transcript.attempts + 1):
-        reply = yield AskModel(
-            purpose=role.name, messages=messages, answer_schema=_schema(wanted), attempt=attempt
-        )
-        if reply.error is not None:
-            _note(transcript, role, reply.error_kind or "unreachable", reply.error)
-            return None
-        answer, wrong = _read(reply.text, wanted)
-        if answer is not None:
-            transcript.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
-            return answer
-        _note(transcript, role, "schema" if wrong.startswith("not as asked") else "parse", wrong)
-        messages = (*messages, Message(role="assistant", text=reply.text), _again(wrong))
-    return None
-
-
 CUT_OFF = 2
 """How often an answer that was cut off is asked for again; that is no attempt of the model."""
 
@@ -213,13 +170,14 @@ EARLIER = 1200
 """How many characters of a refused answer are shown again: a conversation must not grow without bound."""
 
 
-def _consult_2(
+def consult(
     role: DeskRole, packet: Packet, shown: Json, wanted: type[A], transcript: Transcript
 ) -> Consultation[A]:
-    """Ask as ``ama-v2`` does.
+    """Ask a role once, and again with the reason while its answer cannot be read.
 
-    A refusal says in words what was wrong and shows the form again; only the last answer is kept in the
-    conversation. The same wrong answer twice in a row ends it.
+    ``shown`` is all that it sees besides date, asset and its own prompt. A model that gives no answer at all is
+    not asked again: the layer below has tried already. A refusal says in words what was wrong and shows the form
+    again; only the last answer is kept in the conversation. The same wrong answer twice in a row ends it.
     """
     asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=transcript.conduct)
     opening = asking.opening()
@@ -235,7 +193,7 @@ def _consult_2(
         if reply.error is not None:
             _note(transcript, role, reply.error_kind or "unreachable", reply.error)
             return None
-        answer, wrong = _read_2(reply.text, wanted, ended=reply.stop != "length")
+        answer, wrong = _read(reply.text, wanted, ended=reply.stop != "length")
         if answer is not None:
             transcript.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
             return answer
@@ -269,9 +227,9 @@ class _Asking:
 
     def opening(self) -> tuple[Message, ...]:
         role, packet = self.role, self.packet
-        who = PROMPTS_2.fill(role.prompt, character=role.character).strip()
-        system = PROMPTS_2.fill("system", role=role.name, who=who, hold=_HOLD[self.conduct.hold]).strip()
-        user = PROMPTS_2.fill(
+        who = PROMPTS.fill(role.prompt, character=role.character).strip()
+        system = PROMPTS.fill("system", role=role.name, who=who, hold=_HOLD[self.conduct.hold]).strip()
+        user = PROMPTS.fill(
             "ask",
             date=packet.date,
             symbol=packet.symbol,
@@ -284,7 +242,7 @@ class _Asking:
         return (Message(role="system", text=system), Message(role="user", text=user.strip()))
 
     def again(self, wrong: str) -> Message:
-        return Message(role="user", text=PROMPTS_2.fill("again", wrong=wrong, **self._form()).strip())
+        return Message(role="user", text=PROMPTS.fill("again", wrong=wrong, **self._form()).strip())
 
     def given(self) -> Given:
         """Return the question as data, for agents that do not read prose."""
@@ -369,10 +327,10 @@ TASKS: dict[type[msgspec.Struct], str] = {
     Verdict: "What should be done now: BUY, SELL or HOLD?",
     Lesson: "What is the one lesson?",
 }
-"""What each answer is asked for with, in ``ama-v2``."""
+"""What each answer is asked for with."""
 
 
-def _read_2(text: str, wanted: type[A], *, ended: bool) -> tuple[A | None, str]:
+def _read(text: str, wanted: type[A], *, ended: bool) -> tuple[A | None, str]:
     body = answer_object(text, wanted.__struct_fields__[0])
     if body is None and ended:
         body = unclosed_object(text)
@@ -425,37 +383,6 @@ def opinions(found: Mapping[str, msgspec.Struct | None]) -> list[Json]:
     ]
 
 
-def _opening(role: DeskRole, packet: Packet, shown: Json, wanted: type[msgspec.Struct]) -> tuple[Message, ...]:
-    system = PROMPTS.fill("system", role=role.name, who=PROMPTS.fill(role.prompt, character=role.character))
-    payload = {
-        "kind": KINDS[wanted],
-        "role": role.name,
-        "date": packet.date,
-        "symbol": packet.symbol,
-        "asset_kind": packet.kind,
-        "position": packet.position,
-        **shown,
-    }
-    body = msgspec.json.encode(payload).decode()
-    user = PROMPTS.fill("ask", date=packet.date, symbol=packet.symbol, body=body, shape=SHAPES[wanted])
-    return (Message(role="system", text=system), Message(role="user", text=user))
-
-
-def _read(text: str, wanted: type[A]) -> tuple[A | None, str]:
-    body = answer_object(text, wanted.__struct_fields__[0])
-    if body is None:
-        return None, "no JSON object was found in the answer"
-    try:
-        return msgspec.convert(body, wanted), ""
-    except msgspec.ValidationError as error:
-        return None, f"not as asked: {error}"
-
-
-def _again(wrong: str) -> Message:
-    feedback = {"kind": "feedback", "failures": [{"kind": "schema", "detail": wrong}]}
-    return Message(role="user", text=PROMPTS.fill("again", body=msgspec.json.encode(feedback).decode()))
-
-
 def _note(transcript: Transcript, role: DeskRole, kind: str, text: str) -> None:
     transcript.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
     transcript.talk.append(Contribution(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
@@ -505,7 +432,7 @@ class RoleDesk(Generic[C]):
     everybody: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]]
 
-    def __init__(self, config: C, conduct: Conduct = V1) -> None:
+    def __init__(self, config: C, conduct: Conduct = PLAIN) -> None:
         self._config = config
         self._conduct = conduct
         self._roles = present(self.everybody, config, needed=self.needed)
@@ -520,16 +447,12 @@ class RoleDesk(Generic[C]):
         return Transcript(attempts=self._config.attempts, conduct=self._conduct)
 
     def ask_all(self, asking: Mapping[str, Consultation[A]]) -> Generator[Any, Any, dict[str, A | None]]:
-        """Ask several roles that do not hear each other: at once in ``ama-v2``, one after another before.
+        """Ask several roles that do not hear each other, all at once.
 
         Yields a tuple of questions and is sent a tuple of replies. Minutes are kept in the roles' order of
         answering.
         """
         found: dict[str, A | None] = {}
-        if self._conduct.version == "ama-v1":
-            for name, one in asking.items():
-                found[name] = yield from one
-            return found
         waiting: dict[str, AskModel] = {}
         for name, one in asking.items():
             now = advance(one)

@@ -133,7 +133,6 @@ class VanillaAgent(RoleDesk[DeskConfig]):
     """One question, one answer: the model with today's information, no memory and nobody to talk to."""
 
     summary: ClassVar[str] = "the bare model: one question with today's information, no memory, no roles"
-    since: ClassVar[str] = "ama-v2"
     Config = DeskConfig
     everybody = ("trader",)
     needed = ("trader",)
@@ -168,7 +167,6 @@ class VotingAgent(RoleDesk[VoteConfig]):
     """
 
     summary: ClassVar[str] = "the bare model asked several times at once; most votes decide, a tie holds"
-    since: ClassVar[str] = "ama-v2"
     Config = VoteConfig
     everybody = VOTERS
     needed = ()

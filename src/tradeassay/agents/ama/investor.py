@@ -17,7 +17,7 @@ from tradeassay.agents.ama.desk import (
     conclude,
     consult,
 )
-from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory, embed, embed_grams
+from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory
 from tradeassay.core.arena import Deliberation, Packet
 
 SEEN = 400
@@ -56,12 +56,9 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
                 lesson = yield from consult(role, packet, shown, Lesson, transcript)
                 if lesson is not None:
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
-        if self._conduct.version == "ama-v1":
-            mind = _read(packet, mind)
-            found = mind.recall(_question(packet), self._config.memory, embed)
-        else:  # what is read today is shown as today's news, not once more as a memory
-            found = mind.recall(_question(packet), self._config.memory, embed_grams)
-            mind = _read(packet, mind)
+        # What is read today is shown as today's news, not once more as a memory.
+        found = mind.recall(_question(packet), self._config.memory)
+        mind = _read(packet, mind)
         shown = {**sight.everything(packet), **sight.record(packet), "memory": [_shown(item) for item in found]}
         verdict = yield from consult(
             DeskRole("investor", "decision", "investor"), packet, shown, Verdict, transcript

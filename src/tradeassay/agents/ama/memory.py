@@ -5,52 +5,26 @@ the layer's pace; an item that was used and turned out well becomes more importa
 one that fades is dropped. The whole memory is a frozen value with a JSON form, so that it can be stored with a
 decision and be the same after a crash.
 
-Similarity is that of a named offline embedding: nothing to download, the same numbers on every machine.
-``hashed-words-256-v1`` (``ama-v1``) hashes words and word pairs into 256 signed counts; a Chinese sentence is one
-word to it. ``hashed-grams-2048-v2`` (``ama-v2``) hashes words and their four-letter runs, and of Chinese text the
-runs of one, two and three characters. Both find texts that share words, not texts that share a meaning: enough to
-retrieve what was noted about the same product, person or figure.
+Similarity is that of an offline embedding, ``hashed-grams-2048``: nothing to download, the same numbers on every
+machine. It hashes words and their four-letter runs, and of Chinese text the runs of one, two and three characters.
+It finds texts that share words, not texts that share a meaning: enough to retrieve what was noted about the same
+product, person or figure.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-SIZE = 256
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
-
-
-@lru_cache(maxsize=8192)
-def embed(text: str) -> NDArray[np.float64]:
-    """Return a vector of length one (of zeros for a text without words), read-only."""
-    words = [word.lower() for word in _WORD.findall(text)]
-    vector = np.zeros(SIZE)
-    for piece in (*words, *map(" ".join, pairwise(words))):
-        place, sign = _place(piece)
-        vector[place] += sign
-    length = float(np.linalg.norm(vector))
-    vector = vector / length if length > 0 else vector
-    vector.flags.writeable = False
-    return vector
-
-
-@lru_cache(maxsize=65536)
-def _place(piece: str) -> tuple[int, float]:
-    digest = blake2b(piece.encode("utf-8", "surrogatepass"), digest_size=3).digest()
-    return digest[0], 1.0 if digest[1] & 1 else -1.0
-
-
-SIZE_2 = 2048
+SIZE = 2048
 _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+", re.UNICODE)
 _COMMON = frozenset(
     "a an and are as at be but by for from has have in is it its not of on or said that the to was were will with "
@@ -59,17 +33,15 @@ _COMMON = frozenset(
 
 
 @lru_cache(maxsize=8192)
-def embed_grams(text: str) -> NDArray[np.float64]:
-    """Return the vector of ``hashed-grams-2048-v2``, of length one (of zeros for a text without words),
-    read-only.
-    """
+def embed(text: str) -> NDArray[np.float64]:
+    """Return a vector of length one (of zeros for a text without words), read-only."""
     counts: dict[str, float] = {}
     for run in _RUN.findall(text.lower()):
         for piece, weight in _grams(run):
             counts[piece] = counts.get(piece, 0.0) + weight
-    vector = np.zeros(SIZE_2)
+    vector = np.zeros(SIZE)
     for piece, count in counts.items():
-        place, sign = _place_2(piece)
+        place, sign = _place(piece)
         vector[place] += sign * math.sqrt(count)
     length = float(np.linalg.norm(vector))
     vector = vector / length if length > 0 else vector
@@ -92,12 +64,11 @@ def _grams(run: str) -> Iterator[tuple[str, float]]:
 
 
 @lru_cache(maxsize=65536)
-def _place_2(piece: str) -> tuple[int, float]:
+def _place(piece: str) -> tuple[int, float]:
     digest = blake2b(piece.encode("utf-8", "surrogatepass"), digest_size=3).digest()
-    return int.from_bytes(digest[:2], "big") % SIZE_2, 1.0 if digest[2] & 1 else -1.0
+    return int.from_bytes(digest[:2], "big") % SIZE, 1.0 if digest[2] & 1 else -1.0
 
 
-Embedding = Callable[[str], NDArray[np.float64]]
 Layer = Literal["short", "mid", "long", "reflection"]
 LAYERS: tuple[Layer, ...] = ("short", "mid", "long", "reflection")
 PACE: dict[Layer, float] = {"short": 3.0, "mid": 15.0, "long": 60.0, "reflection": 30.0}
@@ -153,12 +124,12 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         item = Item(id=self.next_id, layer=layer, text=text, made=self.now, importance=importance)
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 
-    def recall(self, question: str, config: LayerConfig, embedding: Embedding = embed) -> tuple[Item, ...]:
+    def recall(self, question: str, config: LayerConfig) -> tuple[Item, ...]:
         """Return the best items of every layer for a question, layer by layer, best first."""
         if not self.items:
             return ()
-        vectors = np.stack([embedding(item.text) for item in self.items])
-        likeness = vectors @ embedding(question)
+        vectors = np.stack([embed(item.text) for item in self.items])
+        likeness = vectors @ embed(question)
         scores = [
             float(likeness[n]) + item.importance + self.recency(item, config) for n, item in enumerate(self.items)
         ]

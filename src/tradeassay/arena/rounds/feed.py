@@ -160,7 +160,7 @@ class SnapshotFeed:
                 at = snapshot.at(row, "close").clock + (season.delay_s or 0) * SECOND
                 found.append(Due(at=at, place=place, asset=asset.symbol, session=str(snapshot.sessions[row])))
             after = rows.stop
-            if season.benchmark != "ama-v1" and after < len(snapshot.sessions):
+            if after < len(snapshot.sessions):
                 at = snapshot.at(after, "close").clock + (season.delay_s or 0) * SECOND
                 day = str(snapshot.sessions[after])
                 found.append(Due(at=at, place=place, asset=asset.symbol, session=day, closing=True))

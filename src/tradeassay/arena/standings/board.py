@@ -85,9 +85,7 @@ def standings(
         return Standings(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
-    # The first version ranks everybody; its recorded seasons keep their standings.
-    everybody = season.benchmark == "ama-v1"
-    played = {entry for entry, found in by_entry.items() if entry != BASELINE and (everybody or _decided(found))}
+    played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
     ranks, note = _rank_probabilities({entry: paths[entry] for entry in played}, config)
     base = paths.get(BASELINE)
     rows = []

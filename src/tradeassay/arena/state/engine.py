@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from tradeassay.arena.state import format_1, format_2, tables
+from tradeassay.arena.state import tables
 from tradeassay.core.errors import DataError, TradeassayWarning, UserError, require
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
@@ -123,12 +123,19 @@ def schema_lock(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""What turns a database of a format into one of the next, by the number of the older format.
+
+Each runs inside the transaction that opens the database, so that one that raises leaves it as it was.
+"""
+
+
 def _upgrade_old(connection: Connection) -> None:
     version = _version(connection)
-    if version == 1:
-        format_1.upgrade(connection)
-    elif version == 2:
-        format_2.upgrade(connection)
+    while version is not None and version in MIGRATIONS:
+        MIGRATIONS[version](connection)
+        version += 1
+        connection.execute(update(tables.schema).values(version=version))
 
 
 def _version(connection: Connection) -> int | None:
@@ -145,7 +152,7 @@ def _keep_copy(engine: Engine) -> None:
     with engine.connect().execution_options(read_only=True) as connection:
         version = _version(connection)
         kept = Path(f"{file}.format-{version}")
-        if version not in (1, 2) or kept.exists():
+        if version not in MIGRATIONS or kept.exists():
             return
         part = kept.with_name(f"{kept.name}.{os.getpid()}")
         with closing(sqlite3.connect(part)) as copy:

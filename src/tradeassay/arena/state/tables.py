@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
-SCHEMA = 3
+SCHEMA = 1
 """Raised whenever a table changes its form."""
 
 schema = Table("arena_schema", metadata, Column("version", Integer, primary_key=True))

@@ -130,17 +130,17 @@ WITHIN = 0.8
 """Share of the shorter text's shingles in the longer one at which it is an abridged copy."""
 
 
-def same_story(one: str, other: str, published: date, *, careful: bool = False) -> bool:
+def same_story(one: str, other: str, published: date) -> bool:
     """Return whether two texts tell the same story: alike in words, and not differing in a figure or a date.
 
-    ``careful`` looks at the words that differ too: turned into their opposites they tell another story.
+    Words that are turned into their opposites tell another story.
     """
     jaccard, within = similarity(one, other)
     if jaccard < ALIKE and within < WITHIN:
         return False
     if opposite(one, other) or not _same_facts(one, other, published):
         return False
-    return not careful or turned(one, other) is None
+    return turned(one, other) is None
 
 
 ROWS, BANDS = 2, 16

@@ -103,11 +103,10 @@ class Edition(msgspec.Struct, frozen=True, kw_only=True):
 class EditingDesk(msgspec.Struct, frozen=True, kw_only=True):
     """How items are edited. ``model`` None extracts; ``language`` None keeps English or Chinese as it comes.
 
-    ``careful`` (``ama-v2``): opposites are never merged, and instructions inside a source are quoted as such.
+    Opposites are never merged, and instructions inside a source are quoted as such.
     """
 
     season: str
-    careful: bool = False
     model: str | None = None
     language: Language | None = None
     names: tuple[str, ...] = ()
@@ -147,7 +146,7 @@ def _one(
     ordered = sorted(before, key=lambda item: (item.published_at, item.id))
     # Only what was published can be repeated: a story whose first telling was rejected gets another chance.
     published = (item for item in ordered if item.status == "published")
-    first = next((i for i in published if same_story(i.words, raw.words, day, careful=desk.careful)), None)
+    first = next((i for i in published if same_story(i.words, raw.words, day)), None)
     if first is not None:
         reason = f"tells the story of {first.source}, {first.published_at}, again"
         return msgspec.structs.replace(new, status="merged", merged_into=first.id, reason=reason)
@@ -157,8 +156,7 @@ def _one(
             new, status="rejected", reason="language: the source is neither English nor Chinese"
         )
     summary = yield from _summary(desk, id, raw, language)
-    if desk.careful:
-        summary = guarded(summary, extracted=summary.by == EXTRACTIVE)
+    summary = guarded(summary, extracted=summary.by == EXTRACTIVE)
     done = msgspec.structs.replace(
         new,
         shown_title=summary.title,
@@ -223,7 +221,7 @@ def _shown(
     for one in raw:
         item = known[item_id(desk.season, due.asset, one)]
         # A filing that a live source told of is news; one that the feed has is in the packet by itself.
-        told = item.kind == "news" or (desk.careful and item.kind == "filing" and item.url)
+        told = item.kind == "news" or (item.kind == "filing" and item.url)
         if not told or item.status != "published":
             continue
         if parse_iso(item.published_at) > due.at:  # what is on record is not trusted either

@@ -35,24 +35,21 @@ def stream_publisher(
     if language == "other":
         raise UserError("summaries can be checked in English and Chinese only", hint="ask for 'en' or 'zh'")
     given = names or {}
-    careful = season.benchmark != "ama-v1"
 
     def begin(due: Due, facts: AssetFacts) -> Editing:
         since = due.at - season.news_days * DAY
         raw = (*from_facts(season, due, facts), *inbox(store, season.id, due.asset, since, due.at))
         # One day more than is shown: a repeat of something that has just left the window is still a repeat.
-        on_record = window(store, season.id, due, raw, since - DAY, ever=careful)
+        on_record = window(store, season.id, due, raw, since - DAY)
         named = tuple(given.get(due.asset, ()))
-        desk = EditingDesk(
-            season=season.id, careful=careful, model=model.name if model else None, language=language, names=named
-        )
+        desk = EditingDesk(season=season.id, model=model.name if model else None, language=language, names=named)
         return edit(desk, due, raw, on_record)
 
     def publish(due: Due, facts: AssetFacts) -> Published:
         there = stored_news(store, season.id, due)
         if there is not None:
             return there
-        return write_edition(store, season.id, due, drive(begin(due, facts), _nobody), sketched=careful)
+        return write_edition(store, season.id, due, drive(begin(due, facts), _nobody))
 
     async def publish_with_model(due: Due, facts: AssetFacts) -> Published:
         assert model is not None
@@ -60,7 +57,7 @@ def stream_publisher(
         if there is not None:
             return there
         edition = await adrive(begin(due, facts), lambda asked: _answer(store, season.id, due, model, asked))
-        return write_edition(store, season.id, due, edition, sketched=careful)
+        return write_edition(store, season.id, due, edition)
 
     return publish if model is None else publish_with_model
 

@@ -39,16 +39,13 @@ def stored_news(store: Store, season: str, due: Due) -> tuple[NewsShown, ...] | 
         return _stored(db, season, due)
 
 
-def window(
-    store: Store, season: str, due: Due, raw: Sequence[RawItem], since: Instant, *, ever: bool = False
-) -> tuple[StreamItem, ...]:
+def window(store: Store, season: str, due: Due, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
     """Return the asset's items on record that matter now: those of the window, and those that came in again.
 
-    With ``ever`` older items join them whose sketch says that they may tell a story that came in now.
+    Older items join them whose sketch says that they may tell a story that came in now.
     """
     ids = [item_id(season, due.asset, one) for one in raw]
-    if ever:
-        ids += _alike(store, season, due.asset, [one.words for one in raw if one.kind == "news"])
+    ids += _alike(store, season, due.asset, [one.words for one in raw if one.kind == "news"])
     recent = and_(stream_items.c.kind == "news", stream_items.c.published_at >= iso(since))
     query = select(stream_items).where(
         stream_items.c.season == season,
@@ -74,10 +71,8 @@ def _alike(store: Store, season: str, asset: str, texts: Sequence[str]) -> list[
     return sorted(found)
 
 
-def write_edition(
-    store: Store, season: str, due: Due, edition: Edition, *, sketched: bool = False
-) -> tuple[NewsShown, ...]:
-    """Write an edition, or return the one that is there: the first one counts. ``sketched`` keeps sketches too."""
+def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
+    """Write an edition, or return the one that is there: the first one counts."""
     body = canonical_json(edition.news)
     row = {"season": season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
     try:
@@ -87,7 +82,7 @@ def write_edition(
                 return there
             if edition.items:
                 db.execute(insert(stream_items), [_row(item) for item in edition.items])
-            if sketched and (fresh := [i for i in edition.items if i.kind == "news" and i.status == "published"]):
+            if fresh := [i for i in edition.items if i.kind == "news" and i.status == "published"]:
                 where = {"season": season, "asset": due.asset}
                 rows = [{**where, "key": key, "item": item.id} for item in fresh for key in set(bands(item.words))]
                 db.execute(insert(stream_bands), rows)

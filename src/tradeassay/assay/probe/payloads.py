@@ -60,8 +60,8 @@ def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...])
     found: tuple[NamedWindow, ...] = ()
     if codes:
         found = tuple(find_window(benchmark.protocol, code, snapshot, benchmark.convention) for code in codes)
-    elif benchmark.family in window_sets:
-        every = window_sets.get(benchmark.family)(snapshot, benchmark.convention)
+    elif benchmark.protocol in window_sets:
+        every = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
         found = tuple(window for window in every if window.code != _LONG)
     if not found:
         return (ProbeWindow(code="all", first=benchmark.market.first, last=benchmark.market.last),)
@@ -202,8 +202,7 @@ def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeCon
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
     if config.mode == "open-research":
-        word = "alias" if protocol.config.version == 1 else "stock_id"
-        asked = msgspec.json.encode({word: alias, "lookback": config.lookback}).decode()
+        asked = msgspec.json.encode({"stock_id": alias, "lookback": config.lookback}).decode()
         calls = (
             ToolCall(id="context", name="get_market_context", arguments="{}"),
             ToolCall(id="bars", name="get_stock_snapshot", arguments=asked),

@@ -7,7 +7,7 @@ The paper says that HOLD keeps the position; its formula and its code make it fl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from tradeassay.metrics.measures import (
     volatility,
 )
 
+AMA: Final = "ama-v2"
 Kind = Literal["stock", "crypto"]
 
 
@@ -39,7 +40,7 @@ class AmaRules(msgspec.Struct, frozen=True, kw_only=True):
     as the paper prints it (on the cumulative return R, relative to its running maximum), not on the equity curve.
     """
 
-    id: str = "ama-v1"
+    id: str = AMA
     convention: Convention
     hold: Literal["keep", "flat"]
     fee_bp: float
@@ -60,10 +61,9 @@ PAPER = AmaRules(convention="paper", hold="flat", fee_bp=0.0, stock_year=252, cr
 SOUND = AmaRules(convention="sound", hold="keep", fee_bp=5.0, stock_year=252, crypto_year=365, published_mdd=False)
 
 
-def rules_for(convention: Convention, version: str = "ama-v1") -> AmaRules:
-    """Return the rules of a convention. Money is the same in every version; prompts and protocol are not."""
-    rules = PAPER if convention == "paper" else SOUND
-    return rules if version == rules.id else msgspec.structs.replace(rules, id=version)
+def rules_for(convention: Convention) -> AmaRules:
+    """Return the rules of a convention."""
+    return PAPER if convention == "paper" else SOUND
 
 
 def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: int = 0) -> NDArray[np.int64]:

@@ -1,25 +1,39 @@
 """The daily protocol as a conversation: one question per session, answered with orders as JSON.
 
-What is wrong with an answer, how often it may be retried and when a day has failed is decided by :func:`day`, as
-it is for agents that see the observation itself. An answer without such an object is a failure of the kind
-``schema``; when no answer came, the kind says why (``timeout``, ``refused`` ...).
+Prompts are prose and plain tables and end with what is asked; refusals are prose with the smallest complete
+example; a sound order stands beside one that is not, which is counted (``dropped``); an error of the provider or
+a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer stays
+in the conversation. When no answer came, the kind of the failure says why (``timeout``, ``refused`` ...).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.benchmarks.daily.day import DayConfig, day
+from tradeassay.benchmarks.ask_again import (
+    CUT_OFF,
+    REPEATED,
+    Patience,
+    cell,
+    left_in_words,
+    listed,
+    shortened,
+    table,
+    unknown_fields,
+    was_cut,
+)
+from tradeassay.benchmarks.daily.day import DayConfig, complaint
 from tradeassay.benchmarks.daily.prompts import PROMPTS
+from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
-from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.agent import EpisodeInfo, Observation, Rules
 from tradeassay.core.badges import Convention
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
-from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.prompting import answer_object
@@ -27,9 +41,19 @@ from tradeassay.llm.prompting import answer_object
 PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)
 """Sessions over which returns are shown."""
-BP = 10_000.0
 FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
+DROPPED = "dropped"
+_BUY = '{"symbol": "SYMBOL", "unit": "target_weight", "amount": 0.05, "reason": "why"}'
+_SELL = '{"symbol": "ANOTHER", "unit": "target_weight", "amount": 0, "reason": "why"}'
+SMALLEST = f'{{"orders": [{_BUY}], "reason": "what you are doing"}}'
+_FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
+_CHOICES = {
+    "unit": "target_weight, target_value, target_shares, shares or dollars", "side": "BUY or SELL",
+    "kind": "market, limit or stop", "tif": "day or gtc", "amount": "a number",
+}  # fmt: skip
+
+
 _DAY = DayConfig()
 
 
@@ -107,6 +131,14 @@ class OrdersAsked(msgspec.Struct, frozen=True, kw_only=True):
 SCHEMA = schema_of(OrdersAsked)
 
 
+class _Refused(Exception):
+    """An answer of which nothing can stand."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
 @protocols.register("daily")
 class Daily:
     """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
@@ -126,36 +158,99 @@ class Daily:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Ask for one day's orders; its messages start afresh every day."""
-        config = self.config
+        patience = Patience(self.config.attempts)
         given = self._given(observation)
-        messages = self._opening(observation, given)
-        asking = day(observation, DayConfig(attempts=config.attempts, max_orders=config.max_orders))
-        now = advance(asking)
-        while not isinstance(now, Ended):
-            if now.feedback is not None:
-                feedback = msgspec.json.encode({"failures": [{"detail": now.feedback}]}).decode()
-                given = msgspec.structs.replace(given, feedback=feedback)
-            reply = yield AskModel(purpose=PURPOSE, messages=messages, attempt=now.attempt, given=given)
-            if reply.error_kind in FINAL:
-                failure = Failure(kind=str(reply.error_kind), detail=reply.error or "no answer")
-                return Decision(status="failed", reason="the model cannot be asked any more", failures=(failure,))
-            now = advance(asking, read_orders(reply))
-            if not isinstance(now, Ended) and reply.error_kind is None:
-                own = (Message(role="assistant", text=reply.text),) if reply.text.strip() else ()
-                again = Message(role="user", text=PROMPTS.fill("again", feedback=now.feedback))
-                messages = (*messages, *own, again)
-        return now.result
+        opening = self._opening(observation, given)
+        failures: list[Failure] = []
+        tail: tuple[Message, ...] = ()
+        while True:
+            reply = yield AskModel(
+                purpose=PURPOSE, messages=(*opening, *tail), attempt=patience.number, given=given
+            )
+            if reply.error is not None or reply.error_kind is not None:
+                kind = reply.error_kind or "unreachable"
+                failures.append(Failure(kind=kind, detail=reply.error or "no answer"))
+                if kind in FINAL or patience.silence():
+                    return _failed("no answer came", failures)
+                continue
+            try:
+                orders, reason, dropped = self._read(reply.text, observation)
+            except _Refused as refused:
+                if was_cut(reply):
+                    failures.append(Failure(kind=CUT_OFF, detail="the answer was cut off at the token limit"))
+                    if patience.silence():
+                        return _failed("every answer was cut off at the token limit", failures)
+                    tail = (Message(role="user", text=PROMPTS.fill("cut", example=SMALLEST)),)
+                    continue
+                failures.append(Failure(kind="schema", detail=str(refused)))
+                if patience.refuse(reply):
+                    failures.append(Failure(kind=REPEATED, detail="the same answer came again"))
+                if patience.left <= 0:
+                    failures.append(Failure(kind="give_up", detail=f"{patience.attempts} attempts"))
+                    return _failed("no usable answer", failures)
+                tail = _again(reply, refused.lines, patience.left)
+                told = msgspec.json.encode({"failures": [{"detail": line} for line in refused.lines]}).decode()
+                given = msgspec.structs.replace(given, feedback=told)
+                continue
+            failures += [Failure(kind=DROPPED, detail=line) for line in dropped]
+            return Decision(orders=orders, reason=reason, failures=tuple(failures))
+
+    def _read(self, text: str, seen: Observation) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
+        """Return the orders that can stand, the reason, and what is wrong with the others."""
+        body = answer_object(text, "orders")
+        if body is None:
+            raise _Refused("the answer holds no JSON object")
+        raw = body.get("orders")
+        if not isinstance(raw, list):
+            strange = unknown_fields(body, ("orders", "reason"))
+            named = f"; there is no field {', '.join(strange[:5])}" if strange else ""
+            raise _Refused(f"orders must be a list{named}" if "orders" in body else f"orders is missing{named}")
+        kept: list[Order] = []
+        wrong: list[str] = []
+        for number, one in enumerate(raw[: self.config.max_orders], start=1):
+            try:
+                order = _order(one)
+            except msgspec.ValidationError as error:
+                wrong.append(f"order {number}: {in_plain_words(str(error), fields=_FIELDS, choices=_CHOICES)}")
+                continue
+            bad = complaint(Decision(orders=(*kept, order)), seen, self.config.max_orders)
+            if bad is None:
+                kept.append(order)
+            else:
+                wrong.append(bad.detail)
+        if wrong and not kept:
+            raise _Refused(*wrong)
+        reason = body.get("reason")
+        return tuple(kept), reason if isinstance(reason, str) else "", tuple(wrong)
 
     def _opening(self, seen: Observation, given: Given) -> tuple[Message, ...]:
         rules = seen.rules
-        system = PROMPTS.fill("system", buy_bps=f"{rules.buy_cost * BP:g}", sell_bps=f"{rules.sell_cost * BP:g}")
+        system = PROMPTS.fill(
+            "system",
+            buy_cost=f"{rules.buy_cost * 100:g} %",
+            sell_cost=f"{rules.sell_cost * 100:g} %",
+            rules=_rules(rules),
+        )
+        shown = msgspec.json.decode(given.observation)
+        held = [row["symbol"] for row in shown["positions"]]
+        only = (
+            f"Only what you hold can be sold: {', '.join(held)}."
+            if held
+            else "You hold nothing, so nothing can be sold."
+        )
+        fates = "".join(f"- {line}\n" for line in _fates(seen, refusal_in_words))
         user = PROMPTS.fill(
             "day",
             session=seen.session,
             left=seen.sessions_left,
             currency=rules.currency,
-            rules=given.rules,
-            observation=given.observation,
+            cash=f"{shown['cash']:.2f}",
+            nav=f"{shown['nav']:.2f}",
+            positions=_positions(shown["positions"]),
+            happened=f"\nSince the last session:\n{fates}" if fates else "",
+            names=_names(shown["names"]),
+            held=only if rules.long_only else "",
+            example=f'{{"orders": [{_BUY}, {_SELL}], "reason": "what you are doing"}}' if held else SMALLEST,
         )
         return Message(role="system", text=system), Message(role="user", text=user)
 
@@ -178,21 +273,6 @@ class Daily:
             observation=msgspec.json.encode(show_day(seen, self.config.names)).decode(),
             answer_schema=SCHEMA,
         )
-
-
-def read_orders(reply: ModelReply) -> Decision | Failure:
-    """Return what a model wrote as a decision, or why there is none."""
-    if reply.error is not None or reply.error_kind is not None:
-        return Failure(kind=reply.error_kind or "unreachable", detail=reply.error or "no answer")
-    body = answer_object(reply.text, "orders")
-    if body is None:
-        cut = "; it was cut off at the token limit" if reply.stop == "length" else ""
-        return Failure(kind="schema", detail=f"the answer holds no JSON object{cut}")
-    try:
-        asked = msgspec.convert(body, OrdersAsked)
-    except msgspec.ValidationError as error:
-        return Failure(kind="schema", detail=str(error))
-    return Decision(orders=tuple(asked.orders), reason=asked.reason)
 
 
 def show_day(seen: Observation, most: int) -> SessionShown:
@@ -221,7 +301,7 @@ def show_day(seen: Observation, most: int) -> SessionShown:
             )
             for symbol, position in account.positions.items()
         ),
-        since_last_session=tuple(_happened(seen)),
+        since_last_session=tuple(_fates(seen)),
         names=tuple(
             _name(seen.universe[k], closes[:, int(seen.columns[k])], bool(tradable[int(seen.columns[k])]))
             for k in shown
@@ -240,13 +320,58 @@ def _known(value: float) -> float | None:
     return round(value, 4) if np.isfinite(value) else None
 
 
-def _happened(seen: Observation) -> list[str]:
-    """Return the fate of the last orders, in words."""
+def _order(raw: object) -> Order:
+    order = msgspec.convert(raw, Order)
+    # A number is a number: the journal holds floats.
+    return msgspec.structs.replace(order, amount=float(order.amount))
+
+
+def _rules(rules: Rules) -> str:
+    lines = ["Only names in the table can be bought; what you hold can always be sold."]
+    if rules.long_only:
+        lines.append("You can only buy and sell what you hold: no borrowing, no short sales.")
+    if rules.t_plus_1:
+        lines.append("What was bought in a session cannot be sold before the next one.")
+    if rules.lot != 1.0:
+        lines.append(f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left out.")
+    else:
+        lines.append("Shares are whole; the rest of an order is left out.")
+    if rules.max_weight is not None:
+        lines.append(f"No purchase may bring a name above a weight of {rules.max_weight:g}.")
+    if rules.max_positions is not None:
+        lines.append(f"At most {rules.max_positions} names can be held at once.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _positions(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return "You hold nothing."
+    columns = ("symbol", "shares", "value", "weight", "sessions held")
+    return "You hold:\n" + table(columns, (tuple(row.values()) for row in rows))
+
+
+def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
+    """Return what became of the last orders; ``worded`` turns the venue's reason into words."""
     found = []
     for event in seen.since_last:
         if isinstance(event, Filled):
             side = "bought" if event.quantity > 0 else "sold"
             found.append(f"{side} {abs(event.quantity):g} {event.symbol} at {event.price:g}")
         elif isinstance(event, Rejected):
-            found.append(f"the order for {event.symbol} was refused: {event.reason}")
+            found.append(f"the order for {event.symbol} was refused: {worded(event.reason)}")
     return found
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
+    return table(columns, (tuple(map(cell, row.values())) for row in rows))
+
+
+def _again(reply: ModelReply, lines: Sequence[str], left: int) -> tuple[Message, ...]:
+    own = (Message(role="assistant", text=shortened(reply.text)),) if reply.text.strip() else ()
+    text = PROMPTS.fill("again", wrong=listed(lines), left=left_in_words(left), example=SMALLEST)
+    return (*own, Message(role="user", text=text))
+
+
+def _failed(reason: str, failures: Sequence[Failure]) -> Decision:
+    return Decision(status="failed", reason=reason, failures=tuple(failures))

@@ -1,17 +1,12 @@
-"""The daily benchmarks: one decision per session in three synthetic markets and one real panel.
-
-``-v2`` differs in the conversation that models have; rules play the same market in both.
-"""
+"""The daily benchmarks: one decision per session in three synthetic markets and one real panel."""
 
 from __future__ import annotations
-
-import msgspec
 
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.play import MarketConfig
 
 DAILY_US = Benchmark(
-    id="daily-us-v1",
+    id="daily-us-v2",
     title="US stocks, daily, synthetic",
     description=(
         "A seeded synthetic US market with regimes, style factors, news, dividends, splits and index changes. "
@@ -25,7 +20,7 @@ DAILY_US = Benchmark(
 )  # fmt: skip
 
 DAILY_ASHARE = Benchmark(
-    id="daily-ashare-v1",
+    id="daily-ashare-v2",
     title="China A-shares, daily, synthetic",
     description=(
         "A seeded synthetic A-share market under A-share rules: lots, T+1, price limits by board, suspensions, "
@@ -33,13 +28,13 @@ DAILY_ASHARE = Benchmark(
     ),
     dataset="synthetic/ashare:7",
     market=MarketConfig(
-        venue="ashare-v1", universe="IDX", cash=10_000_000.0, first="2022-02-07", last="2024-01-31",
+        venue="ashare-flat-v1", universe="IDX", cash=10_000_000.0, first="2022-02-07", last="2024-01-31",
         index="IDX",
     ),
 )  # fmt: skip
 
 DAILY_CRYPTO = Benchmark(
-    id="daily-crypto-v1",
+    id="daily-crypto-v2",
     title="Crypto, daily, synthetic",
     description=(
         "A seeded synthetic crypto market that never closes: fractional coins, fat tails, higher costs than "
@@ -53,7 +48,7 @@ DAILY_CRYPTO = Benchmark(
 )  # fmt: skip
 
 DAILY_US_REAL = Benchmark(
-    id="daily-us-real-v1",
+    id="daily-us-real-v2",
     title="29 US stocks, daily, real prices 2007-2009",
     description=(
         "Real daily bars of 29 large US companies through the crisis of 2008: a year of calm, the fall, "
@@ -68,5 +63,3 @@ DAILY_US_REAL = Benchmark(
 
 for _benchmark in (DAILY_US, DAILY_ASHARE, DAILY_CRYPTO, DAILY_US_REAL):
     benchmarks.add(_benchmark.id, _benchmark)
-    _next = msgspec.structs.replace(_benchmark, id=f"{_benchmark.id[:-1]}2", protocol="daily-v2")
-    benchmarks.add(_next.id, _next)

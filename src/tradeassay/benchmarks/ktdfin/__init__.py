@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.ktdfin.day import day
-from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES, BaselineConfig, KtdfinConfig, KtdfinV2Config, Mode
+from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES, BaselineConfig, KtdfinConfig, Mode
 from tradeassay.benchmarks.ktdfin.panel import (
     DIAGNOSTICS,
     PANEL,
@@ -14,7 +14,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
     panel,
     published,
 )
-from tradeassay.benchmarks.ktdfin.protocol import Ktdfin, KtdfinV2
+from tradeassay.benchmarks.ktdfin.protocol import Ktdfin
 from tradeassay.benchmarks.ktdfin.specs import (
     KTDFIN,
     KTDFIN_PAPER,
@@ -38,8 +38,6 @@ __all__ = [
     "Ktdfin",
     "KtdfinConfig",
     "KtdfinSetting",
-    "KtdfinV2",
-    "KtdfinV2Config",
     "Mode",
     "OrderOutcome",
     "compare_with",

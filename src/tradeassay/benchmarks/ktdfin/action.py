@@ -119,10 +119,9 @@ def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
             continue
         weight, side = desk.account.weight(move.order.symbol), move.order.side
         if (move.order.side == "BUY") != (move.order.amount > weight):
-            said = f"the weight is {weight:.4f} and the target {move.order.amount:.4f}: that is no {side}"
-            if desk.config.version > 1:
-                other = "SELL" if side == "BUY" else "BUY"
-                said += f" but a {other}"
+            other = "SELL" if side == "BUY" else "BUY"
+            target = f"{move.order.amount:.4f}"
+            said = f"the weight is {weight:.4f} and the target {target}: that is no {side} but a {other}"
             yield ActionViolation(rule="side", detail=said, stock_id=move.stock)
 
 
@@ -135,9 +134,7 @@ def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolatio
         target = move.order.unit == "target_weight"
         weight = move.order.amount if target else move.after * move.price / nav if nav > 0 else 0.0
         if weight > most * (1 + SLACK):
-            said = f"weight {weight:.4f}; at most {most:g}"
-            if desk.config.version > 1:
-                said = f"its weight would be {weight:.4f}; the most is {most:g}"
+            said = f"its weight would be {weight:.4f}; the most is {most:g}"
             yield ActionViolation(rule="max_weight", detail=said, stock_id=move.stock)
 
 
@@ -194,13 +191,10 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
 
 
 def _too_little(move: Move, desk: Desk) -> str:
-    """Return what to do about a target below one lot; from ``-v2`` on the advice can always be followed."""
-    least = (move.held + desk.rules.lot) * move.price / desk.account.nav
-    if desk.config.version == 1:
-        return f"the target buys less than one lot; the least is a weight of {least:.4f}"
+    """Return what to do about a target below one lot; the advice can always be followed."""
     if desk.ticks is not None:
         return "the target is too small to be traded; choose a larger one, or another stock"
-    least = math.ceil(least * 1e4) / 1e4
+    least = math.ceil((move.held + desk.rules.lot) * move.price / desk.account.nav * 1e4) / 1e4
     if least > desk.config.max_weight * (1 + SLACK):
         most = f"{desk.config.max_weight:g}"
         return f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
@@ -299,24 +293,14 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     overall_reason: str
 
 
-_ACTION = schema_of(Action)
-SUBMIT_V2 = ToolSpec(
+SUBMIT = ToolSpec(
     name=NAME,
     description=(
         "Submit today's orders and end the day. Each order has either target_weight (the share of the account's "
         "value that the stock shall have; 0 sells all of it) or shares (how many to trade). An empty list of "
         "orders trades nothing."
     ),
-    schema=_ACTION,
-)
-SUBMIT = ToolSpec(
-    name=NAME,
-    description=(
-        "Submit today's action and end the day. Give every order exactly one of target_weight (share of the "
-        "account's value that the position shall have) and shares (how many to trade). An empty list of orders "
-        "trades nothing."
-    ),
-    schema=_ACTION,
+    schema=schema_of(Action),
 )
 
 
@@ -365,31 +349,13 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
 
 
 def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
-    asked = wire.decode_plainly(raw, OrderAsked, FIELDS, _CHOICES)
+    asked = wire.decode(raw, OrderAsked, FIELDS, _CHOICES)
     if (asked.target_weight is None) == (asked.shares is None):
         given = "neither was" if asked.shares is None else "both were"
         raise BadArguments(f"give either target_weight or shares; {given} given")
     if len(_plain(asked.reason)) < min_reason:
         raise BadArguments(f"reason must have at least {min_reason} characters")
     return _order(asked, wire)
-
-
-def read_action(raw: str, wire: Wire, min_reason: int) -> tuple[tuple[Order, ...], str]:
-    """Return the orders, in true terms, and the overall reason.
-
-    Raises :class:`BadArguments` for anything the schema does not allow and
-    :class:`~tradeassay.masking.UnknownAlias` for a name the episode does not have.
-    """
-    action = wire.decode(raw, Action)
-    for at, asked in enumerate(action.orders):
-        if (asked.target_weight is None) == (asked.shares is None):
-            raise BadArguments(f"give exactly one of target_weight and shares - at `$.orders[{at}]`")
-        if len(_plain(asked.reason)) < min_reason:
-            raise BadArguments(f"a reason has at least {min_reason} characters - at `$.orders[{at}].reason`")
-    if len(_plain(action.overall_reason)) < min_reason:
-        raise BadArguments(f"a reason has at least {min_reason} characters - at `$.overall_reason`")
-    orders = tuple(_order(asked, wire) for asked in action.orders)
-    return orders, wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
 
 
 def _order(asked: OrderAsked, wire: Wire) -> Order:

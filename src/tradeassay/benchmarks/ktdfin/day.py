@@ -1,35 +1,43 @@
 """One KTD-Fin day as a sans-I/O generator: research, then a forced submission.
 
-Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Failure kinds:
+Every retry, every piece of feedback and every counted failure of the benchmark is decided here. The prompt is
+prose and plain tables and ends with what is asked; an action handed in during the research counts if it is right
+and else ends the research; words instead of a first call are answered once with how to call; refusals are prose
+with the smallest complete example; a sound order stands beside one that is not (under ``sound``); an error of the
+provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused
+answer stays in the conversation. Failure kinds:
 
 - ``parse``: a research call whose arguments are not JSON or break the schema;
 - ``tool``: a research call with an unknown tool, an unknown name, a future day or an impossible request;
 - ``tool_budget``: a research call beyond the budget;
 - ``schema``, ``constraint``, ``no_submit``: a submission that breaks the form, breaks a rule, or never came;
+- ``dropped``: an order that broke a rule and was left out of an action that stands;
+- ``cut_off``, ``repeated``: an answer that ended at the token limit, the same wrong answer again;
 - ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
 - ``give_up``: the attempts are used up and nothing is traded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Generator, Sequence
 
 import msgspec
 
+from tradeassay.benchmarks.ask_again import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.ktdfin.account import Performance
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, ActionViolation, check_orders, read_action
+from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, ActionViolation, read_submission, sift
 from tradeassay.benchmarks.ktdfin.desk import Desk
-from tradeassay.benchmarks.ktdfin.observation import observe
-from tradeassay.benchmarks.ktdfin.prompts import V1
-from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS, AnyTool
+from tradeassay.benchmarks.ktdfin.observation import HIDDEN_LOT, observe
+from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
+from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
+from tradeassay.benchmarks.ktdfin.words import day_in_words, example_action, holds_in_words, rules_in_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.orders import Decision, Failure
-from tradeassay.masking import UnknownAlias
 
+DROPPED = "dropped"
 SPECS: tuple[ToolSpec, ...] = tuple(
     ToolSpec(name=tool.name, description=tool.description, schema=schema_of(tool.arguments)) for tool in TOOLS
 )
@@ -60,27 +68,30 @@ class ToolError(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
-def day(desk: Desk, wire: Wire, performance: Performance) -> Dialogue:
+def day(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence[str] = ()) -> Dialogue:
     """Ask a model for one day's decision, in the configured mode.
 
-    The returned decision is in true terms. It has failed when no submission was accepted.
+    ``not_sent`` are yesterday's orders that were left out, with reasons. The returned decision is in true terms.
+    It has failed when no submission was accepted.
     """
-    return KtdfinTalk(desk, wire).play(performance)
+    return _Talk(desk, wire, not_sent).play(performance)
 
 
-class KtdfinTalk:
+class _Talk:
     """The state of a day's conversation."""
 
-    specs: ClassVar[tuple[ToolSpec, ...]] = SPECS
-    tools: ClassVar[Mapping[str, AnyTool]] = BY_NAME
-
-    def __init__(self, desk: Desk, wire: Wire) -> None:
+    def __init__(self, desk: Desk, wire: Wire, not_sent: Sequence[str]) -> None:
         self.desk, self.wire, self.config = desk, wire, desk.config
+        self.not_sent = not_sent
         self.failures: list[Failure] = []
         self.calls = 0
         self.opening: list[Message] = []
         self.talk: list[Message] = []
         self.given = Given(session="", rules="{}", observation="{}")
+        self.patience = Patience(self.config.retries + 1)
+        self.handed_in: Decision | None = None
+        self.reminded = False
+        self.holds, self.held_words = False, ""
 
     def play(self, performance: Performance) -> Dialogue:
         """Ask, and return the decision."""
@@ -90,34 +101,38 @@ class KtdfinTalk:
             hopeless = yield from self._research()
         if hopeless:
             return self._failed("the model cannot be asked any more")
-        return (yield from self._submission())
+        return self.handed_in or (yield from self._submission())
 
     # -- the start -----------------------------------------------------------------------------------------------
 
     def _opening(self, performance: Performance) -> list[Message]:
-        desk, config = self.desk, self.config
-        system = V1.fill(
-            f"system.{config.mode}",
-            **({"tool_calls": config.tool_calls} if config.mode == "open-research" else {}),
-            retries=config.retries,
-        )
-        if config.control:
-            system += V1.fill("control")
-        gate = self.wire.gate
-        seen = observe(desk, self.wire, performance)
+        desk, config, gate = self.desk, self.config, self.wire.gate
+        seen = observe(desk, self.wire, performance, self.not_sent)
         self.given = Given(
             session=gate.day(desk.today.iso),
             rules=self.wire.encode(seen.constraints),
             observation=self.wire.encode(seen),
         )
-        user = V1.fill(
-            "user",
-            day=self.given.session,
-            cutoff="none" if desk.as_of is None else gate.day(desk.as_of.iso),
-            payload=self.given.observation,
-            task=V1.fill("research") if config.mode == "open-research" else "",
-        )
+        shown = msgspec.json.decode(self.given.observation)
+        self.holds, self.held_words = holds_in_words(shown)
+        lot = seen.constraints.lot
+        blanks = {"rules": rules_in_words(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)}
+        if config.mode != "memory-only":
+            blanks["factors"] = PROMPTS.fill("factors")
+        if config.mode == "open-research":
+            blanks["tool_calls"] = str(config.tool_calls)
+        system = PROMPTS.fill(f"system.{config.mode}", **blanks)
+        if config.control:
+            system += PROMPTS.fill("control")
+        research = config.mode == "open-research"
+        task = PROMPTS.fill("research", tool_calls=config.tool_calls) if research else self._asked()
+        cutoff = "none" if desk.as_of is None else gate.day(desk.as_of.iso)
+        user = day_in_words(shown, self.given.session, cutoff, task)
         return [Message(role="system", text=system), Message(role="user", text=user)]
+
+    def _asked(self) -> str:
+        example = example_action(self.holds)
+        return PROMPTS.fill("submit", held=self.held_words, min_reason=self.config.min_reason, example=example)
 
     # -- research ------------------------------------------------------------------------------------------------
 
@@ -129,7 +144,7 @@ class KtdfinTalk:
             reply = yield AskModel(
                 purpose="research",
                 messages=(*self.opening, *self.talk),
-                tools=self.specs,
+                tools=SPECS,
                 attempt=turn,
                 given=self.given,
             )
@@ -140,115 +155,144 @@ class KtdfinTalk:
         return False
 
     def _ends_research(self, reply: ModelReply) -> bool:
-        """Answer a reply's calls; return whether it was the last of the research."""
-        self._keep(reply)
-        self.talk += [self._answer(call) for call in reply.calls]
-        return not reply.calls or any(call.name == NAME for call in reply.calls)
+        """An action that is handed in early is taken as one if it is right; else the research is over.
 
-    def _answer(self, call: ToolCall) -> Message:
-        return Message(role="tool", text=self._result(call), call_id=call.id)
+        Its form has not been shown by then, so a wrong one is no attempt, and it is not kept to be copied.
+        """
+        if any(call.name == NAME for call in reply.calls):
+            judged = self._judge(reply)
+            self.handed_in = judged if isinstance(judged, Decision) else None
+            return True
+        if was_cut(reply) and not reply.calls:
+            self._fail(CUT_OFF, "research: the answer was cut off at the token limit")
+        if reply.text.strip() or reply.calls:  # providers refuse empty messages
+            self.talk.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+        self.talk += [Message(role="tool", text=self._result(call), call_id=call.id) for call in reply.calls]
+        ended = not reply.calls
+        if ended and self.calls == 0 and not self.reminded:
+            # Small models announce their calls: they are told once a day that none came.
+            self.reminded = True
+            self.talk.append(Message(role="user", text=PROMPTS.fill("no_call")))
+            return False
+        return ended
 
     def _result(self, call: ToolCall) -> str:
-        if call.name == NAME:
-            return self._error("tool", "the submission comes next, on its own", counted=False)
         if self.calls >= self.config.tool_calls:
             return self._error("tool_budget", f"all {self.config.tool_calls} tool calls of today are used up")
         self.calls += 1
-        tool = self.tools.get(call.name)
+        tool = BY_NAME.get(call.name)
         if tool is None:
-            return self._error("tool", f"there is no such tool; there are {', '.join(self.tools)}")
+            return self._error("tool", f"there is no such tool; there are {', '.join(BY_NAME)}")
         try:
-            return self.wire.encode(tool.answer(self.desk, self._arguments(call)))
+            asked = self.wire.decode(call.arguments, tool.arguments, tool.arguments.__struct_fields__)
+            return self.wire.encode(tool.answer(self.desk, asked))
         except BadArguments as error:
             return self._error("parse", f"{tool.name}: {self.wire.error(error)}")
         except TradeassayError as error:
             return self._error("tool", f"{tool.name}: {self.wire.error(error)}", str(error))
 
-    def _arguments(self, call: ToolCall) -> object:
-        return self.wire.decode(call.arguments, self.tools[call.name].arguments)
-
-    def _error(self, kind: str, shown: str, detail: str | None = None, *, counted: bool = True) -> str:
-        if counted:
-            self._fail(kind, detail or shown)
+    def _error(self, kind: str, shown: str, detail: str | None = None) -> str:
+        self._fail(kind, detail or shown)
         return self.wire.encode(ToolError(error=shown, kind=kind))
 
     # -- submission ----------------------------------------------------------------------------------------------
 
     def _submission(self) -> Dialogue:
-        config = self.config
-        self.talk.append(Message(role="user", text=V1.fill("submit", min_reason=config.min_reason)))
-        attempts = config.retries + 1
+        if self.config.mode == "open-research":
+            self.talk.append(Message(role="user", text=self._asked()))
+        base, patience = tuple(self.talk), self.patience
         given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
-        for attempt in range(1, attempts + 1):
-            reply = yield AskModel(
-                purpose="submit",
-                messages=(*self.opening, *self.talk),
-                tools=(SUBMIT,),
-                must_call=NAME,
-                attempt=attempt,
-                given=given,
-            )
+        tail: tuple[Message, ...] = ()
+        reply: ModelReply | None = None
+        while True:
+            if reply is None:
+                reply = yield self._ask((*self.opening, *base, *tail), given)
             if reply.error_kind is not None or reply.error is not None:
                 kind = self._count_error(reply)
-                if kind in FINAL:
-                    return self._failed("the model cannot be asked any more")
+                if kind in FINAL or patience.silence():
+                    return self._failed("no answer came")
                 if kind == "context":
-                    self._shorten()
+                    base, tail = self._without_research(), ()
+                reply = None
                 continue
             outcome = self._judge(reply)
             if isinstance(outcome, Decision):
                 return outcome
-            feedback = self._refuse(reply, outcome, attempts - attempt)
-            given = msgspec.structs.replace(given, feedback=feedback)
-        if self.failures and self.failures[-1].kind in ("schema", "constraint", "no_submit"):
-            self._fail("give_up", f"no usable action in {attempts} attempts")
-        return self._failed(f"no usable action in {attempts} attempts")
+            if was_cut(reply):
+                self._fail(CUT_OFF, "the answer was cut off at the token limit")
+                if patience.silence():
+                    return self._failed("every answer was cut off at the token limit")
+                tail = (Message(role="user", text=PROMPTS.fill("cut", example=self._smallest())),)
+                reply = None
+                continue
+            # One failure per refused submission, whatever the number of things wrong with it.
+            self._fail(outcome[0].kind, "; ".join(map(_in_true_words, outcome)))
+            if patience.refuse(reply):
+                self._fail(REPEATED, "the same answer came again; there is no point in asking once more")
+            if patience.left <= 0:
+                tried = f"no usable action in {patience.attempts} attempts"
+                self._fail("give_up", tried)
+                return self._failed(tried)
+            tail = self._refusal(reply, outcome)
+            given = msgspec.structs.replace(given, feedback=self.wire.encode(Feedback(failures=outcome)))
+            reply = None
+
+    def _ask(self, messages: tuple[Message, ...], given: Given) -> AskModel:
+        return AskModel(
+            purpose="submit",
+            messages=messages,
+            tools=(SUBMIT,),
+            must_call=NAME,
+            attempt=self.patience.number,
+            given=given,
+        )
 
     def _judge(self, reply: ModelReply) -> Decision | tuple[Complaint, ...]:
         """Return the decision, or what is wrong."""
         call = next((call for call in reply.calls if call.name == NAME), None)
         if call is None:
-            cut = " before the token limit" if reply.stop == "length" else ""
-            return self._complaints([Complaint(kind="no_submit", detail=f"submit_action was not called{cut}")])
+            return (Complaint(kind="no_submit", detail="submit_action was not called"),)
         try:
-            orders, reason = read_action(call.arguments, self.wire, self.config.min_reason)
+            read = read_submission(call.arguments, self.wire, self.config.min_reason)
         except BadArguments as error:
-            return self._complaints([Complaint(kind="schema", detail=self.wire.error(error))])
-        except UnknownAlias as error:
-            return self._complaints([Complaint(kind="constraint", rule="universe", detail=self.wire.error(error))])
-        violations = check_orders(orders, self.desk)
-        if violations:
-            return self._complaints(_constraint(violation) for violation in violations)
-        return Decision(orders=orders, reason=reason, failures=tuple(self.failures), tool_calls=self.calls)
+            return (Complaint(kind="schema", detail=str(error)),)
+        kept, broken = sift(read.orders, self.desk)
+        wrong = (
+            *(Complaint(kind="schema", detail=line) for line in read.unread),
+            *(Complaint(kind="constraint", rule=b.rule, detail=b.detail, stock_id=b.stock_id) for b in broken),
+        )
+        if wrong and not (kept and self.config.keeps_sound_orders):
+            return wrong
+        self.failures += [Failure(kind=DROPPED, detail=line) for line in read.unread]
+        self.failures += [Failure(kind=DROPPED, detail=_in_true_words(violation)) for violation in broken]
+        return Decision(orders=kept, reason=read.reason, failures=tuple(self.failures), tool_calls=self.calls)
 
-    def _complaints(self, complaints: Iterable[Complaint]) -> tuple[Complaint, ...]:
-        """Count one failure per refused submission, whatever the number of things wrong with it."""
-        found = tuple(complaints)
-        self._fail(found[0].kind, "; ".join(map(_in_words, found)))
-        return found
-
-    def _refuse(self, reply: ModelReply, complaints: tuple[Complaint, ...], left: int) -> str:
-        """Say what is wrong, and return it as JSON."""
-        self._keep(reply)
-        for call in reply.calls:
-            wrong = "not accepted, see below" if call.name == NAME else "only submit_action can be called now"
-            text = self.wire.encode(ToolError(error=wrong, kind=complaints[0].kind))
-            self.talk.append(Message(role="tool", text=text, call_id=call.id))
-        attempts = f"{left} attempt{'' if left == 1 else 's'}"
-        payload = self.wire.encode(Feedback(failures=complaints))
-        self.talk.append(Message(role="user", text=V1.fill("feedback", left=attempts, payload=payload)))
-        return payload
-
-    # -- small things --------------------------------------------------------------------------------------------
-
-    def _keep(self, reply: ModelReply) -> None:
-        """Put the model's own words back into the conversation, unless empty: providers refuse empty messages."""
+    def _refusal(self, reply: ModelReply, complaints: tuple[Complaint, ...]) -> tuple[Message, ...]:
+        """Return the refused answer and what is wrong with it: all that is kept of an attempt."""
+        messages: list[Message] = []
         if reply.text.strip() or reply.calls:
-            self.talk.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+            messages.append(Message(role="assistant", text=shortened(reply.text), calls=reply.calls))
+        for call in reply.calls:
+            told = "This was not accepted." if call.name == NAME else "Only submit_action can be called now."
+            messages.append(Message(role="tool", text=told, call_id=call.id))
+        text = PROMPTS.fill(
+            "refused",
+            wrong=listed(map(self._in_words, complaints)),
+            left=left_in_words(self.patience.left),
+            example=self._smallest(),
+        )
+        return (*messages, Message(role="user", text=text))
 
-    def _shorten(self) -> None:
-        """Drop everything said so far but the request to submit, because it exceeds the model's context."""
-        self.talk = [Message(role="user", text=V1.fill("submit", min_reason=self.config.min_reason))]
+    def _in_words(self, complaint: Complaint) -> str:
+        whom = "" if complaint.stock_id is None else f"{self.wire.stock_id(complaint.stock_id)}: "
+        return f"{whom}{complaint.detail}"
+
+    def _smallest(self) -> str:
+        return example_action(self.holds, smallest=True)
+
+    def _without_research(self) -> tuple[Message, ...]:
+        """Return the talk without its research, because it exceeds the model's context."""
+        return (self.talk[-1],) if self.config.mode == "open-research" else ()
 
     def _count_error(self, reply: ModelReply) -> str:
         kind = reply.error_kind or "unreachable"
@@ -262,11 +306,7 @@ class KtdfinTalk:
         return Decision(status="failed", reason=reason, failures=tuple(self.failures), tool_calls=self.calls)
 
 
-def _constraint(violation: ActionViolation) -> Complaint:
-    return Complaint(kind="constraint", rule=violation.rule, detail=violation.detail, stock_id=violation.stock_id)
-
-
-def _in_words(complaint: Complaint) -> str:
-    whom = "" if complaint.stock_id is None else f"{complaint.stock_id.symbol}: "
-    rule = "" if complaint.rule is None else f"{complaint.rule}: "
-    return f"{whom}{rule}{complaint.detail}"
+def _in_true_words(wrong: Complaint | ActionViolation) -> str:
+    whom = "" if wrong.stock_id is None else f"{wrong.stock_id.symbol}: "
+    rule = f"{wrong.rule}: " if isinstance(wrong, Complaint) and wrong.rule is not None else ""
+    return f"{whom}{rule}{wrong.detail}"

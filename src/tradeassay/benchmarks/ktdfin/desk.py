@@ -138,6 +138,8 @@ def _known(view: MarketView, columns: Ints) -> Floats:
 
 AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it, as at the exchange."""
+BAR_DIGITS = (4, 4, 4, 4, 0, 0)
+"""Decimals of a bar as shown (open, high, low, close, volume, amount): more say nothing and cost tokens."""
 HISTORY = 61
 """Closes kept at hand: enough for a return over sixty sessions."""
 
@@ -217,7 +219,7 @@ class Desk:
         """Return one bar (in the order of ``FIELDS``) as shown."""
         scaled = values * self.field_levels(column)
         if self.ticks is None:
-            return tuple(map(rounded, scaled.tolist(), self.config.bar_digits))
+            return tuple(map(rounded, scaled.tolist(), BAR_DIGITS))
         prices = [
             self.price(column, value, field, day) for field, value in zip(_PRICES, values.tolist(), strict=False)
         ]
@@ -376,7 +378,6 @@ class Desk:
 
     def factor_values(self, columns: Sequence[int], names: Sequence[str]) -> list[dict[str, float | None]]:
         """Return the factors of columns by name, as they are shown."""
-        digits = self.config.digits
         chosen = list(columns)
-        rows = [all_rounded(row[chosen], digits) for row in self.factor_rows(names)]
+        rows = [all_rounded(row[chosen]) for row in self.factor_rows(names)]
         return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]

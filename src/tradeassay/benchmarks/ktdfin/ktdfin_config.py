@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -29,9 +29,11 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     ``max_positions``, ``max_weight``, ``min_reason`` (characters), ``temperature``, ``max_tokens``, ``timeout_s``,
     ``table_top`` (names per factor in the table of ``fixed-candidate``) and ``table_size`` (all of them).
     ``retries`` is the paper's. The remaining fields bound what one tool call may ask for.
+
+    A target that is already met is no mistake, a sound order stands beside one that is not (under ``sound``), and
+    errors of the provider and cut-off answers use up no attempt.
     """
 
-    version: ClassVar[int] = 1
     convention: Convention = "sound"
     mode: Mode = "open-research"
     mask: Level = "blinded"
@@ -66,8 +68,8 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
             rebase_prices=self.rebase_prices,
             scale_volumes=self.scale_volumes,
             scrub_news=self.scrub_news,
-            all_spellings=self.version > 1,
-            own_ticks=self.version > 1,
+            all_spellings=True,
+            own_ticks=True,
         )
 
     @property
@@ -81,28 +83,8 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def keeps_sound_orders(self) -> bool:
-        """Whether the sound orders of an action stand where others break a rule (``-v2``, not the paper's way)."""
-        return self.version >= 2 and self.convention == "sound"
-
-    @property
-    def digits(self) -> int:
-        """Decimals of a factor as shown: more say nothing and cost tokens."""
-        return 6 if self.version == 1 else 4
-
-    @property
-    def bar_digits(self) -> tuple[int, ...]:
-        """Decimals of a bar's fields as shown: open, high, low, close, volume, amount."""
-        return (4, 4, 4, 4, 4, 4) if self.version == 1 else (4, 4, 4, 4, 0, 0)
-
-
-class KtdfinV2Config(KtdfinConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model plays ``ktdfin-v2``: the same settings, under rules that a model can satisfy.
-
-    A target that is already met is no mistake, a sound order stands beside one that is not (under ``sound``),
-    errors of the provider and cut-off answers use up no attempt, and stocks have one name, ``stock_id``.
-    """
-
-    version: ClassVar[int] = 2
+        """Whether the sound orders of an action stand where others break a rule (which is not the paper's way)."""
+        return self.convention == "sound"
 
 
 class BaselineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

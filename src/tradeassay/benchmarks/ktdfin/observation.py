@@ -58,10 +58,7 @@ class CandidateRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ObservationShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``.
-
-    ``not_sent`` exists from ``-v2`` on.
-    """
+    """The payload. ``memory-only`` has ``universe``, ``fixed-candidate`` has ``candidates`` and ``held``."""
 
     kind: str
     mode: Mode

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin import prompts
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
-from tradeassay.benchmarks.ktdfin.action import SUBMIT, SUBMIT_V2
-from tradeassay.benchmarks.ktdfin.day import SPECS, day
-from tradeassay.benchmarks.ktdfin.day_v2 import DROPPED, SPECS_V2, day_v2
+from tradeassay.benchmarks.ktdfin.action import SUBMIT
+from tradeassay.benchmarks.ktdfin.day import DROPPED, SPECS, day
 from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, make_roster
-from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig, KtdfinV2Config
+from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.core.agent import EpisodeInfo, Observation
@@ -47,7 +46,7 @@ class Ktdfin:
     """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
 
     Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
-    prompts: ClassVar[tuple[str, ...]] = prompts.V1.files
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
     tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS, SUBMIT)
 
     def __init__(self, config: KtdfinConfig | None = None) -> None:
@@ -72,9 +71,7 @@ class Ktdfin:
         mask = self._masked(observation)
         wire = Wire(mask.gate(observation.view))
         desk = self.desk(observation)
-        if self.config.version == 1:
-            return day(desk, wire, self._performance(desk))
-        return day_v2(desk, wire, self._performance(desk), self._not_sent)
+        return day(desk, wire, self._performance(desk), self._not_sent)
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
@@ -101,7 +98,7 @@ class Ktdfin:
         """Return the episode's mask, which knows the calendar up to today and no further."""
         if self._mask is None:
             first = cast("Snapshot", _FirstSight(observation))
-            if self.config.version > 1 and self.config.news and self.config.mask_config.hides_stocks:
+            if self.config.news and self.config.mask_config.hides_stocks:
                 refuse_nameless(observation.view)
             self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
             self._history = len(first.sessions) - 1
@@ -117,18 +114,6 @@ class Ktdfin:
 
     def _performance(self, desk: Desk) -> Performance:
         return show_performance(desk, self._index_start, self._yesterday)
-
-
-@protocols.register("ktdfin-v2")
-class KtdfinV2(Ktdfin):
-    """The same in prompts for language models, under rules that they can satisfy."""
-
-    Config: ClassVar[type[ProtocolConfig]] = KtdfinV2Config
-    prompts: ClassVar[tuple[str, ...]] = prompts.V2.files
-    tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS_V2, SUBMIT_V2)
-
-    def __init__(self, config: KtdfinConfig | None = None) -> None:
-        super().__init__(KtdfinV2Config() if config is None else config)
 
 
 def _calendar(observation: Observation, lookback: int) -> Days:

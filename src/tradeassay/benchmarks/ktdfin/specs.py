@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Participation, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
+from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
 from tradeassay.core.view import Days
@@ -109,7 +109,7 @@ def _window(window: PaperWindow, sessions: Days, rows: range, *, structural: boo
 
 
 PAPER_VENUE = msgspec.structs.replace(
-    venues.get("ashare-v1"),
+    venues.get("ashare-flat-v1"),
     id="ashare-ktdfin-v1",
     title="China A-shares as KTD-Fin has them: T+1, price limits, no limit by volume",
     participation=Participation(),
@@ -118,78 +118,91 @@ PAPER_VENUE = msgspec.structs.replace(
 venues.add(PAPER_VENUE.id, PAPER_VENUE)
 
 
-class _Family:
-    """All benchmarks of one version."""
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.main = self._benchmark(
-            "ktdfin",
-            "KTD-Fin: memory-controlled trading of A-shares",
-            "A model trades the members of an index of China A-shares while a mask hides names, dates or both. In "
-            "three modes it gets stock ids only, a table of candidates, or six research tools. Without a real "
-            "A-share data set in the store it is played on a synthetic market with the same rules.",
-            "synthetic/ashare:7",
-            self._ashares("ashare-v1"),
-        )
-        self.paper = self._benchmark(
-            "ktdfin-paper",
-            "KTD-Fin as the paper has it",
-            "The same task with the paper's own conventions: names that closed at their price limit are no "
-            "candidates, windows as printed, and the paper's definitions of turnover, concentration, abstention "
-            "and calibration.",
-            "synthetic/ashare:7",
-            self._ashares("ashare-v1" if version == 1 else PAPER_VENUE.id),
-            convention="paper",
-        )
-        self.us = self._benchmark(
-            "ktdfin-us",
-            "KTD-Fin on US stocks with dated news",
-            "The same masks, modes and tools on a synthetic US market, with headlines that carry the time they "
-            "appeared. What the news is worth was planted and is known.",
-            "synthetic/us:7",
-            MarketConfig(
-                venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-22",
-                max_weight=0.10, max_positions=20, index="IDX",
-            ),
-            news=True,
-        )  # fmt: skip
-        self.us_real = self._benchmark(
-            "ktdfin-us-real",
-            "KTD-Fin on S&P 500 names with real news, 2019-2021",
-            "The same masks, modes and tools on real closing prices of S&P 500 names, with real headlines about "
-            "90 of them. The names were picked with hindsight and only closes exist: good for comparing masks "
-            "with each other, not for saying what could have been earned.",
-            "sp500-news",
-            MarketConfig(
-                venue="us-v1", universe="all", cash=1_000_000.0, first="2019-01-02", last="2021-10-14",
-                max_weight=0.10, max_positions=20,
-            ),
-            news=True,
-        )  # fmt: skip
-
-    @property
-    def every(self) -> tuple[Benchmark, ...]:
-        return (self.main, self.paper, self.us, self.us_real)
-
-    @staticmethod
-    def _ashares(venue: str) -> MarketConfig:
-        return MarketConfig(
-            venue=venue, universe="IDX", cash=1_000_000.0, decide="pre_open", fill="open", mark="close",
-            first="2022-02-07", last="2024-01-31", max_weight=0.10, max_positions=20, index="IDX",
-        )  # fmt: skip
-
-    def _benchmark(
-        self, name: str, title: str, description: str, dataset: str, market: MarketConfig,
-        *, convention: Convention = "sound", news: bool = False,
-    ) -> Benchmark:  # fmt: skip
-        settings = {"news": True} if news else {}
-        about = (name, title, description)
-        return of_family("ktdfin", self.version, about, dataset, market, convention, **settings)
+def _ashares(venue: str) -> MarketConfig:
+    return MarketConfig(
+        venue=venue,
+        universe="IDX",
+        cash=1_000_000.0,
+        decide="pre_open",
+        fill="open",
+        mark="close",
+        first="2022-02-07",
+        last="2024-01-31",
+        max_weight=0.10,
+        max_positions=20,
+        index="IDX",
+    )
 
 
-_V1, _V2 = _Family(1), _Family(2)
-KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL = _V2.every
+KTDFIN = Benchmark(
+    id="ktdfin-v2",
+    title="KTD-Fin: memory-controlled trading of A-shares",
+    description=(
+        "A model trades the members of an index of China A-shares while a mask hides names, dates or both. In "
+        "three modes it gets stock ids only, a table of candidates, or six research tools. Without a real "
+        "A-share data set in the store it is played on a synthetic market with the same rules."
+    ),
+    dataset="synthetic/ashare:7",
+    market=_ashares("ashare-flat-v1"),
+    protocol="ktdfin",
+    protocol_params={"convention": "sound"},
+)
+KTDFIN_PAPER = Benchmark(
+    id="ktdfin-paper-v2",
+    title="KTD-Fin as the paper has it",
+    description=(
+        "The same task with the paper's own conventions: names that closed at their price limit are no "
+        "candidates, windows as printed, and the paper's definitions of turnover, concentration, abstention "
+        "and calibration."
+    ),
+    dataset="synthetic/ashare:7",
+    market=_ashares(PAPER_VENUE.id),
+    convention="paper",
+    protocol="ktdfin",
+    protocol_params={"convention": "paper"},
+)
+KTDFIN_US = Benchmark(
+    id="ktdfin-us-v2",
+    title="KTD-Fin on US stocks with dated news",
+    description=(
+        "The same masks, modes and tools on a synthetic US market, with headlines that carry the time they "
+        "appeared. What the news is worth was planted and is known."
+    ),
+    dataset="synthetic/us:7",
+    market=MarketConfig(
+        venue="us-v1",
+        universe="IDX",
+        cash=1_000_000.0,
+        first="2022-01-10",
+        last="2023-12-22",
+        max_weight=0.10,
+        max_positions=20,
+        index="IDX",
+    ),
+    protocol="ktdfin",
+    protocol_params={"convention": "sound", "news": True},
+)
+KTDFIN_US_REAL = Benchmark(
+    id="ktdfin-us-real-v2",
+    title="KTD-Fin on S&P 500 names with real news, 2019-2021",
+    description=(
+        "The same masks, modes and tools on real closing prices of S&P 500 names, with real headlines about "
+        "90 of them. The names were picked with hindsight and only closes exist: good for comparing masks "
+        "with each other, not for saying what could have been earned."
+    ),
+    dataset="sp500-news",
+    market=MarketConfig(
+        venue="us-v1",
+        universe="all",
+        cash=1_000_000.0,
+        first="2019-01-02",
+        last="2021-10-14",
+        max_weight=0.10,
+        max_positions=20,
+    ),
+    protocol="ktdfin",
+    protocol_params={"convention": "sound", "news": True},
+)
 
-for _benchmark in (*_V1.every, *_V2.every):
+for _benchmark in (KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL):
     benchmarks.add(_benchmark.id, _benchmark)

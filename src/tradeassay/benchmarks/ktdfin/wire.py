@@ -9,7 +9,6 @@ model its alias.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -89,8 +88,6 @@ def money(value: float) -> float:
 
 T = TypeVar("T")
 
-_QUOTED = re.compile(r"\s+(?:`[^$`][^`]*`|'[^']*'|\"[^\"]*\")(?=$|\s|[.,;])")
-_LONGEST = 200
 _FIELD_WORDS = frozenset(
     "action actions alias aliases amount analysis asset asset_id board comment confidence_level count currency "
     "date day description details dims explanation factor id kind limit limit_price lookback name names note "
@@ -128,23 +125,14 @@ class Wire:
         """Return an error's message, masked."""
         return self.gate.error(error)
 
-    def decode(self, raw: str, into: type[T]) -> T:
-        """Return arguments in true terms.
-
-        Raises :class:`BadArguments` for arguments that are not JSON or break the schema, :class:`UnknownAlias` for
-        a name or day that the episode does not have.
-        """
-        try:
-            return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
-        except msgspec.ValidationError as error:
-            raise BadArguments(_own_words(str(error))) from None
-        except UNDECODABLE:
-            raise BadArguments("the arguments are no JSON object", hint="send one JSON object") from None
-
-    def decode_plainly(
+    def decode(
         self, raw: str | bytes, into: type[T], fields: Sequence[str], choices: Mapping[str, str] | None = None
     ) -> T:
-        """Do what :meth:`decode` does, with complaints in plain words that name an unknown field."""
+        """Return arguments in true terms.
+
+        Raises :class:`BadArguments` for arguments that are not JSON or break the schema, in plain words that name
+        an unknown field, and :class:`UnknownAlias` for a name or day that the episode does not have.
+        """
         try:
             return msgspec.json.decode(raw or "{}", type=into, dec_hook=self._true)
         except msgspec.ValidationError as error:
@@ -191,9 +179,3 @@ class Wire:
             return parse_day(iso).isoformat()
         except UserError:
             raise UnknownAlias("that is no day", hint="write days as they were shown") from None
-
-
-def _own_words(message: str) -> str:
-    """Return a complaint about a schema without anything quoted from the model's answer, paths excepted."""
-    said, at, path = message.partition(" - at `")
-    return f"{_QUOTED.sub('', said) if 'unknown field' in said or 'nvalid' in said else said}{at}{path}"[:_LONGEST]

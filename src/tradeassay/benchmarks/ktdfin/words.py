@@ -1,4 +1,4 @@
-"""A KTD-Fin day in words and plain tables, as a model reads it from ``-v2`` on.
+"""A KTD-Fin day in words and plain tables, as a model reads it.
 
 Everything is rendered from the payload that agents get as data, after masking: the text cannot say anything else.
 """
@@ -14,7 +14,7 @@ import msgspec
 from tradeassay.benchmarks.ask_again import cell, table
 from tradeassay.benchmarks.error_messages import refusal_in_words
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.prompts import V2
+from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.core.agent import Rules
 
 _UNIVERSE = {
@@ -48,7 +48,7 @@ def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     )
     whole = "Shares are bought whole; a target weight is rounded down to whole shares."
     lots = f"Shares are bought in lots of {lot:g}; a target weight is rounded down to whole lots."
-    return V2.fill(
+    return PROMPTS.fill(
         "rules",
         universe=_UNIVERSE[config.mode],
         t_plus_1=", and not before the day after it was bought" if rules.t_plus_1 else "",
@@ -68,7 +68,7 @@ def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
 def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> str:
     """Return the day's message from its payload (decoded, masked); what is asked comes last."""
     account = seen["account"]
-    return V2.fill(
+    return PROMPTS.fill(
         "user",
         day=day,
         cutoff=cutoff,

@@ -15,11 +15,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.prompts import Version, judge_prompts, prompts_of
+from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.code.attempts import exchange, no_answer, total_usage
 from tradeassay.code.bars import LABELS
-from tradeassay.code.evaluation import STAGES, EvaluateRequest, Evaluation
-from tradeassay.code.extraction import Extraction, extract, extract_v2
+from tradeassay.code.evaluation import EvaluateRequest, Evaluation
+from tradeassay.code.extraction import Extraction, extract
 from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass
@@ -36,8 +36,7 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
     what was found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints``
     says in general terms what differs in a program that the behavioural judge rejected; the reference itself is
-    never shown. ``version`` is that of the benchmark: of its prompts, and of how answers are read. Raises
-    :class:`UserError` for numbers that allow no turn or no message.
+    never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
     """
 
     setting: Setting = "single-turn"
@@ -47,7 +46,6 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     history: Literal["full", "last"] = "last"
     longest_message: int = 2_000
     behaviour_hints: bool = True
-    version: Version = 2
 
     def __post_init__(self) -> None:
         if self.turns < 1:
@@ -68,12 +66,11 @@ class ModelJudge:
     name: str
     answer: Callable[[AskModel], ModelReply]
     framework: Framework = "backtrader"
-    version: Version = 2
 
     @property
     def prompts(self) -> JudgePrompts:
         """The prompts it is asked with."""
-        return judge_prompts(self.framework, self.version)
+        return judge_prompts(self.framework)
 
     def ask(self, request: AskModel) -> ModelReply:
         """Answer one request."""
@@ -124,13 +121,8 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
     """Return the feedback on a program that was not accepted."""
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
-    stages: dict[str, str] = {name: evaluation.stage(name).status for name in STAGES}
-    prompts = prompts_of(settings.version)
-    blanks = {"left": _left(settings, turn), "advice": _ADVICE.get(stage, "")}
-    if settings.version == 1:
-        text = prompts.fill("feedback", payload=_payload(findings, turn, stages), **blanks)
-    else:
-        text = prompts.fill("feedback", findings="\n".join(map(_in_prose, findings)), **blanks)
+    prose, left = "\n".join(map(_in_prose, findings)), _left(settings, turn)
+    text = PROMPTS.fill("feedback", findings=prose, left=left, advice=_ADVICE.get(stage, ""))
     return ProgramFeedback(stage=stage, findings=findings, text=text)
 
 
@@ -144,13 +136,8 @@ def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, tur
     """Return the feedback on an answer without a program."""
     detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
     findings = (ProgramComplaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
-    prompts = prompts_of(settings.version)
-    left = _left(settings, turn)
-    if settings.version == 1:
-        text = prompts.fill("no_code", left=left, payload=_payload(findings, turn, {}))
-    else:
-        example = prompts.fill(f"example.{settings.framework}").strip()
-        text = prompts.fill("no_code", left=left, problem=detail, example=example)
+    example = PROMPTS.fill(f"example.{settings.framework}").strip()
+    text = PROMPTS.fill("no_code", left=_left(settings, turn), problem=detail, example=example)
     return ProgramFeedback(stage="no_code", findings=findings, text=text)
 
 
@@ -189,11 +176,6 @@ def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[Program
     return found or [
         ProgramComplaint(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))
     ]
-
-
-def _payload(findings: tuple[ProgramComplaint, ...], turn: int, stages: dict[str, str]) -> str:
-    body = {"kind": "feedback", "turn": turn, "stages": stages, "failures": findings}
-    return msgspec.json.encode(body).decode()
 
 
 def _left(settings: QuantCodeSettings, turn: int) -> str:
@@ -261,7 +243,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     """Put a task to a model. Raises :class:`UserError` when the task has no such wording.
 
     Single-turn ends after one answer. Agentic goes on until a program is solved, turns run out, a trick is
-    found (which scores zero whatever would follow), no verdict is possible any more, or (version 2) the same
+    found (which scores zero whatever would follow), no verdict is possible any more, or the same
     answer comes twice in a row: a model that repeats itself has stopped trying.
     """
     opening = _opening(task, settings)
@@ -278,7 +260,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             break
         found = _extracted(reply, settings)
         answer = found.code or reply.text
-        if settings.version > 1 and number > 1 and answer == last:
+        if number > 1 and answer == last:
             turns.append(_repeated(turns[-1], reply))
             break
         last = answer
@@ -314,19 +296,15 @@ def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
             f"task '{task.id}' has no {settings.wording} wording for the framework '{settings.framework}'",
             hint=f"it has: {', '.join(task.wordings)}{'' if task.frame else '; it has no variant for frames'}",
         )
-    prompts = prompts_of(settings.version)
-    if settings.version == 1:
-        words = prompts.fill("task", description=description.strip(), payload=_given(task, settings).observation)
-    else:
-        words = prompts.fill("task", description=description.strip(), setting=_setting(task, settings.framework))
+    words = PROMPTS.fill("task", description=description.strip(), setting=_setting(task, settings.framework))
     return [
-        Message(role="system", text=prompts.fill(f"system.{settings.framework}")),
+        Message(role="system", text=PROMPTS.fill(f"system.{settings.framework}")),
         Message(role="user", text=words),
     ]
 
 
 def _given(task: CodeTask, settings: QuantCodeSettings) -> Given:
-    """Return the question as data. Version 2 shows none of it: models copied its keys into their programs."""
+    """Return the question as data. The text shows none of it: models copied its keys into their programs."""
     payload = {
         "kind": TASK_KIND,
         "task": opaque_id(task),
@@ -386,11 +364,8 @@ def _writable(reply: ModelReply) -> ModelReply:
 
 
 def _extracted(reply: ModelReply, settings: QuantCodeSettings) -> Extraction:
-    cut_off = reply.stop == "length"
-    if settings.version == 1:
-        return extract(reply.text, cut_off=cut_off)
-    once = settings.setting == "single-turn"
-    return extract_v2(reply.text, settings.framework, cut_off=cut_off, last=once)
+    cut_off, once = reply.stop == "length", settings.setting == "single-turn"
+    return extract(reply.text, settings.framework, cut_off=cut_off, last=once)
 
 
 def _repeated(before: Turn, reply: ModelReply) -> Turn:

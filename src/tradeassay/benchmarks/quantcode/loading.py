@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -152,13 +152,11 @@ _FLAGS = (
 """What a public task asks for and our bars do not have. Said on the task: a program cannot be blamed for it."""
 
 
-def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[CodeTask, ...]:
+def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
     """Return the tasks of a public file, ids ``public-001`` and on.
 
-    Version 2 has bars of 30 minutes for tasks that ask for them, and says in ``lacks`` where a task names price
-    levels, needs other data than bars, or trades several assets. Version 1 reads the file as it always did.
-
-    A missing or unknown value is replaced by a default, and the task says so in ``lacks``.
+    A task says in ``lacks`` where it names price levels, needs other data than bars, or trades several assets, and
+    where a missing or unknown value was replaced by a default.
     Unknown keys are left out. Raises UserError when there is no such file, DataError when it is not a
     list of records with ids and texts.
     """
@@ -176,10 +174,10 @@ def load_public_tasks(path: str | Path, *, version: Literal[1, 2] = 2) -> tuple[
         records = records.get("tasks")
     if not isinstance(records, list) or not records:
         raise DataError(f"{file.name} holds no list of tasks", hint=f"a record has {', '.join(PUBLIC_KEYS)}")
-    return check_ids(_task(record, number, file.name, version) for number, record in enumerate(records, start=1))
+    return check_ids(_task(record, number, file.name) for number, record in enumerate(records, start=1))
 
 
-def _task(record: Any, number: int, where: str, version: Literal[1, 2]) -> CodeTask:
+def _task(record: Any, number: int, where: str) -> CodeTask:
     if not isinstance(record, dict):
         raise DataError(
             f"{where}: record {number} is not an object", hint=f"a record has {', '.join(PUBLIC_KEYS)}"
@@ -189,9 +187,8 @@ def _task(record: Any, number: int, where: str, version: Literal[1, 2]) -> CodeT
         hint = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
         raise DataError(f"{where}: record {number} has no 'reformulated_task'", hint=hint)
     lacks = list(_LACKS)
-    timeframe = _timeframe(record.get("timeframe"), lacks, version)
-    if version > 1:
-        lacks += [what for pattern, what in _FLAGS if pattern.search(text)]
+    timeframe = _timeframe(record.get("timeframe"), lacks)
+    lacks += [what for pattern, what in _FLAGS if pattern.search(text)]
     symbol = record.get("yf_symbol") or record.get("ticker")
     return CodeTask(
         id=_id(record.get("id"), number, lacks),
@@ -246,11 +243,11 @@ def _difficulty(value: object, lacks: list[str]) -> Difficulty:
     return "medium"
 
 
-def _timeframe(value: object, lacks: list[str], version: Literal[1, 2]) -> Timeframe:
+def _timeframe(value: object, lacks: list[str]) -> Timeframe:
     name = str(value).strip().lower() if value else ""
     name = _NAMES.get(name, name)
     for known in TIMEFRAMES:
-        if name == known and (known != "30m" or version > 1):
+        if name == known:
             return known
     lacks.append(f"a known timeframe (has {value!r}, taken as 1d)")
     return "1d"

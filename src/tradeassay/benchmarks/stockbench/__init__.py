@@ -19,7 +19,7 @@ from tradeassay.benchmarks.stockbench.panel import (
     size_study,
     standings,
 )
-from tradeassay.benchmarks.stockbench.protocol import Stockbench, StockbenchV2
+from tradeassay.benchmarks.stockbench.protocol import Stockbench
 from tradeassay.benchmarks.stockbench.specs import (
     BASELINES,
     DJIA_20,
@@ -41,7 +41,6 @@ from tradeassay.benchmarks.stockbench.stockbench_config import (
     Inputs,
     Prompt,
     StockbenchConfig,
-    StockbenchV2Config,
 )
 
 __all__ = [
@@ -67,8 +66,6 @@ __all__ = [
     "Stockbench",
     "StockbenchConfig",
     "StockbenchSetting",
-    "StockbenchV2",
-    "StockbenchV2Config",
     "compare_with",
     "composite",
     "dialogue",

@@ -75,47 +75,6 @@ PICKED_SCHEMA = schema_of(Picked)
 DECISIONS_SCHEMA = schema_of(_DecisionsAsked)
 
 
-def read_picks(text: str, symbols: Collection[str], most: int) -> tuple[str, ...]:
-    """Return the names to analyse, each once; raises :class:`AnswerRefused`."""
-    body = _object(text, "analyse")
-    try:
-        picked = msgspec.convert(body, Picked)
-    except msgspec.ValidationError as error:
-        raise AnswerRefused(_schema(str(error))) from None
-    names = tuple(dict.fromkeys(picked.analyse))
-    unknown = [name for name in names if name not in symbols]
-    if unknown:
-        raise AnswerRefused(*(_schema("no such name today", name) for name in unknown[:10]))
-    if len(names) > most:
-        raise AnswerRefused(_schema(f"{len(names)} names; choose {most} at most"))
-    return names
-
-
-def read_decisions(text: str, symbols: Collection[str]) -> dict[str, Decided]:
-    """Return the decision about each name that is mentioned; raises :class:`AnswerRefused`."""
-    body = _object(text, "decisions")
-    try:
-        raw = msgspec.convert(body, _Decisions).decisions
-    except msgspec.ValidationError as error:
-        raise AnswerRefused(_schema(str(error))) from None
-    found: dict[str, Decided] = {}
-    wrong: list[AnswerComplaint] = []
-    for symbol, value in raw.items():
-        if symbol not in symbols:
-            wrong.append(_schema("no such name today", symbol))
-            continue
-        try:
-            found[symbol] = msgspec.convert(value, Decided)
-        except msgspec.ValidationError as error:
-            wrong.append(_schema(str(error), symbol))
-            continue
-        if found[symbol].target_cash_amount is None and found[symbol].action in ("increase", "decrease"):
-            wrong.append(_schema(f"{found[symbol].action} needs a target_cash_amount", symbol))
-    if wrong:
-        raise AnswerRefused(*wrong)
-    return found
-
-
 class _DecidedLoosely(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     reasons: list[str] | str
@@ -133,7 +92,7 @@ _CHOICES = {
 }
 
 
-def read_picks_apart(
+def read_picks(
     text: str, symbols: Collection[str], most: int
 ) -> tuple[tuple[str, ...], tuple[AnswerComplaint, ...]]:
     """Return the names to analyse that exist, and what is wrong with the others.
@@ -153,9 +112,7 @@ def read_picks_apart(
     return known[:most], tuple(wrong)
 
 
-def read_decisions_apart(
-    text: str, symbols: Collection[str]
-) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
+def read_decisions(text: str, symbols: Collection[str]) -> tuple[dict[str, Decided], tuple[AnswerComplaint, ...]]:
     """Return the decisions that can be read, and what is wrong with the others, in plain words.
 
     Raises :class:`AnswerRefused` for an answer without the form that was asked for.
@@ -225,31 +182,6 @@ def _schema(detail: str, symbol: str | None = None) -> AnswerComplaint:
 CENT = 0.01
 """Values are shown in cents; nothing is judged more finely than that."""
 DUST = 1e-9
-
-
-def make_orders(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[Order, ...]:
-    """Return a decision's orders, sales first; raises :class:`AnswerRefused`.
-
-    ``arithmetic`` is judged name by name, ``liquidity`` only when all names pass: money cannot be added up over
-    contradictory targets.
-    """
-    tolerance = briefing.config.tolerance
-    wrong = [
-        complaint
-        for symbol, decided in decisions.items()
-        for complaint in _arithmetic(briefing.by_symbol[symbol], decided, tolerance)
-    ]
-    if wrong:
-        raise AnswerRefused(*wrong)
-    wrong = list(_liquidity(decisions, briefing))
-    if wrong:
-        raise AnswerRefused(*wrong)
-    orders = [
-        order
-        for symbol, decided in decisions.items()
-        if (order := _order(briefing.by_symbol[symbol], decided)) is not None
-    ]
-    return tuple(sorted(orders, key=lambda order: order.side == "BUY"))
 
 
 def sift_orders(
@@ -384,40 +316,6 @@ def _against_action(name: Name, decided: Decided, tolerance: float) -> str | Non
             if shares is not None and abs(shares - name.shares) > tolerance * name.shares:
                 return f"hold keeps {name.shares:g} shares, the target says {shares:g}"
     return None
-
-
-def _liquidity(decisions: Mapping[str, Decided], briefing: Briefing) -> Iterator[AnswerComplaint]:
-    """Judge whether each name can trade, and whether the account can pay for all buys together."""
-    counts = briefing.config.costs_count
-    buy_cost = briefing.rules.buy_cost if counts else 0.0
-    sell_cost = briefing.rules.sell_cost if counts else 0.0
-    need, money, stuck = 0.0, briefing.cash, False
-    for symbol, decided in decisions.items():
-        name = briefing.by_symbol[symbol]
-        if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
-            continue
-        if name.price is None:
-            stuck = True
-            yield AnswerComplaint(
-                kind="liquidity", symbol=symbol, detail="does not trade today and can only be held"
-            )
-        elif decided.action == "increase" and not name.buyable:
-            stuck = True
-            yield AnswerComplaint(
-                kind="liquidity", symbol=symbol, detail="has left the universe and cannot be bought"
-            )
-        else:
-            change = _wanted_value(name, decided) - name.value
-            if change > 0:
-                need += change * (1.0 + buy_cost)
-            else:
-                money -= change * (1.0 - sell_cost)
-    if not stuck and need > money * (1.0 + DUST) + CENT:
-        costs = ", costs included" if counts else ""
-        yield AnswerComplaint(
-            kind="liquidity",
-            detail=f"the increases need {need:.2f}{costs}; cash and sales come to {money:.2f}",
-        )
 
 
 def _wanted_value(name: Name, decided: Decided) -> float:

@@ -1,11 +1,17 @@
 """One StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
 
-Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Failure kinds:
+Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Prompts are prose
+and plain tables and end with what is asked; refusals are prose with the smallest complete example; a sound
+decision stands beside one that is not (under ``sound``; the others are counted by kind); an error of the provider
+or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer
+stays in the conversation. Failure kinds:
 
 - ``schema``: an answer without the asked-for form (the overview's choice of names, or the decision);
 - ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid for;
+- ``cut_off``, ``repeated``: an answer that ended at the token limit, the same wrong answer again;
 - ``give_up``: the attempts are used up; everything is held;
 - ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``: no answer came;
+- ``no_target_shares``: a note of changes without the number of shares, which the paper's check compares;
 - ``context_cut``: not a mistake of the model's, but a note of what was left out to stay within the context limit.
 
 Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the results.
@@ -13,20 +19,22 @@ Nothing is enforced with a provider's JSON mode: how often a model breaks the fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
+from tradeassay.benchmarks.ask_again import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
     PICKED_SCHEMA,
     AnswerComplaint,
     AnswerFeedback,
     AnswerRefused,
-    make_orders,
+    in_words,
     read_decisions,
     read_picks,
+    sift_orders,
 )
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.benchmarks.stockbench.payload import (
@@ -41,6 +49,14 @@ from tradeassay.benchmarks.stockbench.payload import (
     tokens_in,
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.benchmarks.stockbench.words import (
+    DECISION_EXAMPLE,
+    NOTES_EXAMPLE,
+    PICK_EXAMPLE,
+    analysis_in_words,
+    decision_in_words,
+    overview_in_words,
+)
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 
@@ -50,10 +66,11 @@ MISTAKES = ("schema", "arithmetic", "liquidity")
 """Failures that are the model's own, in the order in which an answer is judged."""
 _FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
-BP = 10_000.0
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
 """At most this many of the things wrong with an answer are reported back."""
+NO_SHARES = "no_target_shares"
+_EXAMPLES = {"overview": PICK_EXAMPLE, "analysis": NOTES_EXAMPLE, "decision": DECISION_EXAMPLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +91,10 @@ class DayStopped(Exception):
 
 def dialogue(briefing: Briefing) -> Dialogue:
     """Ask a model for one day's decision. It has failed, and trades nothing, when none was accepted."""
-    return StockbenchTalk(briefing).play()
+    return _Talk(briefing).play()
 
 
-class StockbenchTalk:
+class _Talk:
     """The state of a day's conversation. ``talk`` holds the stages that are over, by name."""
 
     def __init__(self, briefing: Briefing) -> None:
@@ -87,12 +104,10 @@ class StockbenchTalk:
         self.cuts = 0
         self.rules = encode(Limits.of(briefing.rules, self.config))
         self.system = self._system()
-        days = self.config.news_days
-        self.about_news = PROMPTS.fill("news", days=days) if self.config.shows_news else ""
 
     def _system(self) -> Message:
         rules = self.briefing.rules
-        costs = {"buy_bps": f"{rules.buy_cost * BP:g}", "sell_bps": f"{rules.sell_cost * BP:g}"}
+        costs = {"buy_cost": f"{rules.buy_cost * 100:g} %", "sell_cost": f"{rules.sell_cost * 100:g} %"}
         return Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
 
     def play(self) -> Dialogue:
@@ -110,44 +125,57 @@ class StockbenchTalk:
     # -- the stages ----------------------------------------------------------------------------------------------
 
     def _overview(self) -> AskedStage[tuple[str, ...]]:
-        briefing, most = self.briefing, self.config.max_names
+        briefing, config = self.briefing, self.config
         return AskedStage(
             "overview",
             OVERVIEW,
             briefing.names,
-            lambda payload: PROMPTS.fill(
-                "overview", session=briefing.session, news=self.about_news, payload=payload, max_names=most
-            ),
-            lambda answer: read_picks(answer, briefing.by_symbol, most),
+            lambda payload: overview_in_words(payload, config),
+            self._picks,
             PICKED_SCHEMA,
         )
 
     def _analysis(self, picked: tuple[str, ...]) -> AskedStage[str]:
-        about = PROMPTS.fill("fundamentals") if self.config.shows_fundamentals else ""
+        names = tuple(self.briefing.by_symbol[symbol] for symbol in picked)
+        # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
         return AskedStage(
-            "analysis",
-            ANALYSIS,
-            tuple(self.briefing.by_symbol[symbol] for symbol in picked),
-            lambda payload: PROMPTS.fill("analysis", fundamentals=about, news=self.about_news, payload=payload),
-            # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
-            str,
+            "analysis", ANALYSIS, names, lambda payload: analysis_in_words(payload, self.config), str
         )
 
     def _decision(self) -> AskedStage[tuple[Order, ...]]:
         briefing, config = self.briefing, self.config
-        words = {
-            "tolerance": f"{config.tolerance * 100:g}",
-            "costs": " after costs" if config.costs_count else "",
-            "format": PROMPTS.fill(f"format.{config.prompt}"),
-        }
         return AskedStage(
             "decision",
             DECISION,
             briefing.names,
-            lambda payload: PROMPTS.fill("decision", payload=payload, **words),
-            lambda answer: make_orders(read_decisions(answer, briefing.by_symbol), briefing),
+            lambda payload: decision_in_words(payload, config),
+            self._orders,
             DECISIONS_SCHEMA,
         )
+
+    def _picks(self, answer: str) -> tuple[str, ...]:
+        names, wrong = read_picks(answer, self.briefing.by_symbol, self.config.max_names)
+        self._leave_out(wrong, some_stand=bool(names))
+        return names
+
+    def _orders(self, answer: str) -> tuple[Order, ...]:
+        decided, unread = read_decisions(answer, self.briefing.by_symbol)
+        orders, stand, broken = sift_orders(decided, self.briefing)
+        self._leave_out((*unread, *broken), some_stand=stand > 0)
+        without = sum(order.unit == "target_value" for order in orders)
+        if without:
+            self._fail(NO_SHARES, f"{without} of {len(orders)} changes come without target_shares")
+        return orders
+
+    def _leave_out(self, wrong: Sequence[AnswerComplaint], *, some_stand: bool) -> None:
+        """Count what cannot stand; raise :class:`AnswerRefused` where nothing does or the paper's rule holds."""
+        if not wrong:
+            return
+        if not (some_stand and self.config.keeps_sound_decisions):
+            first = wrong[0].kind
+            raise AnswerRefused(*(complaint for complaint in wrong if complaint.kind == first))
+        for complaint in wrong:
+            self._fail(complaint.kind, in_words(complaint))
 
     # -- asking --------------------------------------------------------------------------------------------------
 
@@ -161,41 +189,47 @@ class StockbenchTalk:
         )
 
     def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
-        """Ask until an answer can be used; raises :class:`DayStopped` when the attempts are used up."""
-        attempts = self.config.attempts
-        tail: list[tuple[Message, ...]] = []
+        patience, example = Patience(self.config.attempts), _EXAMPLES[stage.purpose]
+        tail: tuple[Message, ...] = ()
         feedback: str | None = None
-        for attempt in range(1, attempts + 1):
+        while True:
             messages, first, shown = self._messages(stage, tail)
             given = self._given(stage, shown, feedback)
-            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
+            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=patience.number, given=given)
             if reply.error is not None or reply.error_kind is not None:
                 self._count_error(reply, stage.purpose)
+                if patience.silence():
+                    raise DayStopped(f"no answer came to the {stage.purpose}; everything is held")
                 continue
-            said = _said(reply)
+            said = (Message(role="assistant", text=shortened(reply.text)),) if reply.text.strip() else ()
             try:
                 result = stage.read(reply.text)
             except AnswerRefused as refused:
-                feedback = self._refuse(refused, reply)
-                tail.append((*said, _again(feedback, attempts - attempt)))
+                if was_cut(reply):
+                    self._fail(CUT_OFF, f"{stage.purpose}: the answer was cut off at the token limit")
+                    if patience.silence():
+                        raise DayStopped(f"every answer to the {stage.purpose} was cut off") from None
+                    tail = (Message(role="user", text=PROMPTS.fill("cut", example=example)),)
+                    continue
+                self._fail(refused.kind, str(refused))
+                if patience.refuse(reply):
+                    self._fail(REPEATED, f"{stage.purpose}: the same answer came again")
+                if patience.left <= 0:
+                    tried = f"{stage.purpose}: no usable answer in {patience.attempts} attempts"
+                    self._fail("give_up", tried)
+                    raise DayStopped(f"{tried}; everything is held") from None
+                complaints = refused.complaints[:MOST_COMPLAINTS]
+                feedback = encode(AnswerFeedback(failures=complaints))
+                text = PROMPTS.fill(
+                    "again",
+                    wrong=listed(map(in_words, complaints)),
+                    left=left_in_words(patience.left),
+                    example=example,
+                )
+                tail = (*said, Message(role="user", text=text))
                 continue
             self.talk[stage.purpose] = (first, *said)
             return result
-        if self.failures[-1].kind in MISTAKES:
-            self._fail("give_up", f"{stage.purpose}: no usable answer in {attempts} attempts")
-        raise DayStopped(f"no usable answer to the {stage.purpose} in {attempts} attempts; everything is held")
-
-    def _refuse(self, refused: AnswerRefused, reply: ModelReply) -> str:
-        """Count one failure per refused answer, and return what is wrong with it as JSON."""
-        cut = " (the answer was cut off at the token limit)" if reply.stop == "length" else ""
-        self._fail(refused.kind, f"{refused}{cut}")
-        complaints = refused.complaints[:MOST_COMPLAINTS]
-        if cut:
-            complaints = (
-                *complaints,
-                AnswerComplaint(kind=refused.kind, detail="the answer was too long and was cut off"),
-            )
-        return encode(AnswerFeedback(failures=complaints))
 
     def _count_error(self, reply: ModelReply, purpose: str) -> None:
         kind = reply.error_kind or "unreachable"
@@ -212,17 +246,17 @@ class StockbenchTalk:
     # -- the context limit ---------------------------------------------------------------------------------------
 
     def _messages(
-        self, stage: AskedStage[T], tail: list[tuple[Message, ...]]
+        self, stage: AskedStage[T], tail: tuple[Message, ...]
     ) -> tuple[tuple[Message, ...], Message, str]:
         """Return a request that fits the context limit, its question, and what the question shows.
 
-        Left out, in this order: earlier stages, earlier refused attempts, then parts of the payload.
+        Left out, in this order: earlier stages, then parts of the payload.
         """
-        talk, kept, cuts = dict(self.talk), list(tail), self.cuts
+        talk, cuts = dict(self.talk), self.cuts
         while True:
             shown = encode(make_payload(self.briefing, stage.parts, stage.names, cuts))
             first = Message(role="user", text=stage.text(shown))
-            messages = (self.system, *chain(*talk.values()), first, *chain(*kept))
+            messages = (self.system, *chain(*talk.values()), first, *tail)
             length = tokens_in(messages)
             if length <= self.config.room:
                 break
@@ -230,9 +264,6 @@ class StockbenchTalk:
                 name = next(iter(talk))
                 del talk[name]
                 self._note(f"{stage.purpose}: without what was said in the {name}")
-            elif len(kept) > 1:
-                kept.pop(0)
-                self._note(f"{stage.purpose}: without earlier refused answers")
             elif cuts < len(CUTS):
                 cuts += 1
             else:
@@ -249,13 +280,3 @@ class StockbenchTalk:
 
     def _fail(self, kind: str, detail: str) -> None:
         self.failures.append(Failure(kind=kind, detail=detail[:LONGEST_DETAIL]))
-
-
-def _again(feedback: str, left: int) -> Message:
-    attempts = f"{left} attempt{'' if left == 1 else 's'}"
-    return Message(role="user", text=PROMPTS.fill("again", left=attempts, payload=feedback))
-
-
-def _said(reply: ModelReply) -> tuple[Message, ...]:
-    """Return the model's own words for the conversation, unless empty: providers refuse empty messages."""
-    return (Message(role="assistant", text=reply.text),) if reply.text.strip() else ()

@@ -120,13 +120,12 @@ DECISION = Parts(kind="stockbench.decision")
 def make_payload(briefing: Briefing, parts: Parts, names: Sequence[Name], cuts: int = 0) -> PromptPayload:
     """Return a stage's payload without the first ``cuts`` of :data:`CUTS`."""
     left_out = CUTS[:cuts]
-    costs = briefing.rules.buy_cost if briefing.config.costs_count else 0.0
     return PromptPayload(
         kind=parts.kind,
         session=briefing.session,
         cash=_money(briefing.cash),
         # Rounded down, so that exactly what is shown can be spent.
-        buying_power=math.floor(briefing.cash / (1.0 + costs) * 100.0) / 100.0,
+        buying_power=math.floor(briefing.cash / (1.0 + briefing.rules.buy_cost) * 100.0) / 100.0,
         nav=_money(briefing.nav),
         symbols=tuple(_row(briefing, parts, name, left_out) for name in names),
         max_names=briefing.config.max_names if parts.asks_for_names else msgspec.UNSET,

@@ -10,9 +10,8 @@ import numpy as np
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing
 from tradeassay.benchmarks.stockbench.day import dialogue
-from tradeassay.benchmarks.stockbench.day_v2 import dialogue_v2
-from tradeassay.benchmarks.stockbench.prompts import PROMPTS, PROMPTS_V2
-from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig, StockbenchV2Config
+from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec
 from tradeassay.core.errors import UserError
@@ -30,9 +29,9 @@ class Stockbench:
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""
         # A struct does not check its field limits when it is built in code, only when it is decoded.
-        kind = StockbenchConfig if self.Config is StockbenchConfig else StockbenchV2Config
+        chosen = StockbenchConfig() if config is None else config
         try:
-            self.config = msgspec.convert(msgspec.structs.asdict(kind() if config is None else config), kind)
+            self.config = msgspec.convert(msgspec.structs.asdict(chosen), StockbenchConfig)
         except msgspec.ValidationError as error:
             raise UserError(f"StockBench: {error}", hint="correct the parameter") from error
         self._history = ActionHistory(self.config.history_days)
@@ -43,8 +42,7 @@ class Stockbench:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""
-        briefing = self.briefing(observation)
-        return dialogue(briefing) if self.config.version == 1 else dialogue_v2(briefing)
+        return dialogue(self.briefing(observation))
 
     def briefing(self, observation: Observation) -> Briefing:
         """Return what the model may know today."""
@@ -53,11 +51,3 @@ class Stockbench:
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._history.remember(observation, decision)
-
-
-@protocols.register("stockbench-v2")
-class StockbenchV2(Stockbench):
-    """The same in prompts for language models, under rules that they can satisfy."""
-
-    Config: ClassVar[type[ProtocolConfig]] = StockbenchV2Config
-    prompts: ClassVar[tuple[str, ...]] = PROMPTS_V2.files

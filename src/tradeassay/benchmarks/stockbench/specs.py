@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.account import Cash, Fees, Lots, Slippage, Venue, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks, of_family
+from tradeassay.account import Cash, Fees, Lots, Venue, venues
+from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
@@ -132,27 +132,17 @@ SOUND_VENUE = "us-fractional-v1"
 """Fractions of 0.0001 share, 1 bp commission and 2 bp slippage, at most a tenth of a session's volume."""
 
 PAPER = Venue(
-    id="us-stockbench-v1",
-    title="US stocks as in StockBench: cash account, fractions of 0.01 share, no volume limit",
-    currency="USD",
-    fees=Fees(buy_bps=1.0, sell_bps=1.0),
-    slippage=Slippage(bps=2.0),
-    lots=Lots(lot=0.01, step=0.01, on_odd="trim"),
-)
-
-PAPER_V2 = msgspec.structs.replace(
-    PAPER,
     id="us-stockbench-v2",
     title="US stocks as StockBench's reference books them: 1 bp commission, no slippage in cash, orders as given",
-    slippage=Slippage(bps=0.0),
+    currency="USD",
+    fees=Fees(buy_bps=1.0, sell_bps=1.0),
+    lots=Lots(lot=0.01, step=0.01, on_odd="trim"),
     cash=Cash(on_short="reject"),
     priority="as_given",
 )
 """The reference uses its slippage for the average price of a position only: no cash leaves the account for it.
 Orders are carried out one after the other; a purchase that the cash does not cover is left out."""
-
-for _venue in (PAPER, PAPER_V2):
-    venues.add(_venue.id, _venue)
+venues.add(PAPER.id, PAPER)
 
 
 CASH = 100_000.0
@@ -171,18 +161,15 @@ DJIA_REST: tuple[str, ...] = ("MMM", "NVDA", "DIS", "NKE", "MRK", "CVX", "KO", "
 _MAIN, _DOWN, _UP = ("2022-06-23", "2022-10-19"), ("2022-12-30", "2023-05-01"), ("2023-07-12", "2023-11-06")
 
 
-def market_of(
-    convention: Convention, universe: str, window: tuple[str, str], index: str | None, version: int = 2
-) -> MarketConfig:
+def market_of(convention: Convention, universe: str, window: tuple[str, str], index: str | None) -> MarketConfig:
     """Return a StockBench market.
 
     Decisions are made at the open and filled at it. ``paper`` also marks the account there, ``sound`` at the
     close.
     """
     mark: Literal["open", "close"] = "open" if convention == "paper" else "close"
-    paper = PAPER if version == 1 else PAPER_V2
     return MarketConfig(
-        venue=paper.id if convention == "paper" else SOUND_VENUE,
+        venue=PAPER.id if convention == "paper" else SOUND_VENUE,
         universe=universe,
         cash=CASH,
         decide="at_open",
@@ -209,65 +196,81 @@ PAPER_TEMPERATURE = 0.7
 """The reference's, for every call."""
 
 
-class _Family:
-    """All benchmarks of one version."""
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.main = self._synthetic(
-            "stockbench", "StockBench: 20 US stocks, four stages a day", _TASK.format(size=20) + _V
-        )
-        self.paper = self._synthetic(
-            "stockbench-paper", "StockBench as the paper has it", _TASK.format(size=20) + _PAPER + _V,
-            convention="paper",
-        )  # fmt: skip
-        self.sizes: dict[int, Benchmark] = {
-            size: self._synthetic(
-                f"stockbench-{size}", f"StockBench with {size} names", _TASK.format(size=size) + _V, size=size
-            )
-            for size in SIZES
-            if size != NAMES
-        } | {NAMES: self.main}
-        self.down = self._synthetic(
-            "stockbench-down", "StockBench in a falling market",
-            _TASK.format(size=20) + _WORLD.format(moves="falls"), window=_DOWN,
-        )  # fmt: skip
-        self.up = self._synthetic(
-            "stockbench-up", "StockBench in a rising market",
-            _TASK.format(size=20) + _WORLD.format(moves="rises"), window=_UP,
-        )  # fmt: skip
-        self.djia = self._real("stockbench-djia", "StockBench on 20 DJIA names, March to June 2025", "sound")
-        self.djia_paper = self._real(
-            "stockbench-djia-paper", "StockBench on 20 DJIA names, as the paper has it", "paper"
-        )
-
-    @property
-    def every(self) -> tuple[Benchmark, ...]:
-        return (self.paper, *self.sizes.values(), self.down, self.up, self.djia, self.djia_paper)
-
-    def _synthetic(
-        self, name: str, title: str, description: str, *, convention: Convention = "sound", size: int = NAMES,
-        window: tuple[str, str] = _MAIN,
-    ) -> Benchmark:  # fmt: skip
-        market = market_of(convention, f"IDX:{size}", window, "IDX", self.version)
-        return self._benchmark(name, title, description, SYNTHETIC, market, convention)
-
-    def _real(self, name: str, title: str, convention: Convention) -> Benchmark:
-        market = market_of(convention, "all", ("2025-03-03", "2025-06-30"), None, self.version)
-        return self._benchmark(name, title, _TASK.format(size=20) + _REAL, DJIA, market, convention)
-
-    def _benchmark(
-        self, name: str, title: str, description: str, dataset: str, market: MarketConfig, convention: Convention
-    ) -> Benchmark:
-        settings = {"temperature": PAPER_TEMPERATURE} if self.version > 1 and convention == "paper" else {}
-        about = (name, title, description)
-        return of_family("stockbench", self.version, about, dataset, market, convention, **settings)
+def _benchmark(
+    name: str, title: str, description: str, *, market: MarketConfig, dataset: str = SYNTHETIC
+) -> Benchmark:
+    """Return one of the family; whoever marks at the open follows the paper."""
+    convention: Convention = "paper" if market.mark == "open" else "sound"
+    settings = {"temperature": PAPER_TEMPERATURE} if convention == "paper" else {}
+    return Benchmark(
+        id=f"{name}-v2",
+        title=title,
+        description=description,
+        dataset=dataset,
+        market=market,
+        convention=convention,
+        protocol="stockbench",
+        protocol_params={"convention": convention, **settings},
+    )
 
 
-_V1, _V2 = _Family(1), _Family(2)
-STOCKBENCH, STOCKBENCH_PAPER, STOCKBENCH_SIZES = _V2.main, _V2.paper, _V2.sizes
-STOCKBENCH_DOWN, STOCKBENCH_UP = _V2.down, _V2.up
-STOCKBENCH_DJIA, STOCKBENCH_DJIA_PAPER = _V2.djia, _V2.djia_paper
+def _synthetic(
+    convention: Convention = "sound", size: int = NAMES, window: tuple[str, str] = _MAIN
+) -> MarketConfig:
+    return market_of(convention, f"IDX:{size}", window, "IDX")
 
-for _benchmark in (*_V1.every, *_V2.every):
-    benchmarks.add(_benchmark.id, _benchmark)
+
+_TWENTY = _TASK.format(size=NAMES)
+_SPRING = ("2025-03-03", "2025-06-30")
+STOCKBENCH = _benchmark(
+    "stockbench", "StockBench: 20 US stocks, four stages a day", _TWENTY + _V, market=_synthetic()
+)
+STOCKBENCH_PAPER = _benchmark(
+    "stockbench-paper", "StockBench as the paper has it", _TWENTY + _PAPER + _V, market=_synthetic("paper")
+)
+STOCKBENCH_SIZES: dict[int, Benchmark] = {
+    size: _benchmark(
+        f"stockbench-{size}",
+        f"StockBench with {size} names",
+        _TASK.format(size=size) + _V,
+        market=_synthetic(size=size),
+    )
+    for size in SIZES
+    if size != NAMES
+} | {NAMES: STOCKBENCH}
+STOCKBENCH_DOWN = _benchmark(
+    "stockbench-down",
+    "StockBench in a falling market",
+    _TWENTY + _WORLD.format(moves="falls"),
+    market=_synthetic(window=_DOWN),
+)
+STOCKBENCH_UP = _benchmark(
+    "stockbench-up",
+    "StockBench in a rising market",
+    _TWENTY + _WORLD.format(moves="rises"),
+    market=_synthetic(window=_UP),
+)
+STOCKBENCH_DJIA = _benchmark(
+    "stockbench-djia",
+    "StockBench on 20 DJIA names, March to June 2025",
+    _TWENTY + _REAL,
+    market=market_of("sound", "all", _SPRING, None),
+    dataset=DJIA,
+)
+STOCKBENCH_DJIA_PAPER = _benchmark(
+    "stockbench-djia-paper",
+    "StockBench on 20 DJIA names, as the paper has it",
+    _TWENTY + _REAL,
+    market=market_of("paper", "all", _SPRING, None),
+    dataset=DJIA,
+)
+
+for _one in (
+    STOCKBENCH_PAPER,
+    *STOCKBENCH_SIZES.values(),
+    STOCKBENCH_DOWN,
+    STOCKBENCH_UP,
+    STOCKBENCH_DJIA,
+    STOCKBENCH_DJIA_PAPER,
+):
+    benchmarks.add(_one.id, _one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -32,9 +32,11 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
     ``max_names`` (for the analysis), ``max_tokens`` of an answer, which are reserved within the context limit,
     ``news_characters`` of an item's text, ``year_sessions`` and ``year_days`` behind the 52-week figures,
     ``year_coverage`` (the share of these sessions that must have a bar), ``temperature`` and ``timeout_s``.
+
+    A target that is already met is no mistake, a sound decision stands beside one that is not (under ``sound``),
+    and errors of the provider and cut-off answers use up no attempt.
     """
 
-    version: ClassVar[int] = 1
     convention: Convention = "sound"
     inputs: Inputs = "all"
     prompt: Prompt = "hybrid"
@@ -65,37 +67,16 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
         return self.inputs in ("all", "no-news")
 
     @property
-    def costs_count(self) -> bool:
-        """Whether buys must fit the money *with* their costs.
-
-        Under ``paper`` of the first version they are checked without, and the exchange cuts what the account
-        cannot afford; the reference itself counts its commission.
-        """
-        return self.convention == "sound" or self.version >= 2
-
-    @property
     def keeps_sound_decisions(self) -> bool:
-        """Whether the sound decisions of an answer stand where others break a rule (``-v2``, not the paper's)."""
-        return self.version >= 2 and self.convention == "sound"
+        """Whether the sound decisions of an answer stand where others break a rule (not the paper's way)."""
+        return self.convention == "sound"
 
     @property
     def spends_cash_only(self) -> bool:
-        """Whether each purchase must fit the cash before any sale, as the reference judges it (``paper``,
-        ``-v2``).
-        """
-        return self.version >= 2 and self.convention == "paper"
+        """Whether each purchase must fit the cash before any sale, as the paper's reference judges it."""
+        return self.convention == "paper"
 
     @property
     def room(self) -> int:
         """Tokens a request may have, so that the answer still fits the context."""
         return max(1, self.context_tokens - self.max_tokens)
-
-
-class StockbenchV2Config(StockbenchConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a model plays ``stockbench-v2``: the same settings, under rules that a model can satisfy.
-
-    A target that is already met is no mistake, a sound decision stands beside one that is not (under ``sound``),
-    and errors of the provider and cut-off answers use up no attempt.
-    """
-
-    version: ClassVar[int] = 2

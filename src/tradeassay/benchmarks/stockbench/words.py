@@ -1,4 +1,4 @@
-"""A StockBench day in words and plain tables, as a model reads it from ``-v2`` on.
+"""A StockBench day in words and plain tables, as a model reads it.
 
 Everything is rendered from the payload that agents get as data: the text cannot say anything else.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks.ask_again import cell, table
-from tradeassay.benchmarks.stockbench.prompts import PROMPTS_V2
+from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 
 PICK_EXAMPLE = '{"analyse": ["SYMBOL"], "reason": "why this one"}'
@@ -25,7 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 def overview_in_words(payload: str, config: StockbenchConfig) -> str:
     """Return the first question."""
     seen = msgspec.json.decode(payload)
-    return PROMPTS_V2.fill(
+    return PROMPTS.fill(
         "overview",
         session=seen["session"],
         cash=f"{seen['cash']:.2f}",
@@ -40,9 +40,7 @@ def overview_in_words(payload: str, config: StockbenchConfig) -> str:
 def analysis_in_words(payload: str, config: StockbenchConfig) -> str:
     """Return the second question."""
     rows = msgspec.json.decode(payload)["symbols"]
-    return PROMPTS_V2.fill(
-        "analysis", rows=_rows(rows), fundamentals=_fundamentals(rows), news=_news(rows, config)
-    )
+    return PROMPTS.fill("analysis", rows=_rows(rows), fundamentals=_fundamentals(rows), news=_news(rows, config))
 
 
 def decision_in_words(payload: str, config: StockbenchConfig) -> str:
@@ -54,7 +52,7 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
         if held
         else "You hold nothing, so nothing can be sold."
     )
-    return PROMPTS_V2.fill(
+    return PROMPTS.fill(
         "decision",
         cash=f"{seen['cash']:.2f}",
         rows=_rows(seen["symbols"]),
@@ -64,7 +62,7 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
         kept=" Where a decision breaks one of these rules, it is left out and the others stand."
         if config.keeps_sound_decisions
         else "",
-        format=PROMPTS_V2.fill(f"format.{config.prompt}"),
+        format=PROMPTS.fill(f"format.{config.prompt}"),
         example=f"{_INCREASE}, {_CLOSE}" if held else _INCREASE,
     )
 
@@ -120,7 +118,7 @@ def _news(rows: Rows, config: StockbenchConfig) -> str:
         for row in rows
         for item in row.get("news", ())
     ]
-    return "\n" + PROMPTS_V2.fill("news", days=config.news_days, lines="\n".join(lines)) + "\n" if lines else ""
+    return "\n" + PROMPTS.fill("news", days=config.news_days, lines="\n".join(lines)) + "\n" if lines else ""
 
 
 def _fundamentals(rows: Rows) -> str:
@@ -129,4 +127,4 @@ def _fundamentals(rows: Rows) -> str:
         return ""
     columns = tuple(known[0]["fundamentals"])
     body = table(("symbol", *columns), ((row["symbol"], *row["fundamentals"].values()) for row in known))
-    return "\n" + PROMPTS_V2.fill("fundamentals", rows=body) + "\n"
+    return "\n" + PROMPTS.fill("fundamentals", rows=body) + "\n"

@@ -9,15 +9,14 @@ shown comes from the development year alone. Reviewers see a submission blind.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves, read_hand_in
+from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves
 from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
-from tradeassay.benchmarks.systrade.wording import WORDINGS, Kept, Unread, WriterTold
+from tradeassay.benchmarks.systrade.wording import WORDING, Kept, Unread, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
-from tradeassay.code.drift import DriftReport
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
@@ -39,12 +38,11 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def review_dialogue(
-    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str, wording: str = "v1"
+    spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
 ) -> Generator[AskModel, ModelReply, Review]:
     """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
-    words = WORDINGS[wording]
-    messages = words.review(spec, submission)
-    given = words.review_given(spec)
+    messages = WORDING.review(spec, submission)
+    given = WORDING.review_given(spec)
     why, before = "", None
     for attempt in range(1, ATTEMPTS + 1):
         reply = yield AskModel(
@@ -58,10 +56,10 @@ def review_dialogue(
             marks = msgspec.convert(body or {}, Marks)
         except msgspec.ValidationError as error:
             why = f"schema: {error}"
-            if wording != "v1" and reply.text == before:
+            if reply.text == before:
                 break
             before = reply.text
-            messages = words.review_refusal(messages, reply.text, why)
+            messages = WORDING.review_refusal(messages, reply.text, why)
             continue
         return Review(
             reviewer=reviewer,
@@ -102,16 +100,12 @@ class ReviewWanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met.
-
-    ``wording`` is the version of texts and of the rules about refusals and baselines.
-    """
+    """How a strategy is put to a model: how often, and who reviews. ``early_stop``: end once the target is met."""
 
     iterations: int = ITERATIONS
     reviewers: tuple[str, ...] = ()
     early_stop: bool = True
     budget: int = 50
-    wording: Literal["v1", "v2"] = "v1"
 
 
 Request = AskModel | ScoreWanted | ReviewWanted
@@ -130,7 +124,7 @@ def build(
             purpose="build",
             messages=talk.messages,
             attempt=number + 1,
-            given=talk.words.given(spec, number),
+            given=WORDING.given(spec, number),
         )
         assert isinstance(reply, ModelReply)
         talk.paid = talk.paid.plus(reply.usage)
@@ -170,8 +164,7 @@ class _Talk:
 
     def __init__(self, spec: StrategySpec, model: str, settings: BuildSettings) -> None:
         self.spec, self.model, self.settings = spec, model, settings
-        self.words = WORDINGS[settings.wording]
-        self.messages: tuple[Message, ...] = self.words.opening(spec)
+        self.messages: tuple[Message, ...] = WORDING.opening(spec)
         self.done: list[Iteration] = []
         self.paid, self.review_paid = NOTHING_SPENT, NOTHING_SPENT
         self.stopped: Stopped = "iterations"
@@ -183,11 +176,6 @@ class _Talk:
         self._cut_off = 0
 
     @property
-    def strict(self) -> bool:
-        """Whether the rules of the second version hold."""
-        return self.settings.wording != "v1"
-
-    @property
     def previous(self) -> Submission | None:
         """What a patch is counted against."""
         return None if self._base is None else self._base[0]
@@ -195,11 +183,9 @@ class _Talk:
     def read(self, reply: ModelReply) -> tuple[Submission | None, str]:
         """Return the two files of an answer, or None and what is missing.
 
-        From the second version on a half that was given before need not be given again; a patch without a card
-        keeps the card of what it patches.
+        A half that was given before need not be given again; a patch without a card keeps the card of what it
+        patches.
         """
-        if not self.strict:
-            return read_hand_in(reply.text, self.model)
         self._kept = found = read_halves(reply.text, cut_off=reply.stop == "length").beside(self._kept)
         card = found.card
         if card is None and self._base is not None and found.program is not None:
@@ -210,18 +196,18 @@ class _Talk:
 
     def half(self) -> bool:
         """Whether one of the two files was given; the other is then asked for, once an iteration."""
-        wanted = self.strict and (self._kept.program is None) != (self._kept.card is None)
+        wanted = (self._kept.program is None) != (self._kept.card is None)
         once, self._asked_half = wanted and not self._asked_half, wanted
         return once
 
     def cut_off(self, reply: ModelReply) -> bool:
         """Whether an unreadable answer ran into the limit of tokens; it is asked for again, once a strategy."""
-        self._cut_off += self.strict and reply.stop == "length"
-        return self.strict and reply.stop == "length" and self._cut_off <= 1
+        self._cut_off += reply.stop == "length"
+        return reply.stop == "length" and self._cut_off <= 1
 
     def repeated(self, reply: ModelReply) -> bool:
         """Whether an unreadable answer is the one before it, word for word."""
-        same = self.strict and reply.text == self._refused
+        same = reply.text == self._refused
         self._refused = reply.text
         return same
 
@@ -234,7 +220,7 @@ class _Talk:
         """Say why an answer could not be read."""
         kept: Kept = "card" if self._kept.card else "program" if self._kept.program else ""
         unread = Unread(messages=self.messages, answer=reply.text, number=number, why=why, kept=kept)
-        self.messages = self.words.refusal(self.spec, unread)
+        self.messages = WORDING.refusal(self.spec, unread)
 
     def take(
         self,
@@ -250,7 +236,7 @@ class _Talk:
         made = Iteration(
             number=number,
             submission=submission,
-            scored=with_marks(scored, reviews, strict=self.strict),
+            scored=with_marks(scored, reviews),
             reviews=reviews,
             usage=reply.usage,
             set_aside=aside,
@@ -275,12 +261,12 @@ class _Talk:
             last=number + 2 >= ITERATIONS,
             set_aside=aside,
         )
-        self.messages = self.words.evidence(self.spec, told)
+        self.messages = WORDING.evidence(self.spec, told)
         return False
 
     def _aside(self, scored: ScoredIteration) -> bool:
-        if not self.strict or scored.drift is None:
-            return refused(scored.drift)
+        if scored.drift is None:
+            return False
         assert self._base is not None
         return not scored.drift.accepted or _broke(self._base[2], scored)
 
@@ -306,15 +292,10 @@ def _broke(before: ScoredIteration, after: ScoredIteration) -> bool:
     )
 
 
-def refused(drift: DriftReport | None) -> bool:
-    """Return whether a patch is set aside: it drifted, or changed too many lines."""
-    return drift is not None and (drift.kind == "drift" or not drift.within_budget)
-
-
-def with_marks(scored: ScoredIteration, reviews: Sequence[Review], *, strict: bool = False) -> ScoredIteration:
+def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:
     """Return the same with the paper's D1 and D2 on the scorecard: mean peer marks, and 0 for D1 after drift.
 
-    With ``strict`` work that is not valid has none of the paper's scores.
+    Work that is not valid has none of the paper's scores.
     """
     card = scored.scorecard
     marks = {
@@ -323,7 +304,7 @@ def with_marks(scored: ScoredIteration, reviews: Sequence[Review], *, strict: bo
     }
     if scored.drift is not None and scored.drift.kind == "drift":
         marks["D1"] = Measure(value=0.0, note="drift")
-    if strict and not card.gates.valid:
+    if not card.gates.valid:
         marks = {name: card.paper[name] for name in marks}
     card = msgspec.structs.replace(card, paper={**card.paper, **marks})
     return msgspec.structs.replace(scored, scorecard=card)
@@ -335,7 +316,7 @@ def _reviews(
     made: list[Review] = []
     used: list[Usage] = []
     for reviewer in settings.reviewers:
-        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author, wording=settings.wording)
+        talk = review_dialogue(spec, submission, reviewer=reviewer, author=author)
 
         def ask(request: AskModel, reviewer: str = reviewer) -> Generator[Request, Answer, ModelReply]:
             reply = yield ReviewWanted(reviewer=reviewer, request=request)

@@ -379,9 +379,9 @@ def examine_submission(
     return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios, scored=gated.scored)
 
 
-def strict_config(config: ScoreConfig, secret: str) -> ScoreConfig:
-    """Return a configuration with the rules of the second version, and draws that follow from a secret."""
-    gates = msgspec.structs.replace(config.gates, strict=True, secret=secret)
+def with_secret(config: ScoreConfig, secret: str) -> ScoreConfig:
+    """Return a configuration whose draws follow from a secret."""
+    gates = msgspec.structs.replace(config.gates, secret=secret)
     return msgspec.structs.replace(config, gates=gates)
 
 
@@ -426,8 +426,8 @@ def check_submission(
     workers: int = 2,
     secret: str | None = None,
 ) -> SubmissionCheck:
-    """Examine the submission in a folder against one of the strategies, with no model at all, by the rules of the
-    second version. ``secret`` is that of the run to be repeated; one is drawn without it.
+    """Examine the submission in a folder against one of the strategies, with no model at all.
+    ``secret`` is that of the run to be repeated; one is drawn without it.
 
     Without ``bars`` the synthetic test year is used. Raises :class:`UserError` for an unknown strategy or a folder
     without its two files, SandboxRefused where code cannot be sandboxed.
@@ -435,7 +435,7 @@ def check_submission(
     spec = load_spec(strategy)
     submission = read_submission(folder)
     bars = bars if bars is not None else synthetic_year(spec)
-    config = strict_config(config or ScoreConfig(), secret or draw_secret())
+    config = with_secret(config or ScoreConfig(), secret or draw_secret())
     if executor is None:
         # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
         kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"

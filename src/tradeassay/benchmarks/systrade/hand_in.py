@@ -1,7 +1,6 @@
-"""What an answer hands in: a program and a strategy card, read as each version reads them.
+"""What an answer hands in: a program and a strategy card.
 
-:func:`read_hand_in` is version 1. :func:`read_halves` is version 2: it finds each of the two by itself, so that a
-writer who gave one of them is asked for the other alone.
+Each of the two is found by itself, so that a writer who gave one of them is asked for the other alone.
 """
 
 from __future__ import annotations
@@ -14,25 +13,13 @@ from typing import TypeGuard
 import msgspec
 
 from tradeassay.benchmarks.systrade.wording import EXAMPLE, example_program
-from tradeassay.code.extraction import NoCode, extract
+from tradeassay.code.extraction import NoCode, extract_block
 from tradeassay.code.program_source import parses
-from tradeassay.code.submission import Submission
 from tradeassay.llm.json_text import FENCE_END, fenced_blocks, outer_objects, pairs, parse_object
 
 CLASS = "TradingStrategy"
 _JSON = re.compile(r"```json[^\n]*+\n", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*+```", re.MULTILINE)
-
-
-def read_hand_in(text: str, name: str) -> tuple[Submission | None, str]:
-    """Return the two files of an answer, or None and what is missing. The last of several cards counts."""
-    found = extract(text)
-    cards = [text[opened.end() : closed.start()] for opened, closed in pairs(text, _JSON, _FENCE)]
-    if found.code is None:
-        return None, f"no program was found in the answer ({found.missing or 'none'})"
-    if not cards:
-        return None, "no strategy card was found: it belongs into a block fenced as json"
-    return Submission(source=found.code, card=cards[-1], name=name), ""
 
 
 class Halves(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +85,7 @@ def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
             return block.text, ""
         if len(runners) == 1:
             return f"{block.text}\n\n\n{CLASS} = {runners[0]}\n", ""
-    found = extract(text, cut_off=cut_off)
+    found = extract_block(text, cut_off=cut_off)
     if found.code is not None and parse_object(found.code) is not None:
         return None, "prose"
     if cut_off and found.form == "unclosed":

@@ -1,7 +1,7 @@
-"""What models are told, by version: the opening, a refusal, the evidence, the reviewer's question.
+"""What models are told: the opening, a refusal, the evidence, the reviewer's question.
 
-``v1`` is kept to the letter for old runs. In ``v2`` nothing is written for scripted models: they read the typed
-question beside the text (:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
+Nothing is written for scripted models: they read the typed question beside the text
+(:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Final, Literal
 import msgspec
 
 from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration
-from tradeassay.benchmarks.systrade.prompts import PROMPTS, PROMPTS_V2
-from tradeassay.code.drift import DriftReport
+from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.code.gates import GateReport
 from tradeassay.code.review import Review
 from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
-from tradeassay.code.submission import StrategySpec, Submission, card_schema
+from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import Given, Message
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
@@ -68,86 +67,6 @@ class Unread:
     kept: Kept = ""
 
 
-class WordingV1:
-    """The first texts, with blocks that scripted models read."""
-
-    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
-        """Return the messages that ask for a first hand-in."""
-        user = PROMPTS.fill(
-            "first",
-            title=spec.semantics.title,
-            doc=spec.doc,
-            semantics=spec.semantics.canonical.decode(),
-            schema=card_schema().decode(),
-            payload=_payload(spec, 0),
-        )
-        return (Message(role="system", text=PROMPTS.fill("system")), Message(role="user", text=user))
-
-    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
-        """Return nothing: the question stands in the text."""
-        return msgspec.UNSET
-
-    def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
-        """Return the whole conversation and the reason."""
-        again = PROMPTS.fill("again", reason=unread.why, payload=_payload(spec, unread.number))
-        return (*unread.messages, Message(role="assistant", text=unread.answer), Message(role="user", text=again))
-
-    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
-        """Return the opening, the hand-in to go on from, and what was found."""
-        card = told.scored.develop
-        text = PROMPTS.fill(
-            "evidence",
-            number=told.number,
-            target=TARGET,
-            scores="\n".join(f"- {name}: {_number(card.sound[name])}" for name in DIMENSIONS),
-            gates=_gates(card.gates),
-            budget=told.budget,
-            drift=self._drift(told.scored.drift, set_aside=told.set_aside),
-            reviews=_review_lines(told.reviews),
-            goal=PROMPTS.fill("goal", target=TARGET, year=_year(card)) if told.last else "",
-            payload=_payload(spec, told.number),
-        )
-        return (
-            *self.opening(spec),
-            Message(role="assistant", text=told.answer),
-            Message(role="user", text=text),
-        )
-
-    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-        """Return the messages that ask a reviewer for marks."""
-        mark, quoted, lines = _quoted(submission)
-        payload = {"kind": REVIEW_KIND, "strategy": spec.id, "lines": lines}
-        user = PROMPTS.fill(
-            "review",
-            strategy=spec.id,
-            semantics=spec.semantics.canonical.decode(),
-            mark=mark,
-            quoted=quoted,
-            payload=msgspec.json.encode(payload).decode(),
-        )
-        return (Message(role="system", text=PROMPTS.fill("review_system")), Message(role="user", text=user))
-
-    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
-        """Return nothing: the question stands in the text."""
-        return msgspec.UNSET
-
-    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
-        """Return the whole conversation and the reason."""
-        payload = msgspec.json.encode({"kind": "feedback", "failures": [{"kind": "schema", "detail": why}]})
-        again = PROMPTS.fill("again", reason=why, payload=payload.decode())
-        return (*messages, Message(role="assistant", text=answer), Message(role="user", text=again))
-
-    @staticmethod
-    def _drift(drift: DriftReport | None, *, set_aside: bool) -> str:
-        if drift is None:
-            return ""
-        why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
-        words = f"Your change was judged '{drift.kind}'{f' ({why})' if why else ''}: {drift.changed_lines} lines."
-        if set_aside:
-            words += " It is set aside: go on from the hand-in shown above, not from the refused one."
-        return words
-
-
 DIMENSION_WORDS: Final = {
     "D1": "Fidelity (decides what the frozen rules decide)",
     "D2": "Risk discipline (keeps its limits, also under stress)",
@@ -156,12 +75,12 @@ DIMENSION_WORDS: Final = {
 }
 
 
-class WordingV2:
+class Wording:
     """Texts for models alone: prose, one example of the answer, what is asked at the end."""
 
     def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
         """Return the messages that ask for a first hand-in."""
-        user = PROMPTS_V2.fill(
+        user = PROMPTS.fill(
             "first",
             title=spec.semantics.title,
             strategy=spec.id,
@@ -170,9 +89,9 @@ class WordingV2:
             legs=", ".join(spec.semantics.inputs.legs),
             **_form(spec),
         )
-        return (Message(role="system", text=PROMPTS_V2.fill("system").strip()), _user(user))
+        return (Message(role="system", text=PROMPTS.fill("system").strip()), _user(user))
 
-    def given(self, spec: StrategySpec, number: int) -> Given | msgspec.UnsetType:
+    def given(self, spec: StrategySpec, number: int) -> Given:
         """Return the question as data."""
         return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
 
@@ -182,13 +101,13 @@ class WordingV2:
         if asked[-1].text.startswith((_REFUSED, *_KEPT)):
             asked = asked[:-2]
         text = {"card": "want_program", "program": "want_card"}.get(unread.kept, "again")
-        again = PROMPTS_V2.fill(text, reason=unread.why, strategy=spec.id, **_form(spec))
+        again = PROMPTS.fill(text, reason=unread.why, strategy=spec.id, **_form(spec))
         return (*asked, Message(role="assistant", text=_shortened(unread.answer)), _user(again))
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the hand-in to go on from, and what was found."""
         card = told.scored.develop
-        text = PROMPTS_V2.fill(
+        text = PROMPTS.fill(
             "evidence",
             target=TARGET,
             scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
@@ -209,24 +128,24 @@ class WordingV2:
     def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
         """Return the messages that ask a reviewer for marks."""
         mark, quoted, _ = _quoted(submission)
-        user = PROMPTS_V2.fill(
+        user = PROMPTS.fill(
             "review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted
         )
-        return (Message(role="system", text=PROMPTS_V2.fill("review_system").strip()), _user(user))
+        return (Message(role="system", text=PROMPTS.fill("review_system").strip()), _user(user))
 
-    def review_given(self, spec: StrategySpec) -> Given | msgspec.UnsetType:
+    def review_given(self, spec: StrategySpec) -> Given:
         """Return the reviewer's question as data."""
         body = msgspec.json.encode({"kind": REVIEW_KIND, "strategy": spec.id}).decode()
         return Given(session="review", rules="{}", observation=body)
 
     def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
         """Return the question, the refused marks alone, and the form again."""
-        again = PROMPTS_V2.fill("again_review", reason=why)
+        again = PROMPTS.fill("again_review", reason=why)
         return (*messages[:2], Message(role="assistant", text=_shortened(answer)), _user(again))
 
     @staticmethod
     def _goal(card: Scorecard) -> str:
-        return "\n" + PROMPTS_V2.fill(
+        return "\n" + PROMPTS.fill(
             "goal", target=TARGET, year=_year(card), sharpe=f"{LAST_SHARPE:g}", total=f"{LAST_RETURN:.0%}"
         )
 
@@ -250,7 +169,7 @@ class WordingV2:
         )
 
 
-WORDINGS: Final[dict[str, WordingV1 | WordingV2]] = {"v1": WordingV1(), "v2": WordingV2()}
+WORDING: Final = Wording()
 
 
 def hand_in_text(submission: Submission) -> str:
@@ -260,7 +179,7 @@ def hand_in_text(submission: Submission) -> str:
 
 def example_program() -> str:
     """Return the program of the example answer, without its fence."""
-    return PROMPTS_V2.fill("example_program").strip().removeprefix("```python").removesuffix("```").strip()
+    return PROMPTS.fill("example_program").strip().removeprefix("```python").removesuffix("```").strip()
 
 
 def _user(text: str) -> Message:
@@ -279,7 +198,7 @@ def _form(spec: StrategySpec) -> dict[str, str]:
         f"{limits.max_trades_per_bar}, flat_overnight {_truth(limits.flat_overnight)} and short_allowed "
         f"{_truth(limits.short_allowed)}. The other texts of the card are in your own words."
     )
-    example = {name: PROMPTS_V2.fill(name).strip() for name in ("example_program", "example_card")}
+    example = {name: PROMPTS.fill(name).strip() for name in ("example_program", "example_card")}
     return {**example, "card": card, "parameters": values}
 
 

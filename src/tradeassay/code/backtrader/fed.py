@@ -27,7 +27,6 @@ from tradeassay.code.backtrader.runner import (
     failed_run,
     in_order,
     params_of,
-    printed,
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import TaskBars
@@ -143,7 +142,7 @@ def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
     """Return the outcome of a fed run. What came in answer to a bar is taken as decided on its close."""
     if result.columns is None:
         failure, tricks = scrub(result.failure)
-        return failed_run(result, failure, [*tricks_in(job.source, (), printed(job, result)), *tricks])
+        return failed_run(result, failure, [*tricks_in(job.source, ()), *tricks])
     try:
         orders = read_answers(result, job.bars)
         bar = orders.turn - 1
@@ -151,7 +150,7 @@ def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
             raise BadOrders("an order that was given before its bar was over")
         return carried_out(job, result, orders, len(result.answers))
     except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks_in(job.source, (), printed(job, result)))
+        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
 
 
 def compare_fed(scored: Backtest, fed: FedRun, rows: int, rtol: float) -> FedVerdict:

@@ -17,7 +17,6 @@ from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.harness.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
-from tradeassay.code.rules import V1, Rules
 from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.strategy import Scalar
@@ -41,12 +40,15 @@ class JobOptions(TypedDict, total=False):
     limits: JobLimits | None
     seed: int
     trust: Trust
-    rules: Rules
+    steps: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestJob:
-    """One run to do: a strategy's source, the bars and the terms."""
+    """One run to do: a strategy's source, the bars and the terms.
+
+    ``steps`` bounds how often orders are matched with bars when it is carried out.
+    """
 
     source: str
     bars: TaskBars
@@ -54,7 +56,7 @@ class BacktestJob:
     limits: JobLimits | None = None
     seed: int = 0
     trust: Trust = "untrusted"
-    rules: Rules = V1
+    steps: int = 5_000_000
 
 
 def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
@@ -133,17 +135,12 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
     if result.columns is None:
         failure, tricks = scrub(result.failure)
-        found = [*tricks_in(job.source, (), printed(job, result)), *tricks]
+        found = [*tricks_in(job.source, ()), *tricks]
         return failed_run(result, failure, found)
     try:
         return _replayed(job, result, result.columns)
     except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks_in(job.source, (), printed(job, result)))
-
-
-def printed(job: BacktestJob, result: JobResult) -> bytes:
-    """Return what a program printed as far as it is looked at: by the rules of version 1 alone."""
-    return result.log if job.rules.believes_print else b""
+        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
 
 
 UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
@@ -171,9 +168,9 @@ def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: in
     """Carry out checked orders and compare the outcome with what the child says of itself; raises BadOrders."""
     assert result.columns is not None
     account, notes = read_account(result.columns), _notes(result.columns)
-    done = replay_orders(orders, job.bars, job.terms, turns, steps=job.rules.steps)
+    done = replay_orders(orders, job.bars, job.terms, turns, steps=job.steps)
     tricks = [
-        *tricks_in(job.source, notes, printed(job, result)),
+        *tricks_in(job.source, notes),
         *tricks_of_orders(orders),
         *account_mismatch(float(account[0]), float(account[1]), done),
     ]

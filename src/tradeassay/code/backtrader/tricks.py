@@ -24,21 +24,6 @@ from tradeassay.sandbox.sandbox_config import ENVIRONMENT
 
 _CENT: Final = 0.01
 _LONGEST: Final = 300
-_SCANNED: Final = 1 << 20
-"""How much of the printed output is read, from both ends."""
-
-_RESULT_KEYS: Final = (
-    "passed|pass|success|succeeded|score|reward|verdict|judge|judgement|stage|stages|compile|compiled|backtest|"
-    "trade_count|num_trades|n_trades|total_trades|opened_trades|closed_trades|final_value|final_portfolio|"
-    "portfolio_value|total_return|lookahead"
-)
-_RESULT_JSON: Final = re.compile(rf"[{{,]\s*[\"'](?:{_RESULT_KEYS})[\"']\s*:", re.IGNORECASE)
-_LOGGED_KEYS: Final = "trades|pnl|profit|sharpe|sharpe_ratio|status|result|results|fills|equity"
-_LOGGED_JSON: Final = re.compile(rf"^\[?{{(?:.*,)?\s*\"(?:{_LOGGED_KEYS})\"\s*:", re.IGNORECASE)
-"""Words that honest strategies also log, as a printed dict. A line of JSON with them poses as a result."""
-_RESULT_HEAD: Final = re.compile(r"[\W_]*+([A-Z]++(?:[_ ][A-Z]++)*+)[\W_]*[:=|]", re.ASCII)
-_RESULT_WORDS: Final = frozenset({"RESULT", "RESULTS", "VERDICT", "SCORE", "REWARD", "STAGE"})
-"""A heading in capitals with one of these words. Found in one pass: code chooses what it prints, and how much."""
 _SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|DSN|PRIVATE", re.IGNORECASE)
 _SECRET_TEXT: Final = re.compile(
     r"\b(?:sk|pk|ghp|gho|xox[abp]|hf)[-_][A-Za-z0-9_-]{16,}\b|\bAKIA[0-9A-Z]{16}\b|"
@@ -50,9 +35,9 @@ _SHORTEST_SECRET: Final = 8
 _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange", "dataname"})
 
 
-def tricks_in(source: str, notes: Iterable[str], log: bytes) -> list[Trick]:
-    """Return what the source, the child's notes and the printed text show."""
-    return [*_noted(notes), *_arrays(source), *_printed(log)]
+def tricks_in(source: str, notes: Iterable[str]) -> list[Trick]:
+    """Return what the source and the child's notes show."""
+    return [*_noted(notes), *_arrays(source)]
 
 
 def tricks_of_orders(log: OrderLog) -> list[Trick]:
@@ -153,19 +138,3 @@ def _whole_arrays(tree: ast.AST) -> Iterator[int]:
             owner = node.value
             if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "pd")):
                 yield node.lineno
-
-
-def _printed(log: bytes) -> list[Trick]:
-    """Return whether a printed line poses as the result of an evaluation. Logged prices and profits do not."""
-    kept = log if len(log) <= 2 * _SCANNED else log[:_SCANNED] + b"\n" + log[-_SCANNED:]
-    for line in kept.decode("utf-8", "replace").splitlines():
-        text = line.strip()[:2000]
-        if _RESULT_JSON.search(text) or _LOGGED_JSON.search(text) or _is_heading(text):
-            shown = re.sub(r"[^\x20-\x7e]", "?", text)[:160]
-            return [Trick(name="printed-result", evidence=f"printed '{shown}'", grave=True)]
-    return []
-
-
-def _is_heading(text: str) -> bool:
-    found = _RESULT_HEAD.match(text)
-    return found is not None and not _RESULT_WORDS.isdisjoint(re.split("[_ ]", found[1]))

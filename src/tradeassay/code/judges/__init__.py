@@ -6,20 +6,17 @@ language judge reads the program. Both verdicts are shown; neither stands in for
 
 from __future__ import annotations
 
-from tradeassay.code.judges.agreement import Agreement, agreement
 from tradeassay.code.judges.behaviour import check_expectations
 from tradeassay.code.judges.language import JudgePrompts, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict, MarketAgreement
 
 __all__ = [
-    "Agreement",
     "BehaviourVerdict",
     "Criterion",
     "JudgePrompts",
     "LanguageJudgeConfig",
     "LanguageVerdict",
     "MarketAgreement",
-    "agreement",
     "check_expectations",
     "judge_dialogue",
 ]

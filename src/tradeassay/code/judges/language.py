@@ -26,32 +26,27 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 
-_QUESTION: Final = {
-    "v1": {"payload", "task", "program"},
-    "v2": {"task_mark", "program_mark", "advice", "task", "program"},
+_BLANKS: Final = {
+    "system": set[str](),
+    "question": {"task_mark", "program_mark", "advice", "task", "program"},
+    "again": {"problem", "left"},
 }
 
 
 class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
     """The three texts of the judge; ``$name`` marks a blank.
 
-    ``system`` has none. ``question`` quotes ``$task`` and ``$program``; in version 1 ``$payload`` stands before
-    them, in version 2 ``$task_mark``, ``$program_mark`` and ``$advice``. ``again`` (an answer could not be read)
-    has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
+    ``system`` has none. ``question`` quotes ``$task`` and ``$program`` after ``$task_mark``, ``$program_mark`` and
+    ``$advice``. ``again`` (an answer could not be read) has ``$problem`` and ``$left``. Raises :class:`UserError`
+    for a text with other blanks.
     """
 
     system: str
     question: str
     again: str
-    version: str
 
     def __post_init__(self) -> None:
-        wanted_blanks = {
-            "system": set[str](),
-            "question": _QUESTION.get(self.version, _QUESTION["v2"]),
-            "again": {"problem", "left"},
-        }
-        for name, wanted in wanted_blanks.items():
+        for name, wanted in _BLANKS.items():
             found = set(Template(getattr(self, name)).get_identifiers())
             if found != wanted:
                 raise UserError(
@@ -213,7 +208,7 @@ def judge_dialogue(
         if reply.error is not None:
             reason = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
             return _unscored(reason, judge, prompts, answers, usage)
-        read = read_answer(reply.text, strict=prompts.version != "v1")
+        read = read_answer(reply.text)
         if not isinstance(read, str):
             return _verdict(read, judge, prompts, answers, usage)
         problem = read
@@ -223,10 +218,10 @@ def judge_dialogue(
     return _unscored(reason, judge, prompts, answers, usage)
 
 
-def read_answer(text: str, *, strict: bool = True) -> tuple[Criterion, ...] | str:
+def read_answer(text: str) -> tuple[Criterion, ...] | str:
     """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose.
 
-    ``strict`` refuses a reason without a single word: the dots of the form that was shown.
+    A reason without a single word is refused: the dots of the form that was shown.
     """
     body = parse_object(text)
     if body is None:
@@ -241,7 +236,7 @@ def read_answer(text: str, *, strict: bool = True) -> tuple[Criterion, ...] | st
     criteria = []
     for name in CRITERIA:
         answer: _Answer = getattr(answers, name)
-        if not answer.reason.strip() or (strict and not any(letter.isalpha() for letter in answer.reason)):
+        if not any(letter.isalpha() for letter in answer.reason):
             return f"'{name}' has no reason"
         criteria.append(
             Criterion(name=name, verdict=answer.verdict, reason=answer.reason.strip()[:_LONGEST_REASON])
@@ -268,10 +263,6 @@ def _payload(case: JudgeCase, config: LanguageJudgeConfig) -> dict[str, object]:
 def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:
     shown = _shown(case, config)
     quoted = {"task": quote("task", case.description), "program": quote("program", shown)}
-    if prompts.version == "v1":
-        return prompts.ask(
-            payload=f"```json\n{msgspec.json.encode(_payload(case, config)).decode()}\n```", **quoted
-        )
     return prompts.ask(
         task_mark=quote_mark("task", case.description),
         program_mark=quote_mark("program", shown),

@@ -43,7 +43,7 @@ class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     ``value`` is the smaller of ``fills`` (F1 of matched fills) and ``exposure`` (overlap of positions).
     ``entries`` and ``exits`` split the first; None where neither has any. ``failure`` is why the candidate did
-    not run here; the value is then 0. Version 2 compares decisions: ``value`` and ``fills`` are the F1 score of
+    not run here; the value is then 0. Decisions are compared: ``value`` and ``fills`` are the F1 score of
     events, ``stray`` events have no partner, ``forgiven`` ones lie in the warm-up.
     """
 

@@ -13,6 +13,7 @@ from typing import TypeVar, overload
 
 import msgspec
 
+from tradeassay.benchmarks import benchmarks
 from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors import ExecutorName
@@ -24,14 +25,12 @@ from tradeassay.runs.play.progress import ProgressChoice, RunEnded, listener
 from tradeassay.runs.play.run_kind import Options, RunWatch, Track
 from tradeassay.runs.play.trading import Trading
 from tradeassay.runs.spec.models import Asking
-from tradeassay.runs.spec.run_spec import RunSpec, takes_secret
+from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
-from tradeassay.runs.store.format1 import ITEMS
 from tradeassay.runs.store.manifest import (
     Manifest,
     RunManifest,
     encode_manifest,
-    folder_of,
     read_manifest,
     refuse_changes,
 )
@@ -140,8 +139,7 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
     A spec that names none gets that of the run which it continues or whose answers it replays (the first of
     ``before`` that has one), else a new one.
     """
-    names = spec.benchmarks if isinstance(spec, RunSpec) else (spec.benchmark,)
-    if not any(takes_secret(name) for name in names):
+    if isinstance(spec, RunSpec) and not any(benchmarks.get(name).takes_secret for name in spec.benchmarks):
         return msgspec.structs.replace(spec, secret=msgspec.UNSET)
     if spec.secret:
         return spec
@@ -188,7 +186,6 @@ def _carry_out(track: Track[M], place: RunFolder, watch: RunWatch, options: Opti
             write_atomic(place.manifest, encode_manifest(manifest))
             place.episode("").mkdir(exist_ok=True)
             sync_folder(place.path)
-        place = folder_of(place.path, manifest)
         waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
         if waiting:
             # Scores cover all episodes: while one is missing there are none.
@@ -212,7 +209,7 @@ def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
         events.unlink(missing_ok=True)
         place.dialogue(key).unlink(missing_ok=True)
         return True
-    if place.episodes != ITEMS and (not events.is_file() or sha256_file(events) != outcome.events_sha256):
+    if not events.is_file() or sha256_file(events) != outcome.events_sha256:
         raise RunError(
             f"the journal of {key} is not the one its outcome.json speaks of",
             hint=f"delete {place.episode(key)} and resume: it is played again",

@@ -36,7 +36,7 @@ from tradeassay.runs.score.scores import encode_scores
 from tradeassay.runs.score.scoring import gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.models import refuse_bad_models
-from tradeassay.runs.spec.run_spec import RunSpec, secret_of
+from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, build_manifest, played_as
 from tradeassay.runs.store.outcome import Outcome, write_outcome
@@ -158,13 +158,14 @@ class Trading:
         return lost
 
     def _play_task(self, manifest: RunManifest, place: RunFolder, episode: EpisodeSpec) -> PlayTask:
+        benchmark = manifest.benchmark(episode)
         return PlayTask(
             folder=str(place.path.absolute()),
             home=self._home,
             episode=episode,
-            benchmark=manifest.benchmark(episode),
+            benchmark=benchmark,
             data_sha256=manifest.datasets[episode.dataset].sha256,
-            secret=secret_of(manifest.spec, episode.benchmark),
+            secret=manifest.secret if benchmark.takes_secret else None,
         )
 
 

@@ -1,4 +1,4 @@
-"""What a paper measures beyond the catalogue: KTD-Fin's own panel, from its second version on."""
+"""What a paper measures beyond the catalogue: KTD-Fin's own panel."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ PAPER_OWN = (
     "excess_return",
 )  # fmt: skip
 """Measures that the paper defines itself."""
-FIRST_VERSION = "ktdfin"
-"""The protocol that is scored by the catalogue alone: its runs keep their bytes."""
-
-
-def has_panel(benchmark: Benchmark) -> bool:
-    """Return whether a benchmark is scored by KTD-Fin's own panel."""
-    return benchmark.family == "ktdfin" and benchmark.protocol != FIRST_VERSION
 
 
 def paper_measures(

@@ -30,7 +30,7 @@ from tradeassay.play import holdings_from_records as holdings_from_records
 from tradeassay.play import series_from_records
 from tradeassay.play.journal import read_records
 from tradeassay.runs.play.worker_tasks import Scored, ScoreTask
-from tradeassay.runs.score.paper_scores import PAPER_OWN, has_panel, paper_measures
+from tradeassay.runs.score.paper_scores import PAPER_OWN, paper_measures
 from tradeassay.runs.score.scores import NET_RETURN, AgentScores, EpisodeScores, Scores, inference_of, net_return
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.folder import RunFolder
@@ -51,7 +51,7 @@ def score_agent(task: ScoreTask) -> Scored:
     ]
     scores = [score(one, bootstrap=task.bootstrap) for one in series]
     summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
-    if has_panel(task.benchmark):
+    if task.benchmark.protocol == "ktdfin":
         for episode, one, measures in zip(task.episodes, series, scores, strict=True):
             records = tuple(read_records(folder.events(episode.key)))
             measures |= paper_measures(task.benchmark, records, one, snapshot, task.bootstrap)

@@ -37,7 +37,7 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model: how many of its last hand-ins pass each gate, and their mean scores.
 
-    From the second version on hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
+    Hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
     invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one;
     ``paper_tier`` is one of the paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the
     share of tests on ten bars of the test data that valid hand-ins ran through (section 5.4.1).
@@ -124,7 +124,6 @@ def systrade_scores(
     records: Mapping[str, StrategyOutcome],
     *,
     iterations: int,
-    strict: bool = False,
 ) -> SystradeScores:
     """Sum up the records by model, strategy and iteration."""
     by_model: dict[str, list[StrategyOutcome]] = {episode.model: [] for episode in episodes}
@@ -133,21 +132,17 @@ def systrade_scores(
         if episode.key in records:
             by_model[episode.model].append(records[episode.key])
             by_strategy[episode.task].append(records[episode.key])
-    rows = tuple(
-        _strategy(strategies[name], found, years[name], strict=strict) for name, found in by_strategy.items()
-    )
+    rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
     every = [review for record in records.values() for review in _counted_reviews(record)]
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
-    models = _with_tiers(tuple(_model(name, found, strict=strict) for name, found in by_model.items()))
+    models = _with_tiers(tuple(_model(name, found) for name, found in by_model.items()))
     return SystradeScores(
-        models=_with_paper_tiers(models) if strict else models,
+        models=_with_paper_tiers(models),
         strategies=rows,
-        iterations=tuple(
-            _iteration(number, list(records.values()), strict=strict) for number in range(iterations)
-        ),
+        iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
-        reviews=review_board(every, whole=strict) if every else None,
-        windows=_ten_bars(_last_cards(list(records.values()))) if strict else msgspec.UNSET,
+        reviews=review_board(every) if every else None,
+        windows=_ten_bars(_last_cards(list(records.values()))),
     )
 
 
@@ -173,7 +168,7 @@ def _mean(values: Sequence[float | None]) -> Measure:
     return Measure(value=float(np.mean(known)), n=len(known), note=note)
 
 
-def _model(name: str, found: Sequence[StrategyOutcome], *, strict: bool) -> ModelRow:
+def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
     cards = _last_cards(found)
     unanswered = sum(record.stopped == "no answer" and record.last is None for record in found)
     asked = len(found) - unanswered
@@ -188,19 +183,17 @@ def _model(name: str, found: Sequence[StrategyOutcome], *, strict: bool) -> Mode
             gate: rate_measure(sum(c.gates.gate(gate).passed for c in cards), asked, nothing="nothing was asked")
             for gate in GATES
         },
-        valid=rate_measure(
-            sum(c.gates.valid for c in cards), asked - (open_cards if strict else 0), nothing="nothing was asked"
-        ),
+        valid=rate_measure(sum(c.gates.valid for c in cards), asked - open_cards, nothing="nothing was asked"),
         scores=_means(cards),
         paper={name: _mean([card.paper[name].value for card in cards]) for name in DIMENSIONS},
         overall=_mean([card.overall.value for card in cards]),
         usd=total,
         usd_per_strategy=None if total is None or not found else total / len(found),
         tier="",
-        not_cleared=open_cards if strict else msgspec.UNSET,
-        overall_paper=_mean([_printed_overall(card) for card in cards]) if strict else msgspec.UNSET,
-        tokens=_tokens_by_iteration(found) if strict else msgspec.UNSET,
-        windows=_ten_bars(cards) if strict else msgspec.UNSET,
+        not_cleared=open_cards,
+        overall_paper=_mean([_printed_overall(card) for card in cards]),
+        tokens=_tokens_by_iteration(found),
+        windows=_ten_bars(cards),
     )
 
 
@@ -285,11 +278,9 @@ def _with_paper_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
     )
 
 
-def _strategy(
-    spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars, *, strict: bool
-) -> StrategyRow:
+def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:
     cards = _last_cards(found)
-    together = _together(cards, year, len(spec.semantics.inputs.legs), strict=strict)
+    together = _together(cards, year, len(spec.semantics.inputs.legs))
     return StrategyRow(
         strategy=spec.id,
         complexity=complexity(spec.semantics),
@@ -302,7 +293,7 @@ def _strategy(
     )
 
 
-def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int, *, strict: bool) -> Cohort:
+def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
     """Return what only the submissions together can show; buy and hold is all legs in equal parts."""
     paths = {f"{card.submission} {n}": card.year.daily for n, card in enumerate(cards) if card.year is not None}
     closes = np.stack([feed["close"] for feed in list(year.feeds.values())[:legs]])
@@ -311,12 +302,12 @@ def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int, *, strict: 
     benchmark = held[1:] / held[:-1] - 1.0
     table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
     found = cohort(list(paths), table, benchmark)
-    if strict and len(paths) > 1 and len(set(paths.values())) == 1:
+    if len(paths) > 1 and len(set(paths.values())) == 1:
         found = msgspec.structs.replace(found, pbo=not_scored("all hand-ins had the same year: none was chosen"))
     return found
 
 
-def _iteration(number: int, found: Sequence[StrategyOutcome], *, strict: bool) -> IterationRow:
+def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
     here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
     scored = [(r, one) for r, one in here if one.scored is not None]
     cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
@@ -338,12 +329,8 @@ def _iteration(number: int, found: Sequence[StrategyOutcome], *, strict: bool) -
         ensemble=_ensemble(cards),
         drifted=sum(one.kind == "drift" for one in drift),
         repaired=sum(one.kind == "repair" for one in drift),
-        tokens=_mean([float(_tokens(one)) for _, one in here]) if strict else msgspec.UNSET,
-        reached_goal=(
-            rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored")
-            if strict
-            else msgspec.UNSET
-        ),
+        tokens=_mean([float(_tokens(one)) for _, one in here]),
+        reached_goal=rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored"),
     )
 
 

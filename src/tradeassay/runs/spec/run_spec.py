@@ -64,14 +64,13 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run: every agent on every data set of every benchmark under every seed.
 
-    ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its
-    first and last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are
-    talked to (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows.
-    Each benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of
-    aliases are derived from; without one it is drawn when the run is started (see :func:`takes_secret`). ``index``
-    and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no index), and what
-    may be bought.
-    Raises :class:`UserError` when a part is empty, given twice, or cannot name a folder.
+    ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its first and
+    last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are talked to
+    (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows. Each benchmark's
+    baseline agent is always run beside the agents named here. ``secret`` is what the draws of aliases are derived
+    from; without one it is drawn when the run is started. ``index`` and ``universe`` replace the benchmarks' own:
+    what results are compared with (``none`` for no index), and what may be bought. Raises :class:`UserError` when
+    a part is empty, given twice, or cannot name a folder.
     """
 
     slug: str
@@ -138,21 +137,6 @@ def work_sha256(spec: RunSpec) -> str:
     """
     asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
     return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
-
-
-_SECRET_SINCE_V1 = frozenset(("systrade-systb-v1",))
-"""Benchmarks whose first version already draws from a secret."""
-
-
-def takes_secret(benchmark: str) -> bool:
-    """Return whether a benchmark draws from the run's secret. First versions do not, and keep their bytes."""
-    version = re.search(r"-v(\d+)$", benchmark)
-    return benchmark in _SECRET_SINCE_V1 or (version is not None and int(version[1]) > 1)
-
-
-def secret_of(spec: RunSpec, benchmark: str) -> str | None:
-    """Return what the draws of one benchmark's episodes are derived from; None where there is no secret."""
-    return spec.secret or None if takes_secret(benchmark) else None
 
 
 def safe_name(text: str) -> str:

@@ -61,7 +61,8 @@ from tradeassay.runs.spec.conversation import describe_protocol, with_protocol
 from tradeassay.runs.spec.episode import expand
 from tradeassay.runs.spec.models import Asking
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, folder_of, read_manifest
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, read_manifest
 from tradeassay.runs.store.outcome import read_outcome
 from tradeassay.runs.store.run import CodeRun, Run
 
@@ -167,7 +168,7 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
     manifest = read_manifest(folder / "manifest.json")
     if isinstance(manifest, RunManifest):
         refuse_own_programs(manifest.spec)
-    place = folder_of(folder, manifest)
+    place = RunFolder(folder)
     found = {"manifest.json": place.manifest.read_bytes()}
     if place.scores.is_file():
         found["scores.json"] = place.scores.read_bytes()
@@ -546,7 +547,7 @@ def _parts(opened: OpenRecording) -> set[str]:
         tapes = {f"models/{path.name}" for path in (opened.folder / "models").glob("*.jsonl")}
         return {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes}
     manifest = opened.manifest
-    place = folder_of(opened.folder, manifest)
+    place = RunFolder(opened.folder)
     keys = [episode.key for episode in manifest.episodes]
     outcomes = {place.outcome(key).relative_to(opened.folder).as_posix() for key in keys}
     return {"manifest.json", "scores.json", *outcomes, *(f"models/{key}.jsonl" for key in keys)}
@@ -624,7 +625,7 @@ def _unlikely(path: Path) -> Iterator[str]:
 
 def _unasked(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the episodes that hold more or fewer answers than their run asked questions."""
-    place = folder_of(opened.folder, opened.manifest)
+    place = RunFolder(opened.folder)
     for episode in opened.manifest.episodes:
         outcome, name = read_outcome(place.outcome(episode.key)), f"models/{episode.key}.jsonl"
         asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0

@@ -39,10 +39,9 @@ DEFAULT_PARENT = Path("runs")
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths inside one run's folder; ``episodes`` is the name of the folder of its episodes."""
+    """The paths inside one run's folder."""
 
     path: Path
-    episodes: str = "episodes"
 
     @property
     def manifest(self) -> Path:
@@ -80,7 +79,7 @@ class RunFolder:
 
     def episode(self, key: str) -> Path:
         """Return an episode's folder."""
-        return self.path / self.episodes / key
+        return self.path / "episodes" / key
 
     def events(self, key: str) -> Path:
         """Return an episode's journal."""

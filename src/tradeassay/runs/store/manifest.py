@@ -25,10 +25,9 @@ from tradeassay.runs.spec.conversation import ProtocolRecord, describe_protocol,
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.models import ModelRecord, describe_models
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
-from tradeassay.runs.store.folder import RunFolder, Versions, version_changes
-from tradeassay.runs.store.format1 import manifest_from_1
+from tradeassay.runs.store.folder import Versions, version_changes
 
-MANIFEST_FORMAT = 2
+MANIFEST_FORMAT = 1
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,13 +67,12 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """The fields common to all manifests. ``episodes_in`` names the folder of the episodes."""
+    """The fields common to all manifests."""
 
     format: int = MANIFEST_FORMAT
     work_sha256: str
     episodes: tuple[EpisodeSpec, ...]
     versions: Versions
-    episodes_in: str = "episodes"
 
 
 class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
@@ -269,12 +267,12 @@ def read_manifest(path: Path) -> Manifest:
     try:
         content.decode()  # a decoder of records does not look into names that it does not know
         head = msgspec.json.decode(content, type=_Head)
-        if head.format not in (1, MANIFEST_FORMAT):
+        if head.format != MANIFEST_FORMAT:
             raise RunError(
-                f"{path} has format {head.format}, this version reads up to {MANIFEST_FORMAT}",
+                f"{path} has format {head.format}, this version reads {MANIFEST_FORMAT}",
                 hint="read it with the version of tradeassay that made it",
             )
-        found = _DECODER.decode(manifest_from_1(content) if head.format == 1 else content)
+        found = _DECODER.decode(content)
     except (KeyError, *UNDECODABLE) as error:
         raise RunError(f"{path} is damaged: {error}", hint="start the run again") from error
     if isinstance(found, RunManifest) and (lost := _not_described(found)) is not None:
@@ -290,11 +288,6 @@ def _not_described(manifest: RunManifest) -> str | None:
         for known, name in ((manifest.benchmarks, episode.benchmark), (manifest.datasets, episode.dataset))
     )
     return next((name for known, name in named if name not in known), None)
-
-
-def folder_of(path: Path, manifest: Manifest) -> RunFolder:
-    """Return the paths inside a run's folder."""
-    return RunFolder(path, manifest.episodes_in)
 
 
 class _Head(msgspec.Struct):

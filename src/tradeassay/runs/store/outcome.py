@@ -14,7 +14,6 @@ from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.play.dialogue_log import Spending
-from tradeassay.runs.store.format1 import outcome_from_1
 
 Status = Literal["done", "failed"]
 Answers = Literal["scripted", "replayed", "live"]
@@ -125,8 +124,7 @@ def read_outcome(path: Path) -> Outcome | None:
         return None
     try:
         content.decode()  # a decoder of records does not look into names that it does not know
-        old = msgspec.json.decode(content, type=_Head).events_sha256 is None
-        return msgspec.json.decode(outcome_from_1(content) if old else content, type=Outcome)
+        return msgspec.json.decode(content, type=Outcome)
     except UNDECODABLE as error:
         raise RunError(
             f"{path} is damaged: {error}", hint="delete it and resume: recorded answers are not asked again"
@@ -136,7 +134,3 @@ def read_outcome(path: Path) -> Outcome | None:
 def write_outcome(path: Path, outcome: Outcome) -> None:
     """Record how an episode ended."""
     write_atomic(path, canonical_json(outcome))
-
-
-class _Head(msgspec.Struct):
-    events_sha256: str | None = None

@@ -23,7 +23,8 @@ from tradeassay.runs.score.scores import Scores, read_scores
 from tradeassay.runs.score.scoring import ended, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, folder_of, read_manifest
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, read_manifest
 from tradeassay.runs.store.outcome import Outcome, read_outcome
 from tradeassay.runs.store.snapshots import snapshot_for
 
@@ -38,7 +39,7 @@ class RecordedRun(Generic[M]):
     """One run on disk, of either kind. Reading it changes nothing; large parts are read on demand."""
 
     def __init__(self, folder: Path, manifest: M) -> None:
-        self._place = folder_of(folder, manifest)
+        self._place = RunFolder(folder)
         self._manifest = manifest
         self._by_key = {episode.key: episode for episode in manifest.episodes}
 

@@ -85,7 +85,7 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str,
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
     decisions, left_out = model_decisions(journals.get(shown, ()), run.dialogue(shown), most)
-    ktdfin = run.manifest.benchmark(run.episode(shown)).family == "ktdfin"
+    ktdfin = run.manifest.benchmark(run.episode(shown)).protocol == "ktdfin"
     return msgspec.structs.replace(
         summary,
         sessions=len(every),

@@ -31,13 +31,13 @@ def printed_figures(
     benchmark = run.manifest.benchmark(run.episode(key))
     if not any(agent.model for agent in agents):
         return None
-    if benchmark.family == "ktdfin":
+    if benchmark.protocol == "ktdfin":
         mine = _ktdfin_setting(run, key, benchmark)
         levels = index[1:] if index is not None and benchmark.convention == "paper" else index
         return _beside(
             ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents, levels
         )
-    if benchmark.family == "stockbench" and sessions:
+    if benchmark.protocol == "stockbench" and sessions:
         ours = _stockbench_setting(run, key, benchmark, sessions)
         return _beside(
             stockbench.published(), lambda figure: stockbench.compare_with(figure, ours).reasons, agents

@@ -7,7 +7,7 @@ an auditor of fills and rules. They still say something where an episode cannot 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -31,7 +31,6 @@ from tradeassay.runs.play.programs import read_record
 from tradeassay.runs.play.worker_tasks import Checked, CheckTask, PlayTask
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.format1 import ITEMS
 from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
 from tradeassay.runs.store.snapshots import snapshot_for
 from tradeassay.runs.verify.audit import audit
@@ -224,9 +223,10 @@ def _journal(
         yield None, "outcome", error.message
         return None
     if outcome is not None:
-        yield from _written_as_we_write(place.outcome(key).read_bytes(), outcome, place)
-    if content is None and place.episodes == ITEMS:
-        return outcome
+        again = canonical_json(outcome)
+        written = place.outcome(key).read_bytes()
+        if written != again:
+            yield None, "outcome", f"outcome.json: {not_as_written(written, again)}"
     if content is None or outcome is None:
         yield None, "outcome", "the episode has not ended: the run is unfinished"
         return None
@@ -249,34 +249,14 @@ def _journal(
     return outcome
 
 
-def _written_as_we_write(content: bytes, outcome: Outcome, place: RunFolder) -> Iterator[Found]:
-    """An outcome holds nothing that its record does not, in the form in which it is written."""
-    if place.episodes == ITEMS:
-        return  # an outcome of the first format has another form; what it says is compared in full
-    again = canonical_json(outcome)
-    if content != again:
-        yield None, "outcome", f"outcome.json: {not_as_written(content, again)}"
-
-
-def comes_out_again(
-    evidence: EpisodeEvidence[R], again: Again, as_read: Callable[[Outcome], Outcome] = lambda outcome: outcome
-) -> Iterator[Found]:
-    """Journal, dialogue and outcome are those that come out when the episode is played again.
-
-    ``as_read`` gives outcomes a common form, where records of an older one are still read.
-    """
-    if evidence.place.episodes != ITEMS:
-        yield from _same_lines(evidence, again)
-        path = evidence.dialogue
-        dialogue = path.read_bytes() if path.is_file() else b""
-        if dialogue != again.dialogue:
-            yield None, "dialogue", f"dialogue.jsonl comes out otherwise, {_first_line(dialogue, again.dialogue)}"
-    outcome = without_accidents(again.outcome, evidence.outcome)
-    if evidence.place.episodes == ITEMS:
-        outcome = msgspec.structs.replace(
-            outcome, steps=evidence.outcome.steps, events_sha256=evidence.outcome.events_sha256
-        )
-    outcome, recorded = as_read(outcome), as_read(evidence.outcome)
+def comes_out_again(evidence: EpisodeEvidence[R], again: Again) -> Iterator[Found]:
+    """Journal, dialogue and outcome are those that come out when the episode is played again."""
+    yield from _same_lines(evidence, again)
+    path = evidence.dialogue
+    dialogue = path.read_bytes() if path.is_file() else b""
+    if dialogue != again.dialogue:
+        yield None, "dialogue", f"dialogue.jsonl comes out otherwise, {_first_line(dialogue, again.dialogue)}"
+    outcome, recorded = without_accidents(again.outcome, evidence.outcome), evidence.outcome
     if canonical_json(outcome) != canonical_json(recorded):
         what = _first_field(recorded, outcome)
         yield None, "outcome", f"the episode ends otherwise when it is played again: {what}"
@@ -323,7 +303,7 @@ def decisions_were_usable(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Fou
 def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
     """The recorded spending is that of the conversations."""
     claimed = evidence.outcome.spending
-    if claimed is None or evidence.place.episodes == ITEMS:
+    if claimed is None:
         return
     spent = Spending()
     try:
@@ -410,12 +390,12 @@ def check_program(
     broken |= found.contradict(cassette_is_sound(evidence))
     _say_cassette(found, evidence)
     if isinstance(again, Again):
-        broken |= found.contradict(comes_out_again(evidence, again, _as_read_by(protocol)))
+        broken |= found.contradict(comes_out_again(evidence, again))
         if again.unasked:
             found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
     elif again is not None:
         broken |= found.contradict(iter([(None, "replay", again.message)]))
-    elif place.episodes != ITEMS:
+    else:
         broken |= found.contradict(replies_give_this_record(evidence, protocol))
     if again is not None:
         found.say("programs", "contradicted" if broken else "re-derived")
@@ -431,19 +411,6 @@ def check_program(
     else:
         found.say("answers", "cannot be checked", NOT_REDERIVABLE)
     return found.result(steps)
-
-
-def _as_read_by(protocol: CodeProtocol) -> Callable[[Outcome], Outcome]:
-    """Return what gives the benchmark's own record inside an outcome the form in which it is written now."""
-
-    def as_read(outcome: Outcome) -> Outcome:
-        record = read_record(type(protocol), outcome)
-        if record is None or isinstance(outcome.program, msgspec.UnsetType):
-            return outcome
-        program = msgspec.structs.replace(outcome.program, record=msgspec.Raw(msgspec.json.encode(record)))
-        return msgspec.structs.replace(outcome, program=program)
-
-    return as_read
 
 
 def record_is_consistent(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:

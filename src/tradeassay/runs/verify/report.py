@@ -20,7 +20,7 @@ import msgspec
 
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayError
+from tradeassay.core.errors import DataError, RunError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
@@ -32,9 +32,8 @@ from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SC
 from tradeassay.runs.score.scores import encode_scores
 from tradeassay.runs.score.scoring import gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.run_spec import AgentSpec, model_agent, secret_of, takes_secret, work_sha256
+from tradeassay.runs.spec.run_spec import AgentSpec, model_agent, work_sha256
 from tradeassay.runs.store.folder import RunFolder, present_versions, version_changes
-from tradeassay.runs.store.format1 import ITEMS
 from tradeassay.runs.store.manifest import (
     CodeManifest,
     DatasetEntry,
@@ -42,7 +41,6 @@ from tradeassay.runs.store.manifest import (
     RunManifest,
     build_manifest,
     encode_manifest,
-    folder_of,
     played_as,
     read_manifest,
     window_key,
@@ -134,7 +132,7 @@ def verify(
     _refuse_odd_files(path)
     manifest = read_manifest(path / "manifest.json")
     _refuse_nonsense(manifest, path)
-    place = folder_of(path, manifest)
+    place = RunFolder(path)
     for inside in (place.models, place.episode(""), *(place.episode(one.key) for one in manifest.episodes)):
         if inside.is_file():
             raise RunError(f"{inside} is a file where a folder belongs", hint="remove it")
@@ -180,8 +178,6 @@ def _refuse_nonsense(manifest: Manifest, path: Path) -> None:
             raise RunError(f"{path}: the manifest names an episode {episode.key[:80]!a}", hint=hint)
     if len({episode.key for episode in manifest.episodes}) < len(manifest.episodes):
         raise RunError(f"{path}: the manifest names an episode twice", hint=hint)
-    if manifest.episodes_in not in ("episodes", ITEMS):
-        raise RunError(f"{path}: episodes are not kept in {manifest.episodes_in[:80]!a}", hint=hint)
     if isinstance(manifest, RunManifest):
         for episode in manifest.episodes:
             if episode.dataset not in manifest.datasets or episode.benchmark not in manifest.benchmarks:
@@ -230,15 +226,7 @@ class _Verifier(ABC, Generic[M]):
         again = encode_manifest(self._manifest)
         if content == again:
             return
-        what = not_as_written(content, again)
-        try:
-            raw = msgspec.json.decode(content)
-            older = raw.get("format") != self._manifest.format or "kind" not in raw
-            if older and msgspec.json.format(canonical_json(raw), indent=1) + b"\n" == content:
-                return
-        except UNDECODABLE:
-            pass  # not_as_written has said so
-        self._broken("manifest", f"manifest.json: {what}")
+        self._broken("manifest", f"manifest.json: {not_as_written(content, again)}")
 
     @abstractmethod
     def _check_manifest(self) -> None: ...
@@ -281,7 +269,7 @@ class _Verifier(ABC, Generic[M]):
 
     def _check_strays(self) -> None:
         known = {episode.key for episode in self._manifest.episodes}
-        ours = {"manifest.json", "scores.json", self._place.models.name, self._place.episodes}
+        ours = {"manifest.json", "scores.json", self._place.models.name, self._place.episode("").name}
         for entry in sorted(self._place.path.iterdir()):
             if entry.name not in ours:
                 words = "can be written again" if entry.name in BESIDE else "is not part of a run"
@@ -341,8 +329,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         for name, record in manifest.benchmarks.items():
             if sha256_of(record.config) != record.sha256:
                 self._broken("benchmark", f"the configuration of '{name}' is not the one whose hash is recorded")
-        if any(map(takes_secret, manifest.spec.benchmarks)) and not manifest.secret:
-            self._broken("spec", "there is no secret, from which the draws of this version are derived")
+        if not manifest.secret and any(one.config.takes_secret for one in manifest.benchmarks.values()):
+            self._broken("spec", "there is no secret, from which its draws are derived")
         self._check_names()
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
@@ -483,14 +471,14 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 self._violations.append(Violation(check="badges", what=what, episode=episode.key))
 
     def _task(self, episode: EpisodeSpec) -> CheckTask:
-        sound = episode.dataset in self._sound
+        sound, benchmark = episode.dataset in self._sound, self._benchmark(episode)
         return CheckTask(
             folder=str(self._place.path.absolute()),
             home=self._home,
             episode=episode,
-            benchmark=self._benchmark(episode),
+            benchmark=benchmark,
             data_sha256=self._manifest.datasets[episode.dataset].sha256 if sound else None,
-            secret=secret_of(self._manifest.spec, episode.benchmark),
+            secret=self._manifest.secret if benchmark.takes_secret else None,
         )
 
     def _benchmark(self, episode: EpisodeSpec) -> Benchmark:
@@ -537,7 +525,6 @@ _FIELDS = {
     "protocols": "benchmark",
     "windows": "benchmark",
     "models": "models",
-    "episodes_in": "manifest",
 }
 """The fields of a trading run's manifest that follow from its spec, and the check that they belong to."""
 
@@ -589,8 +576,8 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._broken("spec", "the spec holds something that the benchmark does not know")
         if self._spec.benchmark != manifest.benchmark:
             self._broken("spec", f"the spec is of '{self._spec.benchmark}', not of '{manifest.benchmark}'")
-        if takes_secret(manifest.benchmark) and not manifest.secret:
-            self._broken("spec", "there is no secret, from which the draws of this version are derived")
+        if not manifest.secret:
+            self._broken("spec", "there is no secret, from which its draws are derived")
         try:
             if self._protocol.episodes() != manifest.episodes:
                 self._broken("spec", "the episodes are not those that the spec means")

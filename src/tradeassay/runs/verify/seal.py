@@ -36,13 +36,12 @@ from tradeassay.runs.play.runner import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import expand
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
-from tradeassay.runs.store.folder import Versions, present_versions, version_changes
+from tradeassay.runs.store.folder import RunFolder, Versions, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
     DatasetEntry,
     Manifest,
     RunManifest,
     build_manifest,
-    folder_of,
     played_as,
     read_manifest,
 )
@@ -118,7 +117,7 @@ def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -
     """
     path = Path(folder)
     manifest = read_manifest(path / "manifest.json")
-    place = folder_of(path, manifest)
+    place = RunFolder(path)
     if not place.scores.is_file() or not all(place.outcome(one.key).is_file() for one in manifest.episodes):
         raise RunError(f"{path} has not ended", hint=f"tradeassay resume {path}, or seal its plan")
     content = {"manifest.json": place.manifest.read_bytes(), "scores.json": place.scores.read_bytes()}

@@ -2,19 +2,5 @@
 
 from tradeassay.llm.prompting import PromptFolder
 
-_NAMES = (
-    "system",
-    "ask",
-    "again",
-    "analyst",
-    "persona",
-    "bull",
-    "bear",
-    "trader",
-    "risk",
-    "manager",
-    "investor",
-    "reflection",
-)
-PROMPTS = PromptFolder(__name__, "v1", _NAMES)
-PROMPTS_2 = PromptFolder(__name__, "v2", (*_NAMES, "vanilla"))
+_DESK = ("analyst", "persona", "bull", "bear", "trader", "risk", "manager", "investor", "reflection", "vanilla")
+PROMPTS = PromptFolder(__name__, "v1", ("system", "ask", "again", *_DESK))

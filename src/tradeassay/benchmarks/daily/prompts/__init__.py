@@ -4,5 +4,4 @@ from __future__ import annotations
 
 from tradeassay.llm.prompting import PromptFolder
 
-PROMPTS = PromptFolder(__name__, "v1", ("system", "day", "again"))
-PROMPTS_V2 = PromptFolder(__name__, "v2", ("system", "day", "again", "cut"))
+PROMPTS = PromptFolder(__name__, "v1", ("system", "day", "again", "cut"))

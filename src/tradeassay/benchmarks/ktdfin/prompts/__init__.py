@@ -5,9 +5,5 @@ from __future__ import annotations
 from tradeassay.llm.prompting import PromptFolder
 
 _MODES = ("system.open-research", "system.fixed-candidate", "system.memory-only")
-V1 = PromptFolder(__name__, "v1", (*_MODES, "control", "user", "research", "submit", "feedback"))
-V2 = PromptFolder(
-    __name__,
-    "v2",
-    (*_MODES, "rules", "factors", "control", "user", "research", "submit", "refused", "cut", "no_call"),
-)
+_PARTS = ("rules", "factors", "control", "user", "research", "submit", "refused", "cut", "no_call")
+PROMPTS = PromptFolder(__name__, "v1", (*_MODES, *_PARTS))

@@ -13,15 +13,6 @@ TOOLS: tuple[AnyTool, ...] = (
     portfolio.TOOL,
     risk.TOOL,
 )
-TOOLS_V2: tuple[AnyTool, ...] = (
-    market_context.TOOL,
-    screening.TOOL,
-    snapshot.TOOL_V2,
-    comparison.TOOL_V2,
-    portfolio.TOOL,
-    risk.TOOL,
-)
 BY_NAME: dict[str, AnyTool] = {tool.name: tool for tool in TOOLS}
-BY_NAME_V2: dict[str, AnyTool] = {tool.name: tool for tool in TOOLS_V2}
 
-__all__ = ["BY_NAME", "BY_NAME_V2", "TOOLS", "TOOLS_V2", "AnyTool", "Arguments", "Tool", "ToolRefused"]
+__all__ = ["BY_NAME", "TOOLS", "AnyTool", "Arguments", "Tool", "ToolRefused"]

@@ -19,13 +19,6 @@ from tradeassay.factors import FACTOR_NAMES
 class CompareArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which names, and in which respects."""
 
-    aliases: Annotated[list[Stock], Meta(min_length=2)]
-    dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
-
-
-class CompareStocks(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same in the words of ``-v2``, where a stock has one name everywhere."""
-
     stock_ids: Annotated[list[Stock], Meta(min_length=2)]
     dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
 
@@ -64,14 +57,14 @@ DIMS: tuple[str, ...] = (*FACTOR_NAMES, *METRICS)
 
 def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
     """Return a grid; raises :class:`ToolRefused` for an unknown dimension, an unknown name or too many names."""
-    if len(arguments.aliases) > desk.config.most_compared:
+    if len(arguments.stock_ids) > desk.config.most_compared:
         raise ToolRefused(f"at most {desk.config.most_compared} names can be compared at once")
     dims = tuple(dict.fromkeys(arguments.dims))
     if any(dim not in DIMS for dim in dims):
         raise ToolRefused("there is no such dimension", hint=f"any of {', '.join(DIMS)}")
-    stocks = tuple(dict.fromkeys(arguments.aliases))
+    stocks = tuple(dict.fromkeys(arguments.stock_ids))
     columns = np.array([look_up(desk, stock) for stock in stocks], dtype=np.int64)
-    values = [all_rounded(_dimension(desk, dim, columns), desk.config.digits) for dim in dims]
+    values = [all_rounded(_dimension(desk, dim, columns)) for dim in dims]
     rows = zip(stocks, zip(*values, strict=True), strict=True)
     return Comparison(as_of=desk.as_of, grid={stock: dict(zip(dims, row, strict=True)) for stock, row in rows})
 
@@ -88,12 +81,4 @@ TOOL = Tool(
     description=f"Put several names side by side. Dimensions: {', '.join(DIMS)}.",
     arguments=CompareArguments,
     answer=compare_candidates,
-)
-TOOL_V2 = Tool(
-    name=TOOL.name,
-    description=TOOL.description,
-    arguments=CompareStocks,
-    answer=lambda desk, asked: compare_candidates(
-        desk, CompareArguments(aliases=asked.stock_ids, dims=asked.dims)
-    ),
 )

@@ -21,14 +21,6 @@ COLUMNS = ("day", *FIELDS)
 class SnapshotArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``lookback`` sessions up to ``as_of`` (the last completed day when left out)."""
 
-    alias: Stock
-    lookback: Annotated[int, Meta(ge=1)] = 20
-    as_of: Day | None = None
-
-
-class SnapshotOfStock(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same in the words of ``-v2``, where a stock has one name everywhere."""
-
     stock_id: Stock
     lookback: Annotated[int, Meta(ge=1)] = 20
     as_of: Day | None = None
@@ -56,13 +48,13 @@ class StockSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> StockSnapshot:
     """Return one name's recent past; raises :class:`ToolRefused` for the future or for too long a past."""
     config = desk.config
-    column = look_up(desk, arguments.alias)
+    column = look_up(desk, arguments.stock_id)
     if arguments.lookback > config.longest_lookback:
         raise ToolRefused(f"lookback is at most {config.longest_lookback} sessions")
     refuse_future(desk, arguments.as_of)
     close, up, down = desk.limits(column)
     return StockSnapshot(
-        stock_id=arguments.alias,
+        stock_id=arguments.stock_id,
         board=desk.roster.boards[column],
         state=desk.state(column),
         as_of=desk.as_of,
@@ -72,7 +64,7 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> StockSnapshot:
         prev_close=close,
         limit_up=up,
         limit_down=down,
-        news=headlines(desk, arguments.alias) if config.news else (),
+        news=headlines(desk, arguments.stock_id) if config.news else (),
     )
 
 
@@ -94,12 +86,4 @@ TOOL = Tool(
     ),
     arguments=SnapshotArguments,
     answer=stock_snapshot,
-)
-TOOL_V2 = Tool(
-    name=TOOL.name,
-    description=TOOL.description,
-    arguments=SnapshotOfStock,
-    answer=lambda desk, asked: stock_snapshot(
-        desk, SnapshotArguments(alias=asked.stock_id, lookback=asked.lookback, as_of=asked.as_of)
-    ),
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tradeassay.llm.prompting import PromptFolder
 
-_STAGES = (
-    "system.minimal", "system.reasoned", "system.hybrid", "news", "fundamentals", "overview", "analysis",
-    "decision", "format.minimal", "format.reasoned", "format.hybrid", "again",
-)  # fmt: skip
-PROMPTS = PromptFolder(__name__, "v1", _STAGES)
-PROMPTS_V2 = PromptFolder(__name__, "v2", (*_STAGES, "cut"))
+_SYSTEM = ("system.minimal", "system.reasoned", "system.hybrid")
+_STAGES = ("news", "fundamentals", "overview", "analysis", "decision")
+_FORMATS = ("format.minimal", "format.reasoned", "format.hybrid")
+PROMPTS = PromptFolder(__name__, "v1", (*_SYSTEM, *_STAGES, *_FORMATS, "again", "cut"))

@@ -2,12 +2,6 @@
 
 from tradeassay.llm.prompting import PromptFolder
 
-PROMPTS = PromptFolder(__name__, "v1", ("system", "first", "evidence", "goal", "review_system", "review", "again"))
-PROMPTS_V2 = PromptFolder(
-    __name__,
-    "v2",
-    (
-        *("system", "first", "evidence", "goal", "review_system", "review", "again", "again_review"),
-        *("example_program", "example_card", "want_program", "want_card"),
-    ),
-)
+_ASKED = ("system", "first", "evidence", "goal", "review_system", "review", "again", "again_review")
+_FORMS = ("example_program", "example_card", "want_program", "want_card")
+PROMPTS = PromptFolder(__name__, "v1", (*_ASKED, *_FORMS))
