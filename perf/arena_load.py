@@ -36,7 +36,7 @@ from machine import conditions
 
 SEASON = "doors"
 FILE = """id = "doors"
-benchmark = "ama-v2"
+benchmark = "ama-v1"
 first = "2021-01-02"
 last = "2022-12-30"
 timeout_s = 60

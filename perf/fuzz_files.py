@@ -108,7 +108,7 @@ def make(kind: str, folder: Path) -> None:
     """Write the files of a kind."""
     if kind in ("run", "page", "seal"):
         spec = tradeassay.make_spec(
-            "stockbench-v2", models=("scripted/sensible",), first="2022-03-01", last="2022-03-02", slug="f"
+            "stockbench-v1", models=("scripted/sensible",), first="2022-03-01", last="2022-03-02", slug="f"
         )
         done = run(spec, folder if kind != "seal" else folder.with_name("sealed"), workers=1, executor="inline")
         if kind == "seal":

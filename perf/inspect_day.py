@@ -85,7 +85,7 @@ def spent(command: list[str], folder: Path, env: dict[str, str]) -> tuple[float,
 def door(name: str, days: int, folder: Path, first: str, last: str) -> list[str]:
     if name == "run":
         return [
-            sys.executable, "-m", "tradeassay", "run", "ktdfin-v2", "-m", MODEL, "--mask", "blinded", "--mode",
+            sys.executable, "-m", "tradeassay", "run", "ktdfin-v1", "-m", MODEL, "--mask", "blinded", "--mode",
             "open-research", "--dataset", "synthetic/csi300:7", "--first", first, "--last", last, "--base-url",
             os.environ["PERF_BASE_URL"], "--executor", "inline", "--out", str(folder / f"runs{days}"), "--prices",
             str(folder / "prices.toml"), "--json",

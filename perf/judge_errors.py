@@ -1,4 +1,4 @@
-"""How often the behavioural judge of quantcode-v2 is wrong, on programs whose right verdict is known.
+"""How often the behavioural judge of quantcode-v1 is wrong, on programs whose right verdict is known.
 
 Right programs are variants of the references that change nothing about the strategy: comparisons mirrored,
 conditions nested or inverted, comparisons with a difference, indicators written by hand, explicit sizes, whole

@@ -2,7 +2,7 @@
 
 300 A-share names under the mask ``blinded`` in the mode ``open-research``; the replies come from a list. A day
 holds the market's step, the observation, the nine factors, every prompt, the masks of all of it, both phases, the
-checks of the submission and the journal line. The bar is 1.5 ms, blinded; ``v1`` is the first version's day. Run
+checks of the submission and the journal line. The bar is 1.5 ms, blinded. Run
 it with ``python perf/ktdfin_step.py`` (add
 ``--json`` for a machine).
 """
@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from machine import conditions
-from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig, KtdfinV2, KtdfinV2Config
+from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.events import ENCODER
@@ -36,8 +36,8 @@ HELD = 8
 class Player:
     """Makes the four calls of the paper's worked trace and submits; reads only what it must to know an id."""
 
-    def __init__(self, version: int) -> None:
-        self.names = "aliases" if version == 1 else "stock_ids"
+    def __init__(self) -> None:
+        self.names = "stock_ids"
         self.seen: list[str] = []
         self.held: set[str] = set()
 
@@ -84,8 +84,7 @@ def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
 
 def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig) -> tuple[float, int]:
     """Play an episode; return the CPU seconds without the player's own, and how many days had four calls."""
-    made = Ktdfin(config) if config.version == 1 else KtdfinV2(config)
-    market, protocol, player = Market(snapshot, market_config), made, Player(config.version)
+    market, protocol, player = Market(snapshot, market_config), Ktdfin(config), Player()
     spent, complete = 0.0, 0
     began = time.process_time()
     seen: Observation | None = market.reset()
@@ -129,16 +128,20 @@ def main() -> int:
         snapshot = open_snapshot(Path(folder) / "world")
         days = [str(day) for day in snapshot.sessions]
         market = MarketConfig(
-            venue="ashare-flat-v1", universe="IDX", index="IDX", first=days[HISTORY], last=days[-1], max_weight=0.10,
+            venue="ashare-flat-v1",
+            universe="IDX",
+            index="IDX",
+            first=days[HISTORY],
+            last=days[-1],
+            max_weight=0.10,
             max_positions=20,
-        )  # fmt: skip
+        )
         results = {}
-        for kind in (KtdfinV2Config, KtdfinConfig):
-            for mask in ("bright", "blinded"):
-                runs = [episode(snapshot, market, kind(mask=mask)) for _ in range(args.repeats)]
-                assert all(complete == SESSIONS for _, complete in runs)
-                spent = min(spent for spent, _ in runs) / SESSIONS * 1e3
-                results[f"ms_per_day_{mask}{'_v1' if kind is KtdfinConfig else ''}"] = round(spent, 3)
+        for mask in ("bright", "blinded"):
+            runs = [episode(snapshot, market, KtdfinConfig(mask=mask)) for _ in range(args.repeats)]
+            assert all(complete == SESSIONS for _, complete in runs)
+            spent = min(spent for spent, _ in runs) / SESSIONS * 1e3
+            results[f"ms_per_day_{mask}"] = round(spent, 3)
     worst = results["ms_per_day_blinded"]
     results |= {"bar_ms": BAR_MS, "names": NAMES, "days": SESSIONS}
     told = {**results, "machine": conditions()}

@@ -52,23 +52,21 @@ def milliseconds_per_summary() -> float:
 
 
 def merging() -> None:
-    """Print how well repeats are told from stories that only look alike, with or without opposites."""
+    """Print how well repeats are told from stories that only look alike."""
     pairs = all_pairs()
     day = date(2025, 3, 4)
     print(f"{len(pairs)} pairs with known truth; a positive is a repeat that is merged")
-    print("checker   part            pairs  precision          recall             opposites merged")
+    print("part            pairs  precision          recall             opposites merged")
     parts = [("all", pairs)]
     parts += [(f"{o} {lang}", [p for p in pairs if (p.origin, p.language) == (o, lang)])
               for o, lang in dict.fromkeys((p.origin, p.language) for p in pairs)]  # fmt: skip
-    for careful in (False, True):
-        for name, some in parts:
-            merged = [same_story(p.one, p.other, day, careful=careful) for p in some]
-            hit = sum(m and p.same for m, p in zip(merged, some, strict=True))
-            precision = rate_measure(hit, sum(merged), nothing="nothing was merged")
-            recall = rate_measure(hit, sum(p.same for p in some), nothing="no repeats")
-            through = rate_measure(sum(merged) - hit, sum(not p.same for p in some), nothing="no opposites")
-            print(f"{'ama-v2' if careful else 'ama-v1':9s} {name:15s} {len(some):5d}  {shown(precision):18s} "
-                  f"{shown(recall):18s} {shown(through)}")  # fmt: skip
+    for name, some in parts:
+        merged = [same_story(p.one, p.other, day) for p in some]
+        hit = sum(m and p.same for m, p in zip(merged, some, strict=True))
+        precision = rate_measure(hit, sum(merged), nothing="nothing was merged")
+        recall = rate_measure(hit, sum(p.same for p in some), nothing="no repeats")
+        through = rate_measure(sum(merged) - hit, sum(not p.same for p in some), nothing="no opposites")
+        print(f"{name:15s} {len(some):5d}  {shown(precision):18s} {shown(recall):18s} {shown(through)}")
 
 
 def main() -> int:

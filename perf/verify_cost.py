@@ -19,7 +19,7 @@ from tradeassay.cli.demo import _model_run
 from tradeassay.runs import Asking, Run, run
 from tradeassay.runs.quantcode import QuantCodeSpec
 
-RULES = ("daily-us-v2", "daily-ashare-v2", "daily-crypto-v2")
+RULES = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 DEMO = 44
 """Episodes that the bar speaks of; what fewer took is scaled to them."""
 

@@ -64,12 +64,12 @@ def folder_of(kind: str, place: Path) -> Path:
         return folder
     spec = {
         "daily": lambda: tradeassay.make_spec(
-            "daily-ashare-v2", agents=["momentum-12-1", "random"], slug="d", first=FIRST, last=LAST
+            "daily-ashare-v1", agents=["momentum-12-1", "random"], slug="d", first=FIRST, last=LAST
         ),
         "stockbench": lambda: tradeassay.make_spec(
-            "stockbench-v2", models=models, slug="s", first=FIRST, last=LAST
+            "stockbench-v1", models=models, slug="s", first=FIRST, last=LAST
         ),
-        "ktdfin": lambda: tradeassay.make_spec("ktdfin-v2", models=models, slug="k", first=FIRST, last=LAST),
+        "ktdfin": lambda: tradeassay.make_spec("ktdfin-v1", models=models, slug="k", first=FIRST, last=LAST),
         "quantcode": lambda: QuantCodeSpec(models=("scripted/coder-mends",), tasks=("d-ibs-long",)),
         "systrade": lambda: SystradeSpec(models=("scripted/builder-gold",), strategies=("turtle",), iterations=1),
     }[kind]()

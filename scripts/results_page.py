@@ -29,7 +29,7 @@ recorded. `scripts/results_page.py` writes this page from those recordings; repl
 
 ```text
 tradeassay recordings list
-tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
+tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
 ```
 
 **In short.** Qwen2.5-Coder-1.5B follows the trading protocols on most days; its returns are near zero, with wide

@@ -4,7 +4,7 @@
 
 ::
 
-    run = tradeassay.run("daily-us-v2", agents=["momentum-12-1", "random"], seeds=3)
+    run = tradeassay.run("daily-us-v1", agents=["momentum-12-1", "random"], seeds=3)
     run.scores, run.frames().nav, run.report()
 """
 

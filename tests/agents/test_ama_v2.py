@@ -1,4 +1,4 @@
-"""``ama-v2``: questions in words, the form last, refusals that end, personas at once, memory in both languages."""
+"""``ama-v1``: questions in words, the form last, refusals that end, personas at once, memory in both languages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from tradeassay.agents.ama import Conduct, architectures, make_architecture
 from tradeassay.agents.ama.desk import Verdict
 from tradeassay.agents.ama.desks import counted
-from tradeassay.agents.ama.memory import embed, embed_grams
+from tradeassay.agents.ama.memory import embed
 from tradeassay.core.arena import NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 
-V2 = Conduct(version="ama-v2")
+PLAIN = Conduct()
 PACKET = Packet(
     season="s",
     date="2025-08-04",
@@ -64,7 +64,7 @@ def play(dialogue, reply=answer):
 
 @pytest.mark.parametrize("name", architectures.names())
 def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name: str) -> None:
-    choice, waves = play(make_architecture(name, {}, V2).deliberate(PACKET, None))
+    choice, waves = play(make_architecture(name, {}, PLAIN).deliberate(PACKET, None))
     assert (choice.action, choice.status) == ("BUY", "decided")
     for asked in (asked for wave in waves for asked in wave):
         system, user = asked.messages
@@ -79,14 +79,14 @@ def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name: s
 
 
 def test_personas_and_analysts_are_asked_at_once() -> None:
-    _, waves = play(make_architecture("hedge-fund", {}, V2).deliberate(PACKET, None))
+    _, waves = play(make_architecture("hedge-fund", {}, PLAIN).deliberate(PACKET, None))
     assert [len(wave) for wave in waves] == [16, 1, 1]
-    _, waves = play(make_architecture("trade", {}, V2).deliberate(PACKET, None))
+    _, waves = play(make_architecture("trade", {}, PLAIN).deliberate(PACKET, None))
     assert len(waves[0]) == 4
 
 
 def test_under_paper_hold_is_told_as_flat() -> None:
-    flat = Conduct(version="ama-v2", hold="flat")
+    flat = Conduct(hold="flat")
     _, waves = play(make_architecture("vanilla", {}, flat).deliberate(PACKET, None))
     assert "HOLD means: no position until the next decision" in waves[0][0].messages[0].text
 
@@ -95,7 +95,7 @@ def test_the_same_wrong_answer_ends_the_attempts_and_the_conversation_does_not_g
     def wrong(asked: AskModel) -> ModelReply:
         return ModelReply(text='{"act": "BUY"}')
 
-    choice, waves = play(make_architecture("vanilla", {"attempts": 9}, V2).deliberate(PACKET, None), wrong)
+    choice, waves = play(make_architecture("vanilla", {"attempts": 9}, PLAIN).deliberate(PACKET, None), wrong)
     assert choice.status == "failed" and len(waves) == 2
     assert [failure.kind for failure in choice.failures] == ["schema", "schema", "repeated"]
     again = waves[1][0].messages[-1].text
@@ -108,7 +108,7 @@ def test_the_same_wrong_answer_ends_the_attempts_and_the_conversation_does_not_g
         count += 1
         return ModelReply(text=f"no {count} " * 2000)
 
-    _, waves = play(make_architecture("vanilla", {"attempts": 6}, V2).deliberate(PACKET, None), other)
+    _, waves = play(make_architecture("vanilla", {"attempts": 6}, PLAIN).deliberate(PACKET, None), other)
     assert [len(wave[0].messages) for wave in waves] == [2, 4, 4, 4, 4, 4]
     assert len(waves[-1][0].messages[2].text) <= 1200
 
@@ -120,7 +120,7 @@ def test_a_cut_off_is_no_attempt() -> None:
             ModelReply(text=' {"action": "buy", "confidence": "70%", "reasoning": "r"}'),
         ]
     )
-    made = make_architecture("vanilla", {"attempts": 1}, V2).deliberate(PACKET, None)
+    made = make_architecture("vanilla", {"attempts": 1}, PLAIN).deliberate(PACKET, None)
     choice, _ = play(made, lambda asked: next(replies))
     assert (choice.action, choice.confidence) == ("BUY", 0.7)  # as anybody would read it
     assert [failure.kind for failure in choice.failures] == ["length"]
@@ -130,12 +130,12 @@ def test_a_cut_off_is_no_attempt() -> None:
 @pytest.mark.parametrize("confidence", ["0.5", "7"])
 def test_nothing_ambiguous_is_accepted(action: str, confidence: str) -> None:
     text = f'{{"action": "{action}", "confidence": {confidence}, "reasoning": "r"}}'
-    made = make_architecture("vanilla", {"attempts": 1}, V2).deliberate(PACKET, None)
+    made = make_architecture("vanilla", {"attempts": 1}, PLAIN).deliberate(PACKET, None)
     assert play(made, lambda _: ModelReply(text=text))[0].status == "failed"
 
 
 def test_the_bare_model_belongs_to_the_second_version() -> None:
-    with pytest.raises(UserError, match="came with ama-v2"):
+    with pytest.raises(UserError, match="came with ama-v1"):
         make_architecture("vanilla", {})
 
 
@@ -159,7 +159,7 @@ RELATED = (
 
 @pytest.mark.parametrize("texts", RELATED)
 def test_related_texts_are_nearer_than_unrelated_ones(texts) -> None:
-    one, related, other = (embed_grams(text) for text in texts)
+    one, related, other = (embed(text) for text in texts)
     assert float(one @ related) > float(one @ other) + 0.1
     assert np.linalg.norm(one) == pytest.approx(1.0)
 
@@ -180,6 +180,6 @@ def test_votes_are_counted_and_a_tie_holds() -> None:
     tied = counted((vote("BUY", 0.6), vote("SELL", 0.9)))
     assert tied is not None and (tied.action, tied.reasoning) == ("HOLD", "a tie: 1 BUY, 1 SELL")
     with pytest.raises(UserError, match="odd number"):
-        make_architecture("vote", {"votes": 4}, Conduct(version="ama-v2"))
-    with pytest.raises(UserError, match="came with ama-v2"):
-        make_architecture("vote", {}, Conduct(version="ama-v1"))
+        make_architecture("vote", {"votes": 4}, Conduct())
+    with pytest.raises(UserError, match="came with ama-v1"):
+        make_architecture("vote", {}, Conduct())

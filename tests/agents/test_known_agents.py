@@ -99,7 +99,7 @@ def played(file: str, cls: str, benchmark: str, last: str, tmp_path: Path) -> An
     return run.frames("pandas")
 
 
-@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v2", "2022-06-29"), ("ktdfin-v2", "2022-02-10")])
+@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("ktdfin-v1", "2022-02-10")])
 def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("tradingagents_agent.py", "TradingAgents", benchmark, last, tmp_path)
     mine = frames.trades[frames.trades["agent"] == "TradingAgents"]
@@ -123,7 +123,7 @@ def _known(decided: Any) -> list[str]:
     return days
 
 
-@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v2", "2022-06-29"), ("daily-us-v2", "2022-01-14")])
+@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("daily-us-v1", "2022-01-14")])
 def test_ai_hedge_fund_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("ai_hedge_fund_agent.py", "AiHedgeFund", benchmark, last, tmp_path)
     mine = frames.trades[frames.trades["agent"] == "AiHedgeFund"]

@@ -41,7 +41,7 @@ def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
     spring, winter = (load_season(file) for file in printed(tmp_path))
     for season in (spring, winter):
         check_entries(season)
-        assert season.benchmark == "ama-v2"
+        assert season.benchmark == "ama-v1"
     assert not is_live(spring) and is_live(winter)
     assert winter == load_season(ROOT / "examples/arena/live.toml")
     sources = connectors_of(winter, fetch=lambda url: b"<rss></rss>")

@@ -143,7 +143,7 @@ def season_of(sessions: int, **changed) -> Season:
     return Season(
         **{
             "id": "soak",
-            "benchmark": "ama-v2",
+            "benchmark": "ama-v1",
             "assets": tuple(Asset(symbol=name, kind="crypto", dataset="live/none") for name in ASSETS),
             "entries": tuple(Entry(id=name, architecture="python") for name in ("anna", "bert")),
             "first": "2026-01-01",

@@ -208,7 +208,7 @@ class Feeding:
 def play(tmp_path: Path, symbols: list[str], last: str) -> tuple[Store, Season, Feeding]:
     season = Season(
         id="habits",
-        benchmark="ama-v2",
+        benchmark="ama-v1",
         assets=tuple(
             Asset(symbol=name, kind="stock", dataset="live/rests" if name == "REST" else "live/stub")
             for name in symbols

@@ -44,7 +44,7 @@ def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str])
         (["eval", ".", "--task", TASK], "cannot be read: Is a directory"),
         (["eval", "picture.py", "--task", TASK], "not UTF-8 text"),
         (["eval", "mine.py", "--task", "d-sma"], "there is no task 'd-sma'"),
-        (["run", "quantcode-v3", "-m", "scripted/coder-sma"], "did you mean quantcode-v2"),
+        (["run", "quantcode-v3", "-m", "scripted/coder-sma"], "did you mean quantcode-v1"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sm"], "did you mean coder-sma"),
         (
             ["run", "quantcode-v1", "-m", "scripted/coder-sma", "--task", "d-sma-cros"],

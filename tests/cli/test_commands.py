@@ -44,7 +44,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["demp"], 2, "did you mean demo"),
         (["run"], 2, "Missing argument"),
         (["run", "daily-us-v1", "--sedes", "3"], 2, "--seeds"),
-        (["run", "daily-us-v9"], 2, "did you mean daily-us-v2"),
+        (["run", "daily-us-v9"], 2, "did you mean daily-us-v1"),
         (["run", "daily-us-v1", "-a", "momentum"], 2, "did you mean momentum-12-1"),
         (["run", "daily-us-v1", "-a", "momentum-12-1:top=5"], 2, "has no parameter 'top'"),
         (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),

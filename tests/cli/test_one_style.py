@@ -53,10 +53,10 @@ def test_a_short_option_means_one_thing() -> None:
     ("typed", "expected"),
     [
         ("tradeassay repr", "reproduce"),
-        ("tradeassay run stockbench-dj", "stockbench-djia-v2"),
-        ("tradeassay run daily-us-v2 -a momentum-1", "momentum-12-1"),
-        ("tradeassay run daily-us-v2 -m scripted/sens", "scripted/sensible"),
-        ("tradeassay code run quant", "quantcode-v2"),
+        ("tradeassay run stockbench-dj", "stockbench-djia-v1"),
+        ("tradeassay run daily-us-v1 -a momentum-1", "momentum-12-1"),
+        ("tradeassay run daily-us-v1 -m scripted/sens", "scripted/sensible"),
+        ("tradeassay code run quant", "quantcode-v1"),
         ("tradeassay code eval x.py --task d-sma-cross-l", "d-sma-cross-long"),
         ("tradeassay verify thi", "this-run"),
     ],
@@ -99,7 +99,7 @@ def test_a_shell_can_read_what_is_printed_for_it(shell: str, capsys: pytest.Capt
 
 def test_a_window_beyond_the_data_names_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     for option, day, named in (("--first", "2031-01-01", "2023-12-22"), ("--last", "1999-01-01", "2022-01-10")):
-        assert main(["run", "daily-us-v2", "-a", "cash", option, day]) == 2
+        assert main(["run", "daily-us-v1", "-a", "cash", option, day]) == 2
         assert named in capsys.readouterr().err
 
 

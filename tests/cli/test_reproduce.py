@@ -15,7 +15,7 @@ from tradeassay.core.errors import UserError
 def test_needs_are_listed_and_go_with_one_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["benchmarks", "--needs", "synthetic/us:7"]) == 2
     assert "--needs goes with one benchmark" in capsys.readouterr().err
-    assert main(["benchmarks", "stockbench-v2", "--needs", "nowhere"]) == 2
+    assert main(["benchmarks", "stockbench-v1", "--needs", "nowhere"]) == 2
 
 
 def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,15 +67,15 @@ def test_options_of_asking_reach_the_papers_about_programs(
     assert main(["reproduce", "systrade", "-m", "scripted/builder-gold", "--sample", "2", *asked]) == 2
     assert main(["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid", *asked]) == 2
     (systems, how), (programs, _) = called
-    assert (systems.benchmark, systems.models) == ("systrade-v2", ("scripted/builder-gold",))
+    assert (systems.benchmark, systems.models) == ("systrade-v1", ("scripted/builder-gold",))
     assert len(systems.strategies) == 2 and systems.seeds == programs.seeds == (0, 1, 2)
-    assert programs.settings == ("single-turn", "agentic") and programs.benchmark == "quantcode-v2"
+    assert programs.settings == ("single-turn", "agentic") and programs.benchmark == "quantcode-v1"
     assert how["workers"] == 1 and how["asking"].max_usd == 5.0 and how["asking"].replay
 
 
 SEASON = """
 id = "short"
-benchmark = "ama-v2"
+benchmark = "ama-v1"
 convention = "paper"
 first = "2022-06-01"
 last = "2022-06-03"

@@ -44,7 +44,7 @@ def test_people_mark_submissions_blind(
     assert found["board"]["fidelity"]["scripted/builder-mends"]["value"] == 8.5
     assert found["agreement"]["raters"] == 2
     assert main(["code", "review", "form", str(RECORDED / "quantcode" / "run")]) == 2
-    assert "name a run of systrade-v2" in capsys.readouterr().err
+    assert "name a run of systrade-v1" in capsys.readouterr().err
 
 
 def test_a_policy_practises_and_is_examined_on_later_days(capsys: pytest.CaptureFixture[str]) -> None:

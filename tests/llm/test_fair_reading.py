@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT_V2
+from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
 from tradeassay.benchmarks.systrade.hand_in import read_halves
 from tradeassay.code.extraction import extract_v2
 from tradeassay.code.program_source import parses
@@ -39,7 +39,7 @@ def is_read(answer: dict[str, Any]) -> bool:
         case "ktdfin" if "arguments" in answer:
             return parse_object(answer["arguments"]) is not None
         case "ktdfin":
-            return bool(find_calls(text, (SUBMIT_V2,), NAME))
+            return bool(find_calls(text, (SUBMIT,), NAME))
         case "ama":
             return answer_object(text, "") is not None or (not cut and unclosed_object(text) is not None)
     return any(answer_object(text, key) for key in ("analyse", "notes", "decisions"))

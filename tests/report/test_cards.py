@@ -63,7 +63,7 @@ def test_hostile_names_stay_texts_in_the_card() -> None:
 
 def test_every_benchmark_version_has_both_cards(tmp_path: Path) -> None:
     written = write_cards(tmp_path)
-    assert {f"{name}.md" for name in benchmarks.names()} | {"quantcode-v2.md", "systrade-v2.md"} <= {
+    assert {f"{name}.md" for name in benchmarks.names()} | {"quantcode-v1.md", "systrade-v1.md"} <= {
         path.name for path in written
     }
     for path in tmp_path.glob("*.json"):

@@ -177,7 +177,8 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
     configs = {cell: record.config for cell, record in done.manifest.protocols.items()}
     assert [configs[cell]["mask"] for cell in cells] == ["bright", "blinded"]
     one, other = (next(e for e in done.episodes if e.cell == cell and e.by_model) for cell in cells)
-    assert conversation_rng(one, "x").random() == conversation_rng(other, "x").random()
+    drawn = [conversation_rng(done.manifest.benchmark(each), each, "x").random() for each in (one, other)]
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize(

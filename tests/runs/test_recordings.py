@@ -127,8 +127,8 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path
     with pytest.raises(UserError, match=r"no recording 'recorded/sensibel'.*sensible"):
         find_recording("recorded/sensibel")
     for name in ("recorded/sensible/ktdfin-paper", "recorded/sensible", str(shelf)):
-        with pytest.raises(UserError, match=r"nothing of .* was recorded with 'stockbench-v2'.*ktdfin-paper-v1"):
-            find_recording(name, "stockbench-v2")
+        with pytest.raises(UserError, match=r"nothing of .* was recorded with 'stockbench-v1'.*ktdfin-paper-v1"):
+            find_recording(name, "stockbench-v1")
     with pytest.raises(RunError, match="no recorded answers"):
         pack_recording(RUN.parent.parent / "daily" / "run", tmp_path / "x", engine="", precision="")
 

@@ -45,7 +45,7 @@ def test_seeds_differ_by_every_part_and_parts_do_not_run_into_each_other() -> No
 
 
 def test_which_benchmarks_take_one() -> None:
-    assert [takes_secret(name) for name in ("ktdfin-v1", "ktdfin-v2", "daily-us-v10", "toy")] == [
+    assert [takes_secret(name) for name in ("ktdfin-v1", "ktdfin-v1", "daily-us-v10", "toy")] == [
         False, True, True, False,
     ]  # fmt: skip
 

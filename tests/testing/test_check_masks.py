@@ -9,7 +9,7 @@ from tradeassay.data import list_datasets
 from tradeassay.testing import CheckFailed, check_masks, mask_cells
 from tradeassay.testing.masks import MaskCell, capture_masked, words_finder
 
-SAMPLE = MaskCell(benchmark="ktdfin-v2", mask="blinded", mode="fixed-candidate")
+SAMPLE = MaskCell(benchmark="ktdfin-v1", mask="blinded", mode="fixed-candidate")
 
 
 def test_a_sample_shows_nothing_real() -> None:
@@ -27,7 +27,7 @@ def test_what_is_shown_without_a_mask_is_found() -> None:
 
 @pytest.mark.parametrize("dataset", ["synthetic/us:7", "synthetic/crypto:7"])
 def test_another_data_set_is_played_where_it_has_a_past(dataset: str) -> None:
-    away = MaskCell(benchmark="ktdfin-us-real-v2", dataset=dataset)
+    away = MaskCell(benchmark="ktdfin-us-real-v1", dataset=dataset)
     (found,) = check_masks([away], days=1, players=("sensible",))
     assert found.texts > 4 and not found.refused
 
@@ -40,7 +40,7 @@ def test_short_codes_are_looked_for_in_quotes_and_no_code_is_found_everywhere() 
 def test_cells_are_every_benchmark_with_masks() -> None:
     cells = mask_cells()
     assert {cell.mask for cell in cells} == {"stock-blind", "date-blind", "blinded"}
-    assert {"ktdfin-v2", "ktdfin-us-v2"} <= {cell.benchmark for cell in cells} and len(set(cells)) == len(cells)
+    assert {"ktdfin-v1", "ktdfin-us-v1"} <= {cell.benchmark for cell in cells} and len(set(cells)) == len(cells)
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ class SeasonPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     id: str
     title: str = ""
-    benchmark: Literal["ama-v2"] = AMA
+    benchmark: Literal["ama-v1"] = AMA
     convention: Convention = "sound"
     assets: tuple[Asset, ...]
     entries: tuple[Entry, ...]

@@ -20,7 +20,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     :mod:`tradeassay.benchmarks.protocol`), ``protocol_params`` what differs from its defaults; rule agents
     answer ``day`` under the same market rules. ``inference`` is how results are tested against the baseline.
     ``takes_secret``: aliases and other draws are derived from a secret of the run, so that nobody who knows this
-    program knows them beforehand.
+    program knows them beforehand. ``seed_word`` is what all draws are derived from beside the secret; the id where
+    it is empty. A benchmark that is given another name keeps its draws by it.
     """
 
     id: str
@@ -35,6 +36,12 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     protocol_params: dict[str, bool | int | float | str] = {}
     inference: Inference = "cosine"
     takes_secret: bool = True
+    seed_word: str = ""
+
+    @property
+    def dice(self) -> str:
+        """The word that the draws of its episodes are derived from."""
+        return self.seed_word or self.id
 
     @property
     def index(self) -> str | None:

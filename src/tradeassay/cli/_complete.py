@@ -44,7 +44,7 @@ def _benchmarks(context: click.Context) -> Iterable[str]:
 def _code_benchmarks(context: click.Context) -> Iterable[str]:
     from tradeassay.runs.code_protocol import code_protocols, find_protocol
 
-    find_protocol("quantcode-v2")  # which imports the modules that register them
+    find_protocol("quantcode-v1")  # which imports the modules that register them
     return code_protocols.names()
 
 

@@ -84,7 +84,7 @@ def baselines() -> None:
 
     \b
     tradeassay baselines list
-    tradeassay run ktdfin-v2 --agent factor-model:key=KEY --first DAY
+    tradeassay run ktdfin-v1 --agent factor-model:key=KEY --first DAY
     """
 
 

@@ -442,7 +442,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 @click.command()
-@click.option("--benchmark", metavar="ID", default="ktdfin-v2", show_default=True, help="A benchmark with masks.")
+@click.option("--benchmark", metavar="ID", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
               help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
@@ -554,7 +554,7 @@ def _share(measure: Measure) -> str:
 
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@click.option("--benchmark", metavar="ID", default="daily-us-v2", show_default=True, help="The benchmark to play.")
+@click.option("--benchmark", metavar="ID", default="daily-us-v1", show_default=True, help="The benchmark to play.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
 @click.option("--sessions", type=click.IntRange(2),

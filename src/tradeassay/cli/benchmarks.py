@@ -39,7 +39,7 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_jso
     if dataset is not None:
         if name is None:
             raise UserError(
-                "--needs goes with one benchmark", hint="tradeassay benchmarks ktdfin-v2 --needs DATASET"
+                "--needs goes with one benchmark", hint="tradeassay benchmarks ktdfin-v1 --needs DATASET"
             )
         _show_needs(registry.get(name), dataset, as_json)
         return

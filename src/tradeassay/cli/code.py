@@ -88,9 +88,9 @@ def run(
     """Have models write programs for the tasks of a benchmark.
 
     \b
-    tradeassay code run quantcode-v2 --model scripted/coder-sma --task d-sma-cross-long
-    tradeassay code run quantcode-v2 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
-    tradeassay code run systrade-v2 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
+    tradeassay code run quantcode-v1 --model scripted/coder-sma --task d-sma-cross-long
+    tradeassay code run quantcode-v1 -m openai/gpt-5 --setting agentic --judge openai/gpt-5-mini --max-usd 20
+    tradeassay code run systrade-v1 -m openai/gpt-5 --reviewer openai/gpt-5-mini --strategy bollinger
 
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
@@ -548,7 +548,7 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, se
     ]
     submissions = [(strategy, found[0]) for strategy, found in last if found]
     if not submissions:
-        raise UserError(f"no submissions in '{run}'", hint="name a run of systrade-v2")
+        raise UserError(f"no submissions in '{run}'", hint="name a run of systrade-v1")
     made, joined = make_form(submissions, seed=seed)
     for path, text in (
         (form, made.as_json()),

@@ -14,13 +14,13 @@ from tradeassay.cli._output import finish, json_option, print_json, say
 if TYPE_CHECKING:
     from tradeassay.runs import CodeRun, Run
 
-_SYNTHETIC = ("daily-us-v2", "daily-ashare-v2", "daily-crypto-v2")
-_REAL = "daily-us-real-v2"
+_SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
+_REAL = "daily-us-real-v1"
 _RULES = (
     "equal-weight", "cash", "min-variance", "momentum-12-1", "momentum-weighted", "random", "reversal",
     "sector-equal", "vol-target",
 )  # fmt: skip
-_TALKING = "ktdfin-v2"
+_TALKING = "ktdfin-v1"
 _RECORDED = "recorded/qwen2.5-coder-1.5b"
 _PROGRAMS = 12
 

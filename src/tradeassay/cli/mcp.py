@@ -16,7 +16,7 @@ def mcp() -> None:
 
 
 @mcp.command()
-@click.argument("benchmark", default="ktdfin-v2")
+@click.argument("benchmark", default="ktdfin-v1")
 @click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
 @click.option("--mode", "modes", multiple=True, help="What the model may use in KTD-Fin, e.g. memory-only.")
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
@@ -36,7 +36,7 @@ def episode(
     sessions: int | None,
     journal: Path | None,
 ) -> None:
-    """Serve one episode of BENCHMARK (ktdfin-v2 if none is named) over standard input and output.
+    """Serve one episode of BENCHMARK (ktdfin-v1 if none is named) over standard input and output.
 
     MCP clients start this command themselves.
     """

@@ -51,5 +51,5 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     if kind == "agent":
         file = folder / f"{name}.py"
         where = file if file.is_absolute() else f"./{file}"
-        say(f"try it: tradeassay run daily-us-v2 -a {where}:{title} --slug {slug}")
+        say(f"try it: tradeassay run daily-us-v1 -a {where}:{title} --slug {slug}")
     say(f"more: {folder / 'README.md'}")

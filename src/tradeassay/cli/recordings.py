@@ -32,7 +32,7 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     """Play a spec with a model, or take a run that was played, and pack the answers into one file.
 
     \b
-    tradeassay record ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20 -o gpt-5.tar.xz
+    tradeassay record ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20 -o gpt-5.tar.xz
     tradeassay record runs/quantcode -o gpt-5-quantcode.tar.xz
     tradeassay record arena.db -o gpt-5-arena.tar.xz
 
@@ -95,7 +95,7 @@ def recordings() -> None:
 
     \b
     tradeassay recordings list
-    tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
+    tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
     """
 
 

@@ -171,8 +171,8 @@ def _dataset(paper: str, data: str) -> str:
 
 def _main_benchmark(paper: str, dataset: str | None) -> str:
     if paper == "ktdfin":
-        return "ktdfin-paper-v2"
-    return "stockbench-paper-v2" if dataset is None else "stockbench-djia-paper-v2"
+        return "ktdfin-paper-v1"
+    return "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
 
 
 def _spec(wanted: _Wanted, dataset: str | None) -> RunSpec:
@@ -194,7 +194,7 @@ def _spec(wanted: _Wanted, dataset: str | None) -> RunSpec:
         return make_spec(main, **_known(fields, models))
     names = [main]
     if dataset is None and grid:
-        names = [f"stockbench{part}-v2" for part in ("-5", "-10", "", "-30", "-down", "-up")]
+        names = [f"stockbench{part}-v1" for part in ("-5", "-10", "", "-30", "-down", "-up")]
     elif dataset is not None and grid:
         fields["windows"] = _regimes(dataset)
     if grid and models:
@@ -372,11 +372,11 @@ def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
     if wanted.paper == "systrade":
         chosen = () if sample is None else tuple(STRATEGIES)[:sample]
         return SystradeSpec(
-            benchmark="systrade-v2", models=models, strategies=chosen, dataset=data, seeds=repeated
+            benchmark="systrade-v1", models=models, strategies=chosen, dataset=data, seeds=repeated
         )
     settings: tuple[Setting, ...] = ("single-turn", "agentic") if wanted.grid else ("single-turn",)
     return QuantCodeSpec(
-        benchmark="quantcode-v2", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
+        benchmark="quantcode-v1", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
     )
 
 

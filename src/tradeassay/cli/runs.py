@@ -34,10 +34,10 @@ def run(out: Path, workers: int | None, executor: Any, as_json: bool, **describe
     """Run agents over benchmarks, score them, write the page.
 
     \b
-    tradeassay run daily-us-v2 daily-ashare-v2 -a momentum-12-1:k=10 -a random --seeds 3
+    tradeassay run daily-us-v1 daily-ashare-v1 -a momentum-12-1:k=10 -a random --seeds 3
     tradeassay run my-grid.toml
-    tradeassay run ktdfin-v2 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
-    tradeassay run ktdfin-v2 --cassettes recorded/qwen2.5-coder-1.5b --replay
+    tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
+    tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
 
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """

@@ -14,14 +14,14 @@ _WAYS = (
     (
         "Compare models that trade (no key: scripted models and rules).",
         (
-            "tradeassay run daily-us-v2 -m scripted/sensible -a momentum-12-1 --slug models",
+            "tradeassay run daily-us-v1 -m scripted/sensible -a momentum-12-1 --slug models",
             "tradeassay assay models",
             "tradeassay report models --format md",
         ),
     ),
     (
         "Bring your own agent.",
-        ("tradeassay new agent mine", "tradeassay run daily-us-v2 -a ./mine/mine.py:Mine --slug mine"),
+        ("tradeassay new agent mine", "tradeassay run daily-us-v1 -a ./mine/mine.py:Mine --slug mine"),
     ),
     (
         "Check a strategy that a model (or you) wrote.",

@@ -87,7 +87,7 @@ def quantcode(
 
 @task
 def systrade(
-    benchmark: str = "systrade-v2",
+    benchmark: str = "systrade-v1",
     strategies: str | None = None,
     iterations: int = 4,
     early_stop: bool = True,
@@ -99,7 +99,7 @@ def systrade(
     """SysTradeBench: a model builds a governed strategy from a Strategy Doc, and patches it on evidence.
 
     Args:
-        benchmark: systrade-v2, or systrade-systb-v1 with the twelve of the authors' public repository.
+        benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public repository.
         strategies: Names of strategies, joined by commas. Default: all twelve.
         iterations: Hand-ins that a strategy gets.
         early_stop: End a strategy once its target is met.

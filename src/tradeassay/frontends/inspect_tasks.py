@@ -29,7 +29,7 @@ __all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
 def ktdfin(
     mask: str = "blinded",
     mode: str = "open-research",
-    benchmark: str = "ktdfin-v2",
+    benchmark: str = "ktdfin-v1",
     window: str | None = None,
     dataset: str | None = None,
     seeds: int = 1,
@@ -41,7 +41,7 @@ def ktdfin(
     Args:
         mask: What is hidden: bright, stock-blind, date-blind or blinded.
         mode: What the model is given: memory-only, fixed-candidate or open-research.
-        benchmark: Which of the family, e.g. ktdfin-us-v2.
+        benchmark: Which of the family, e.g. ktdfin-us-v1.
         window: Named sessions, e.g. W4; all of the benchmark's without it.
         dataset: A data set other than the benchmark's own.
         seeds: Episodes with other aliases each.
@@ -54,7 +54,7 @@ def ktdfin(
 
 @task
 def stockbench(
-    benchmark: str = "stockbench-v2",
+    benchmark: str = "stockbench-v1",
     dataset: str | None = None,
     seeds: int = 1,
     days: int | None = None,
@@ -63,7 +63,7 @@ def stockbench(
     """StockBench: four stages a day over a small universe of US stocks.
 
     Args:
-        benchmark: Which of the family, e.g. stockbench-paper-v2.
+        benchmark: Which of the family, e.g. stockbench-paper-v1.
         dataset: A data set other than the benchmark's own.
         seeds: Repetitions.
         days: Stop after this many sessions.

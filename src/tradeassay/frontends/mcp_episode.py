@@ -172,7 +172,7 @@ class EpisodeDesk:
 
 
 def open_episode(
-    benchmark: str = "ktdfin-v2",
+    benchmark: str = "ktdfin-v1",
     settings: Mapping[str, ParamValue] | None = None,
     *,
     window: str | None = None,
@@ -190,7 +190,7 @@ def open_episode(
 
 
 def episode_plot(
-    benchmark: str = "ktdfin-v2",
+    benchmark: str = "ktdfin-v1",
     settings: Mapping[str, ParamValue] | None = None,
     *,
     window: str | None = None,

@@ -104,7 +104,7 @@ def _text(text: str) -> str:
 
 def write_cards(folder: Path, name: str | None = None) -> list[Path]:
     """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version, or of every one; returns the files."""
-    find_protocol("quantcode-v2")  # the modules that register benchmarks of programs
+    find_protocol("quantcode-v1")  # the modules that register benchmarks of programs
     code = set(code_protocols.names())
     if name is None:
         names = sorted({*benchmarks.names(), *code})

@@ -65,7 +65,7 @@ from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import safe_name
 from tradeassay.sandbox import JobExecutor
 
-QUANTCODE = "quantcode-v2"
+QUANTCODE = "quantcode-v1"
 LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
 """A program, and the reasoning before it, needs more room and time than a trading decision."""
 

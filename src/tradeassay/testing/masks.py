@@ -140,7 +140,7 @@ def mask_cells(
     datasets: Sequence[str] = (), masks: Sequence[str] = MASKS, modes: Sequence[str] = MODES
 ) -> list[MaskCell]:
     """Return every benchmark that has masks x data set (its own where none is named) x mask x mode x hardening."""
-    listed = [name for name, _ in benchmarks.items() if name.startswith("ktdfin") and name.endswith("-v2")]
+    listed = [name for name, benchmark in benchmarks.items() if benchmark.protocol == "ktdfin"]
     every = itertools.product(listed, datasets or (None,), masks, modes, (False, True))
     return [
         MaskCell(benchmark=name, dataset=data, mask=mask, mode=mode, hard=hard)

@@ -69,7 +69,7 @@ def test_everybody_is_asked_once_in_order(name: str) -> None:
     assert list(make_architecture(name).roles) == GRAPHS[name]
     assert choice.status == "decided"
     assert [said.role for said in choice.talk] == GRAPHS[name]
-    assert sorted(architectures.names()) == sorted([*GRAPHS, "vanilla", "vote"])  # these came with ama-v2
+    assert sorted(architectures.names()) == sorted([*GRAPHS, "vanilla", "vote"])  # these came with ama-v1
 
 
 def test_there_are_sixteen_personas_and_two_managers() -> None:

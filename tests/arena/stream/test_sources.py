@@ -28,7 +28,7 @@ from tradeassay.llm import ModelParams, open_model
 
 SIGHT = "2022-06-01T20:00:00Z"
 FILE = """id = "sources"
-benchmark = "ama-v2"
+benchmark = "ama-v1"
 first = "2022-06-01"
 last = "2022-06-01"
 

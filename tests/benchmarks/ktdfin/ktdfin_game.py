@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig, KtdfinV2
+from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.orders import Decision
@@ -47,7 +47,7 @@ def submit(*orders: dict[str, Any], **changes: Any) -> ModelReply:
 
 DONE = ModelReply(text="I know enough.")
 REMINDER = "No tool was called."
-"""How the second version answers words in place of a first call; lists of replies mean what they say."""
+"""How words are answered in place of a first call; lists of replies mean what they say."""
 
 
 class Game:
@@ -62,7 +62,7 @@ class Game:
                  "max_weight": 0.10, "max_positions": 20, **market}  # fmt: skip
         self.config = config or KtdfinConfig()
         self.market = Market(snapshot, MarketConfig(**given))
-        self.protocol = Ktdfin(self.config) if self.config.version == 1 else KtdfinV2(self.config)
+        self.protocol = Ktdfin(self.config)
         self.seen: Observation | None = self.market.reset()
         self.protocol.begin(
             EpisodeInfo(episode="e", seed=seed, rules=self.market.rules), np.random.default_rng(seed)
@@ -148,21 +148,21 @@ def mischief(stocks: list[str]) -> list[tuple[str, Any]]:
     far = ("2099-12-31", "day_+9999", "day_+0", "2022-03-03", "day_-2")
     calls: list[tuple[str, Any]] = [("get_market_context", {}), ("portfolio_state", {})]
     calls += [("get_market_context", {"as_of": day}) for day in far]
-    calls += [("get_stock_snapshot", {"alias": stock, "lookback": 30}) for stock in stocks[:2]]
-    calls += [("get_stock_snapshot", {"alias": stocks[0], "lookback": 5, "as_of": day}) for day in far]
+    calls += [("get_stock_snapshot", {"stock_id": stock, "lookback": 30}) for stock in stocks[:2]]
+    calls += [("get_stock_snapshot", {"stock_id": stocks[0], "lookback": 5, "as_of": day}) for day in far]
     calls += [
-        ("get_stock_snapshot", {"alias": name, "lookback": 5}) for name in ("asset_9999", "600519", "AAPL", "")
+        ("get_stock_snapshot", {"stock_id": name, "lookback": 5}) for name in ("asset_9999", "600519", "AAPL", "")
     ]
-    calls += [("get_stock_snapshot", {"alias": stocks[0], "lookback": n}) for n in (-5, 0, 10_000, "many")]
+    calls += [("get_stock_snapshot", {"stock_id": stocks[0], "lookback": n}) for n in (-5, 0, 10_000, "many")]
     calls += [("screen_candidates", {"factors": f, "top_k": k}) for f, k in (
         (["MOM_12_1", "-RV_60"], 8), (["TOMORROW"], 5), ([], 5), (["SKEW"], 0), (["SKEW"], 900))]  # fmt: skip
     calls += [("screen_candidates", {"factors": ["SKEW"], "date": day}) for day in far]
     calls += [
-        ("compare_candidates", {"aliases": stocks[:3], "dims": ["RV_60", "return_20d", "drawdown_60d"]}),
-        ("compare_candidates", {"aliases": stocks[:3], "dims": ["ILLIQ", "volatility_20d"]}),
-        ("compare_candidates", {"aliases": stocks[:2], "dims": ["NEXT_DAY_RETURN"]}),
-        ("compare_candidates", {"aliases": [stocks[0], "600519"], "dims": ["SKEW"]}),
-        ("compare_candidates", {"aliases": stocks * 9, "dims": ["SKEW"]}),
+        ("compare_candidates", {"stock_ids": stocks[:3], "dims": ["RV_60", "return_20d", "drawdown_60d"]}),
+        ("compare_candidates", {"stock_ids": stocks[:3], "dims": ["ILLIQ", "volatility_20d"]}),
+        ("compare_candidates", {"stock_ids": stocks[:2], "dims": ["NEXT_DAY_RETURN"]}),
+        ("compare_candidates", {"stock_ids": [stocks[0], "600519"], "dims": ["SKEW"]}),
+        ("compare_candidates", {"stock_ids": stocks * 9, "dims": ["SKEW"]}),
         ("risk_check", {"target_weights": {stocks[0]: 0.05, stocks[1]: 0.5}}),
         ("risk_check", {"target_weights": {"600519": 0.05}}),
         ("risk_check", {"target_weights": {}}),

@@ -17,7 +17,6 @@ from tradeassay.benchmarks.ktdfin import (
     BaselineConfig,
     Ktdfin,
     KtdfinSetting,
-    KtdfinV2,
     compare_with,
     paper_windows,
     published,
@@ -26,14 +25,14 @@ from tradeassay.benchmarks.ktdfin import (
 from tradeassay.core.errors import UserError
 from tradeassay.data import Snapshot, load_dataset
 
-IDS = tuple(f"ktdfin{name}-v{version}" for name in ("", "-paper", "-us", "-us-real") for version in (1, 2))
+IDS = tuple(f"ktdfin{name}-v1" for name in ("", "-paper", "-us", "-us-real"))
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_registered_with_a_protocol_that_takes_their_params(name: str) -> None:
     benchmark = benchmarks.get(name)
     kind = protocols.get(benchmark.protocol)
-    assert kind is (Ktdfin if name.endswith("v1") else KtdfinV2)
+    assert kind is Ktdfin
     config = msgspec.convert(benchmark.protocol_params, kind.Config)
     assert config.convention == benchmark.convention
     assert (
@@ -171,9 +170,7 @@ def test_not_comparable_says_why(changes: dict[str, Any], why: str) -> None:
 
 
 def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have() -> None:
-    first, paper = (benchmarks.get(f"ktdfin-{name}") for name in ("v1", "paper-v1"))
-    assert first.market == paper.market and first.protocol == paper.protocol == "ktdfin"
-    assert KTDFIN.protocol == KTDFIN_PAPER.protocol == "ktdfin-v2" and KTDFIN.id != KTDFIN_PAPER.id
+    assert KTDFIN.protocol == KTDFIN_PAPER.protocol == "ktdfin" and KTDFIN.id != KTDFIN_PAPER.id
     capped, free = (venues.get(one.market.venue) for one in (KTDFIN, KTDFIN_PAPER))
     assert capped.participation.max_share == 0.10 and free.participation.max_share is None
     assert (capped.fees, capped.lots, capped.settlement, capped.price_limits) == (

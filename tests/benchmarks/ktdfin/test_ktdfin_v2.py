@@ -1,4 +1,4 @@
-"""The second version's day: prompts for language models, and rules that they can satisfy."""
+"""A day: prompts for language models, and rules that they can satisfy."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import ktdfin_game as game
 import pytest
 from ktdfin_game import DONE, REASON, Game, call, order, submit
 
-from tradeassay.benchmarks.ktdfin import MODES, KtdfinV2Config
+from tradeassay.benchmarks.ktdfin import MODES, KtdfinConfig
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.data import Snapshot
 from tradeassay.llm.json_text import fenced_blocks, parse_object
 from tradeassay.llm.scripted import scripted_models
 
 
-def config(**changes: Any) -> KtdfinV2Config:
-    return KtdfinV2Config(**{"mode": "fixed-candidate", **changes})
+def config(**changes: Any) -> KtdfinConfig:
+    return KtdfinConfig(**{"mode": "fixed-candidate", **changes})
 
 
 def kinds(decision: Any) -> list[str]:
@@ -242,11 +242,7 @@ def test_masks_hold_in_the_new_texts(ashares: Snapshot) -> None:
 def captured(play: Game) -> list[str]:
     """Go through calls and submissions that go wrong in every way there is; return all that was said."""
     stocks = [play.shown(symbol) for symbol in play.symbols(3)]
-    words = {"alias": "stock_id", "aliases": "stock_ids"}
-    wrong = [
-        (name, {words.get(key, key): value for key, value in given.items()} if isinstance(given, dict) else given)
-        for name, given in game.mischief(stocks)
-    ]
+    wrong = game.mischief(stocks)
     real = play.symbols(1)[0]
     bad = [
         submit(order("asset_9999")), submit(order(real)), submit(order(stocks[0], target_weight=0.9)),

@@ -19,7 +19,7 @@ from tradeassay.core.view import Field, Floats
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot
-from tradeassay.runs.quantcode import QuantCodeV2Protocol, QuantCodeV2Spec
+from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 
 MINUTE = 60 * 10**9
 DAYS = 110
@@ -116,13 +116,13 @@ def test_what_cannot_be_had_is_refused_in_one_line(tmp_path: Path, coins: Snapsh
 def test_a_run_says_which_tasks_have_no_stored_bars(tmp_path: Path) -> None:
     write_snapshot(panel("synthetic"), tmp_path / "coins", allow_faults=True)
     file = public(tmp_path, {"yf_symbol": "BTC-USD"}, {"yf_symbol": "SPY"})
-    spec = QuantCodeV2Spec(
+    spec = QuantCodeSpec(
         models=("scripted/coder-sma",), task_file=str(file), dataset=str(tmp_path / "coins"), secret="ab" * 16
     )
-    made = QuantCodeV2Protocol(spec)
+    made = QuantCodeProtocol(spec)
     assert list(made.stored) == ["public-001"] and "data public-001" in made.facts()
     assert any("does not have 'SPY'" in what for what in made.tasks["public-002"].lacks)
     assert any("price levels" in what for what in made.tasks["public-001"].lacks)  # a made-up market has others
     assert made.notes == (f"1 of 2 tasks run on synthetic bars: '{spec.dataset}' has none for them",)
     with pytest.raises(UserError, match="tasks of a public file"):
-        QuantCodeV2Spec(models=("scripted/coder-sma",), dataset="coins")
+        QuantCodeSpec(models=("scripted/coder-sma",), dataset="coins")

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig, StockbenchV2, StockbenchV2Config
+from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, ModelReply
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, ModelReply
 from tradeassay.core.events import StepRecord
 from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.orders import Decision
 from tradeassay.data import Listing, Panel, PanelFacts
-from tradeassay.llm.json_text import fenced_blocks
 from tradeassay.play import Market, MarketConfig
 
 HOUR = 3_600_000_000_000
@@ -81,9 +80,8 @@ def small_market(snapshot: Any, *, convention: str = "sound", cash: float = 1000
     return Market(snapshot, MarketConfig(venue=venue, decide="at_open", fill="open", mark=mark, **settings))
 
 
-def protocol(market: Market, *, version: int = 1, **changes: Any) -> Stockbench:
-    v2 = version == 2
-    made = StockbenchV2(StockbenchV2Config(**changes)) if v2 else Stockbench(StockbenchConfig(**changes))
+def protocol(market: Market, **changes: Any) -> Stockbench:
+    made = Stockbench(StockbenchConfig(**changes))
     made.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
     return made
 
@@ -124,8 +122,9 @@ def do(act: str, target: float | None = None, **more: Any) -> dict[str, Any]:
 
 
 def payload_of(request: AskModel) -> dict[str, Any]:
-    """Return the JSON block of a request's last message."""
-    return json.loads(fenced_blocks(request.messages[-1].text)[-1].text)
+    """Return what a request shows, as data."""
+    assert isinstance(request.given, Given)
+    return json.loads(request.given.observation)
 
 
 def play(

@@ -1,4 +1,4 @@
-"""The second version's day: prompts for language models, and rules that they can satisfy."""
+"""A day: prompts for language models, and rules that they can satisfy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
 
 def day(snapshot: Snapshot, *answers: Any, convention: str = "sound", **changes: Any) -> Any:
     market = small_market(snapshot, convention=convention)
-    made = protocol(market, version=2, convention=convention, **changes)
+    made = protocol(market, convention=convention, **changes)
     return answer(made.dialogue(market.reset()), answers)
 
 
@@ -73,7 +73,7 @@ def test_the_reference_pays_with_the_cash_that_is_there(snapshot: Snapshot) -> N
 
 def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot: Snapshot) -> None:
     market = small_market(snapshot)
-    made = protocol(market, version=2)
+    made = protocol(market)
     seen = market.reset()
     first, _ = answer(made.dialogue(seen), [NONE, decide(A=do("increase", 500))])
     made.remember(seen, first)
@@ -124,16 +124,16 @@ def test_changes_without_a_number_of_shares_are_noted(snapshot: Snapshot) -> Non
 @pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits"])
 def test_scripted_models_play_from_the_typed_request(snapshot: Snapshot, name: str) -> None:
     market = small_market(snapshot, cash=10_000.0)
-    records, _ = play(market, protocol(market, version=2), scripted_models.get(name)().answer, days=4)
+    records, _ = play(market, protocol(market), scripted_models.get(name)().answer, days=4)
     done = sum(bool(record.decision.orders) for record in records)
     assert done if name == "sensible" else True
     assert {record.decision.status for record in records} <= {"ok", "failed"}
 
 
-def test_the_second_versions_are_registered_and_the_paper_charges_what_the_reference_does() -> None:
-    paper = benchmarks.get("stockbench-paper-v2")
-    assert paper.protocol == "stockbench-v2" and paper.protocol_params["temperature"] == 0.7
-    assert paper.market.venue == "us-stockbench-v2" and benchmarks.get("stockbench-v1").protocol == "stockbench"
+def test_the_paper_charges_what_the_reference_does() -> None:
+    paper = benchmarks.get("stockbench-paper-v1")
+    assert paper.protocol == "stockbench" and paper.protocol_params["temperature"] == 0.7
+    assert paper.market.venue == "us-stockbench-v1"
     from tradeassay.account import venues
 
     venue = venues.get(paper.market.venue)
@@ -141,11 +141,11 @@ def test_the_second_versions_are_registered_and_the_paper_charges_what_the_refer
     assert day_of(0)
 
 
-def test_daily_v2_keeps_what_can_stand(snapshot: Snapshot) -> None:
-    from tradeassay.benchmarks import DailyV2
+def test_the_daily_protocol_keeps_what_can_stand(snapshot: Snapshot) -> None:
+    from tradeassay.benchmarks import Daily
 
     market = small_market(snapshot)
-    made = DailyV2()
+    made = Daily()
     good = {"symbol": "A", "unit": "target_weight", "amount": 0.1, "reason": "x"}
     reply = {"orders": [good, {"symbol": "NOPE", "unit": "target_weight", "amount": 1}, {"symbol": "B"}]}
     decision, asked = answer(made.dialogue(market.reset()), [reply])

@@ -133,7 +133,7 @@ def test_the_papers_figures_are_whole() -> None:
     assert round(float(np.mean([row.valid for row in figures.by_strategy])), 1) == 11.5, "11.6 is printed"
     for row in figures.by_strategy:
         assert row.overall == pytest.approx((row.llm + row.qr) / 2, abs=0.011)
-    mine = SystradeSetting(strategies=12, iterations=1, real_data=True, reviewed=True, benchmark="systrade-v2")
+    mine = SystradeSetting(strategies=12, iterations=1, real_data=True, reviewed=True, benchmark="systrade-v1")
     assert len(why_not_comparable(mine)) == 3
     other = SystradeSetting(
         strategies=1, iterations=4, real_data=False, reviewed=False, benchmark="systrade-systb-v1"

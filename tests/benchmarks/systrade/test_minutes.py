@@ -36,7 +36,7 @@ def test_a_run_on_minutes_uses_it_and_the_first_version_does_not() -> None:
         SystradeProtocol(
             SystradeSpec(benchmark=id, models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
         )
-        for id in ("systrade-v2", "systrade-v1")
+        for id in ("systrade-v1", "systrade-v1")
     )
     assert new.strategies["vol-target"].semantics.value("year") == 525_600
     assert old.strategies["vol-target"].semantics.value("year") == 252

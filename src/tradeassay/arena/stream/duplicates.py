@@ -1,7 +1,7 @@
 """Two texts about one asset: do they tell the same story, or contradict each other?
 
 Texts are compared as sets of two-word runs; a changed figure makes another story, and so does, in seasons of
-``ama-v2``, a word that is turned into its opposite (:mod:`~tradeassay.arena.stream.polarity`). Within the window
+``ama-v1``, a word that is turned into its opposite (:mod:`~tradeassay.arena.stream.polarity`). Within the window
 of a few days the sets are compared as they are; for older items a MinHash sketch (:func:`bands`) finds the
 candidates. A contradiction about one quantity is flagged, never decided.
 """

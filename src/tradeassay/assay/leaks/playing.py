@@ -229,7 +229,7 @@ class RuleSubject:
             snapshot, market, talk, key=self._episode.key, seed=self._episode.seed
         )
         agent = self._make()
-        agent.begin(play.info, episode_rng(self._episode, snapshot.name))
+        agent.begin(play.info, episode_rng(self._benchmark, self._episode, snapshot.name))
         answer = by_observation(agent)
         present = _Present(snapshot, play.market.rows, market.decide)
         present.show(0)
@@ -362,7 +362,7 @@ class _Days:
         self.done: list[PlayedDay] = []
         self._shown: list[QuestionShown] = []
         self._protocol = _Guarded(open_protocol(benchmark))
-        rng = conversation_rng(episode, snapshot.name, secret)
+        rng = conversation_rng(benchmark, episode, snapshot.name, secret)
         self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
         if opened:
             self.play.open()

@@ -151,7 +151,7 @@ class ProbePayload:
 def require_masks(benchmark: Benchmark) -> None:
     """Raise :class:`UserError` for a benchmark whose conversation has no masks."""
     if not issubclass(protocol_of(benchmark), Ktdfin):
-        raise UserError(f"benchmark '{benchmark.id}' has no masks", hint="probe one that has, e.g. ktdfin-v2")
+        raise UserError(f"benchmark '{benchmark.id}' has no masks", hint="probe one that has, e.g. ktdfin-v1")
 
 
 def make_payloads(
@@ -186,7 +186,7 @@ def _episode(
         key=key, cell=key, benchmark=benchmark.id, dataset=f"{snapshot.name} {key}",
         agent=AgentSpec(name="model"), seed=config.seed,
     )  # fmt: skip
-    rng = conversation_rng(episode, episode.dataset)
+    rng = conversation_rng(benchmark, episode, episode.dataset)
     play = Play(snapshot, benchmark.market, protocol, key=key, seed=config.seed, rng=rng)
     last = max(probe.step for probe in probes)
     play.open()

@@ -34,7 +34,7 @@ from tradeassay.runs.spec.models import Asking
 
 
 def probe_mask(
-    benchmark: str | Benchmark = "ktdfin-v2",
+    benchmark: str | Benchmark = "ktdfin-v1",
     attackers: Sequence[str] = (),
     *,
     dataset: str | Snapshot | None = None,

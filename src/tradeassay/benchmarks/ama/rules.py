@@ -29,7 +29,7 @@ from tradeassay.metrics.measures import (
     volatility,
 )
 
-AMA: Final = "ama-v2"
+AMA: Final = "ama-v1"
 Kind = Literal["stock", "crypto"]
 
 

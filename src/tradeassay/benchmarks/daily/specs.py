@@ -6,7 +6,8 @@ from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.play import MarketConfig
 
 DAILY_US = Benchmark(
-    id="daily-us-v2",
+    id="daily-us-v1",
+    seed_word="daily-us-v2",
     title="US stocks, daily, synthetic",
     description=(
         "A seeded synthetic US market with regimes, style factors, news, dividends, splits and index changes. "
@@ -20,7 +21,8 @@ DAILY_US = Benchmark(
 )  # fmt: skip
 
 DAILY_ASHARE = Benchmark(
-    id="daily-ashare-v2",
+    id="daily-ashare-v1",
+    seed_word="daily-ashare-v2",
     title="China A-shares, daily, synthetic",
     description=(
         "A seeded synthetic A-share market under A-share rules: lots, T+1, price limits by board, suspensions, "
@@ -34,7 +36,8 @@ DAILY_ASHARE = Benchmark(
 )  # fmt: skip
 
 DAILY_CRYPTO = Benchmark(
-    id="daily-crypto-v2",
+    id="daily-crypto-v1",
+    seed_word="daily-crypto-v2",
     title="Crypto, daily, synthetic",
     description=(
         "A seeded synthetic crypto market that never closes: fractional coins, fat tails, higher costs than "
@@ -48,7 +51,8 @@ DAILY_CRYPTO = Benchmark(
 )  # fmt: skip
 
 DAILY_US_REAL = Benchmark(
-    id="daily-us-real-v2",
+    id="daily-us-real-v1",
+    seed_word="daily-us-real-v2",
     title="29 US stocks, daily, real prices 2007-2009",
     description=(
         "Real daily bars of 29 large US companies through the crisis of 2008: a year of calm, the fall, "

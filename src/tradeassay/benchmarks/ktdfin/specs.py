@@ -135,7 +135,8 @@ def _ashares(venue: str) -> MarketConfig:
 
 
 KTDFIN = Benchmark(
-    id="ktdfin-v2",
+    id="ktdfin-v1",
+    seed_word="ktdfin-v2",
     title="KTD-Fin: memory-controlled trading of A-shares",
     description=(
         "A model trades the members of an index of China A-shares while a mask hides names, dates or both. In "
@@ -148,7 +149,8 @@ KTDFIN = Benchmark(
     protocol_params={"convention": "sound"},
 )
 KTDFIN_PAPER = Benchmark(
-    id="ktdfin-paper-v2",
+    id="ktdfin-paper-v1",
+    seed_word="ktdfin-paper-v2",
     title="KTD-Fin as the paper has it",
     description=(
         "The same task with the paper's own conventions: names that closed at their price limit are no "
@@ -162,7 +164,8 @@ KTDFIN_PAPER = Benchmark(
     protocol_params={"convention": "paper"},
 )
 KTDFIN_US = Benchmark(
-    id="ktdfin-us-v2",
+    id="ktdfin-us-v1",
+    seed_word="ktdfin-us-v2",
     title="KTD-Fin on US stocks with dated news",
     description=(
         "The same masks, modes and tools on a synthetic US market, with headlines that carry the time they "
@@ -183,7 +186,8 @@ KTDFIN_US = Benchmark(
     protocol_params={"convention": "sound", "news": True},
 )
 KTDFIN_US_REAL = Benchmark(
-    id="ktdfin-us-real-v2",
+    id="ktdfin-us-real-v1",
+    seed_word="ktdfin-us-real-v2",
     title="KTD-Fin on S&P 500 names with real news, 2019-2021",
     description=(
         "The same masks, modes and tools on real closing prices of S&P 500 names, with real headlines about "

@@ -132,7 +132,7 @@ SOUND_VENUE = "us-fractional-v1"
 """Fractions of 0.0001 share, 1 bp commission and 2 bp slippage, at most a tenth of a session's volume."""
 
 PAPER = Venue(
-    id="us-stockbench-v2",
+    id="us-stockbench-v1",
     title="US stocks as StockBench's reference books them: 1 bp commission, no slippage in cash, orders as given",
     currency="USD",
     fees=Fees(buy_bps=1.0, sell_bps=1.0),
@@ -203,7 +203,8 @@ def _benchmark(
     convention: Convention = "paper" if market.mark == "open" else "sound"
     settings = {"temperature": PAPER_TEMPERATURE} if convention == "paper" else {}
     return Benchmark(
-        id=f"{name}-v2",
+        id=f"{name}-v1",
+        seed_word=f"{name}-v2",
         title=title,
         description=description,
         dataset=dataset,

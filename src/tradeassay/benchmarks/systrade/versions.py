@@ -6,6 +6,6 @@ from typing import Final
 
 from tradeassay.benchmarks.systrade.loading import STRATEGIES, SYSTB_STRATEGIES
 
-SYSTRADE: Final = "systrade-v2"
+SYSTRADE: Final = "systrade-v1"
 SYSTRADE_SYSTB: Final = "systrade-systb-v1"
 STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {SYSTRADE: STRATEGIES, SYSTRADE_SYSTB: SYSTB_STRATEGIES}

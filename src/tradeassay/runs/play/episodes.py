@@ -211,7 +211,7 @@ def steps(
     play: Play[AskDecision, Decision] = Play(
         snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
     )
-    agent.begin(play.info, episode_rng(episode, snapshot.name))
+    agent.begin(play.info, episode_rng(benchmark, episode, snapshot.name))
     play.open()
     if isinstance(agent, CostlyAgent):
         for line in known:
@@ -224,12 +224,12 @@ def steps(
     yield from play.records(lambda asked: answer(asked.request))
 
 
-def episode_rng(episode: EpisodeSpec, dataset: str) -> np.random.Generator:
+def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.random.Generator:
     """Return the generator an agent may use: its own for every benchmark, data set, agent and seed.
 
     ``dataset`` is the data's name, not its content: a change of tomorrow's prices must not change today's dice.
     """
-    words = sha256_of((episode.benchmark, dataset, episode.agent.name, episode.agent.params, episode.seed))
+    words = sha256_of((benchmark.dice, dataset, episode.agent.name, episode.agent.params, episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
@@ -254,12 +254,18 @@ def conversation(
         open_protocol(benchmark),
         key=episode.key,
         seed=episode.seed,
-        rng=conversation_rng(episode, snapshot.name, secret, (benchmark.market.first, benchmark.market.last)),
+        rng=conversation_rng(
+            benchmark, episode, snapshot.name, secret, (benchmark.market.first, benchmark.market.last)
+        ),
     )
 
 
 def conversation_rng(
-    episode: EpisodeSpec, dataset: str, secret: str | None = None, days: tuple[str, str] | None = None
+    benchmark: Benchmark,
+    episode: EpisodeSpec,
+    dataset: str,
+    secret: str | None = None,
+    days: tuple[str, str] | None = None,
 ) -> np.random.Generator:
     """Return the generator of an episode's conversation (aliases, samples).
 
@@ -269,9 +275,9 @@ def conversation_rng(
     """
     if secret is not None:
         window = "" if days is None else f"{days[0]} to {days[1]}"
-        seed = seed_from(secret, episode.benchmark, dataset, window, "conversation", episode.seed)
+        seed = seed_from(secret, benchmark.dice, dataset, window, "conversation", episode.seed)
         return np.random.Generator(np.random.PCG64(seed))
-    words = sha256_of((episode.benchmark, dataset, "conversation", episode.seed))
+    words = sha256_of((benchmark.dice, dataset, "conversation", episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
