@@ -28,11 +28,12 @@ from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.hand_in import read_halves
 from tradeassay.code.extraction import extract
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
-from tradeassay.code.harness.wire import ACCOUNT, FLOATS, INTEGERS, NOTES
+from tradeassay.code.harness.wire import ACCOUNT, NOTES
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import run_programs, task_bars
 from tradeassay.code.submission import Submission, SubmissionRunner, closes_of, market_columns
+from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox import Job, JobLimits, JobResult
 from tradeassay.sandbox.codec import CodecError, decode, encode
 from tradeassay.sandbox.result import JobUsage

@@ -17,13 +17,14 @@ from tradeassay.code.backtrader.runner import BacktestJob, read_result
 from tradeassay.code.bars import make_bars
 from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
 from tradeassay.code.frames import read_result as read_frame
-from tradeassay.code.harness.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES
+from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES
 from tradeassay.code.judges.decisions import compare_decisions, decision_events
 from tradeassay.code.rules import rules_of
 from tradeassay.code.submission import Submission
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
+from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox import JobResult, JobUsage
 from tradeassay.sandbox.codec import Caps, ClaimHead, CodecError, decode, encode
 from tradeassay.sandbox.failures import claim

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from tradeassay.account.commission import Fees
 from tradeassay.account.corporate_actions import apply_actions
-from tradeassay.account.costs import Fees
 from tradeassay.account.end_of_day import close_positions, emit, settle
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.orders import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from tradeassay.account.costs import Fees
+from tradeassay.account.commission import Fees
 from tradeassay.account.ledger import Ledger
 from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.view import SessionBars

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from tradeassay.account.cash import Cash
-from tradeassay.account.costs import BPS, Fees, Slippage
+from tradeassay.account.commission import BPS, Fees
 from tradeassay.account.futures import Futures
 from tradeassay.account.limits import BoardLimits, Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
@@ -16,6 +16,7 @@ from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
 from tradeassay.account.session import Session
 from tradeassay.account.settlement import Settlement, Shorting
+from tradeassay.account.slippage import Slippage
 from tradeassay.account.ticket import Refusal, Ticket
 from tradeassay.core.agent import Rules
 from tradeassay.core.errors import UserError

@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeassay.account.backtrader import MAX_SIZE
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
-from tradeassay.code.backtrader.orders import MAX_SIZE
 from tradeassay.code.bars import FIELDS, TaskBars, make_bars
 from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.leak.subject import Enough, RunFailure

@@ -7,6 +7,8 @@ from typing import Literal, get_args
 
 import msgspec
 
+from tradeassay.account.backtrader import Sizing as Sizing
+
 Difficulty = Literal["easy", "medium", "hard"]
 Timeframe = Literal["1d", "1h", "30m", "15m", "5m", "1m"]
 Family = Literal[
@@ -54,23 +56,6 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a task: keyword arguments only, unknown keys refused."""
-
-
-class Sizing(_Part, frozen=True, kw_only=True):
-    """How large an order is when the strategy names no size.
-
-    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at the
-    close of the bar that decides; an order given while a position is open is for the whole of it.
-    ``own``: the task says how the strategy works out its sizes, and ``value`` is the stake of an
-    order that names none.
-    """
-
-    kind: Literal["fixed", "percent", "own"]
-    value: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not self.value > 0:
-            raise ValueError(f"a size of {self.value:g} is not above zero")
 
 
 class Expectations(_Part, frozen=True, kw_only=True):

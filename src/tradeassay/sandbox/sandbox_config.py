@@ -37,6 +37,7 @@ OURS: Final = (
     "tradeassay.core.errors",
     "tradeassay.core.hashing",
     "tradeassay.core.lazy",
+    "tradeassay.core.order_columns",
     "tradeassay.core.syntax",
     "tradeassay.sandbox.",
     "tradeassay.code",

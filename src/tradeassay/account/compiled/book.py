@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeassay.account.commission import BPS
 from tradeassay.account.compiled.tape import (
     BUYABLE,
     DIVIDEND,
@@ -30,7 +31,6 @@ from tradeassay.account.compiled.tape import (
     TapeRules,
 )
 from tradeassay.account.corporate_actions import ROUNDING
-from tradeassay.account.costs import BPS
 from tradeassay.account.lots import WHOLE
 from tradeassay.account.margin import EQUAL
 from tradeassay.core.compiled import Compiler

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
-from tradeassay.account.costs import Fees
+from tradeassay.account.commission import Fees
 from tradeassay.account.limits import AT_LIMIT, BoardLimits
 from tradeassay.account.session import Moment
 from tradeassay.account.venue import Venue

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from tradeassay.code.backtrader.account import BrokerTerms, Fill, RoundTrip, terms_of
+from tradeassay.account.backtrader import BrokerReplay, BrokerTerms, Fill, OrderLog, RoundTrip, replay
 from tradeassay.code.backtrader.backtest import Backtest, Trick
-from tradeassay.code.backtrader.host_broker import BrokerReplay, replay
-from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.backtrader.runner import BacktestJob, BacktraderSubject, many, run_backtrader, sandbox_config
+from tradeassay.code.backtrader.runner import (
+    BacktestJob,
+    BacktraderSubject,
+    many,
+    run_backtrader,
+    sandbox_config,
+    terms_of,
+)
 from tradeassay.code.backtrader.trusted import TrustedRun, run_trusted
 
 __all__ = [

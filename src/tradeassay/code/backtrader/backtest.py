@@ -9,9 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import Fill, RoundTrip
-from tradeassay.code.backtrader.matching import Status
-from tradeassay.code.backtrader.orders import EMPTY, OrderLog
+from tradeassay.account.backtrader import EMPTY, Fill, OrderLog, RoundTrip, Status
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Failure, JobUsage, RefusedCall
 

@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import BrokerTerms
+from tradeassay.account.backtrader import EMPTY, BadOrders, BrokerTerms, OrderLog, read_orders
 from tradeassay.code.backtrader.backtest import Backtest
-from tradeassay.code.backtrader.orders import EMPTY, BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.runner import (
     LIMITS,
     UNREADABLE,
@@ -30,7 +29,8 @@ from tradeassay.code.backtrader.runner import (
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.harness.wire import ACTION, FED, FLOATS, INTEGERS, PRICES, day_numbers
+from tradeassay.code.harness.wire import ACTION, FED, PRICES
+from tradeassay.core.order_columns import FLOATS, INTEGERS, day_numbers
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, JobUsage
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import BrokerTerms
+from tradeassay.account.backtrader import BadOrders, BrokerReplay, BrokerTerms, OrderLog, read_orders
+from tradeassay.account.backtrader import replay as replay_orders
 from tradeassay.code.backtrader.backtest import Backtest, Trick
-from tradeassay.code.backtrader.host_broker import BrokerReplay
-from tradeassay.code.backtrader.host_broker import replay as replay_orders
-from tradeassay.code.backtrader.orders import BadOrders, OrderLog, read_orders
 from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in, tricks_of_orders
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.harness.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
+from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
 from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.strategy import Scalar
@@ -105,6 +104,11 @@ def in_order(
     for number, result in enumerate(executor.map(sent())):
         yield read(kept[number], result)
         kept[number] = replace(kept[number], source="")  # its rows are shared, but its text need not pile up
+
+
+def terms_of(task: CodeTask) -> BrokerTerms:
+    """Return the terms that a task states."""
+    return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
 
 
 def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:

@@ -14,9 +14,8 @@ from typing import Final
 
 import msgspec
 
+from tradeassay.account.backtrader import BrokerReplay, OrderLog
 from tradeassay.code.backtrader.backtest import Trick
-from tradeassay.code.backtrader.host_broker import BrokerReplay
-from tradeassay.code.backtrader.orders import OrderLog
 from tradeassay.code.harness.wire import FUTURE, PATCHED
 from tradeassay.code.program_source import parses
 from tradeassay.sandbox import ChildClaim, Failure

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.backtrader.account import BrokerTerms, Fill, RoundTrip
+from tradeassay.account.backtrader import BrokerTerms, Fill, RoundTrip
 from tradeassay.code.bars import TaskBars
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.strategy import FILE, MODULE

@@ -17,7 +17,8 @@ import numpy as np
 
 from tradeassay.code.harness.broker import RecordingBroker, feeds_of, frame_of
 from tradeassay.code.harness.watch import LineWatch, Members, Print, changes, fingerprint, shadowed
-from tradeassay.code.harness.wire import ACCOUNT, ACTION, FLOATS, INTEGERS, NOTES, PRICES
+from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES, PRICES
+from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox.feed import answer, receive
 from tradeassay.sandbox.strategy import MODULE, NoEntry
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import backtrader as bt
 import numpy as np
 
-from tradeassay.code.harness.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
+from tradeassay.core.order_columns import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
 
 _OCO_PLACE: Final = 8
 """The position of ``oco`` among the arguments of the broker's ``buy`` and ``sell``."""

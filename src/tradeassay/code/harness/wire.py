@@ -1,37 +1,17 @@
-"""The columns in which a child sends a strategy's decisions home, and the framework's own count of time.
-
-The host trusts none of the columns. Time is counted in days since the year 1 as a float, to the bit as the
-framework would work it out itself.
-"""
+"""What host and child of a job agree on beside the columns of orders. The host trusts none of it."""
 
 from __future__ import annotations
 
-import math
 import struct
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-ACTION_SUBMIT: Final = 0
-ACTION_CANCEL: Final = 1
-
-INTEGERS: Final = (
-    "action", "turn", "row", "ref", "asset", "side", "kind", "given", "parent", "oco", "transmit", "tradeid",
-)  # fmt: skip
-FLOATS: Final = ("size", "price", "pricelimit", "trailamount", "trailpercent", "valid")
+from tradeassay.core.order_columns import FLOATS, INTEGERS
 
 ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
 """One order or cancellation of a fed run: the columns in their order."""
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
 """What a frame of a fed run holds for each asset, after the time."""
-
-GIVEN: Final = {"price": 1, "pricelimit": 2, "trailamount": 4, "trailpercent": 8, "valid": 16}
-"""Bits of ``given``: which of an order's numbers were named at all; NaN is a number a strategy may name."""
-
-KINDS: Final = ("market", "close", "limit", "stop", "stop-limit", "trailing", "trailing-limit")
-"""Kinds of orders, by the framework's own number."""
 
 ACCOUNT: Final = "account"
 """The child's own figures: value, cash, number of completed orders, broker turns. Compared, never used."""
@@ -45,42 +25,9 @@ FUTURE: Final = "future: "
 
 HARNESS_MODULE: Final = "tradeassay.code.harness.backtrader"
 HARNESS: Final = f"{HARNESS_MODULE}:run"
+FED: Final = f"{HARNESS_MODULE}:run_fed"
 GROWING_MODULE: Final = "tradeassay.code.harness.frames"
 GROWING: Final = f"{GROWING_MODULE}:grow"
 GLANCING: Final = f"{GROWING_MODULE}:glance"
 HARNESS_MODULES: Final = (HARNESS_MODULE, GROWING_MODULE)
 """What the zygote loads for programs of both frameworks."""
-
-FED: Final = f"{HARNESS_MODULE}:run_fed"
-
-
-_EPOCH_ORDINAL: Final = 719_163
-_END_OF_DAY: Final = (23 / 24.0, 59 / 1440.0, 59 / 86_400.0, 999_990 / 86_400e6)
-"""When a session ends unless a feed says otherwise: 23:59:59.99999."""
-
-
-def day_numbers(times: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the times (M8[ns]) as day numbers. Every hour, minute and second is divided before they are summed,
-    and the sum is rounded once: any other way may differ in the last bit from what the framework computes.
-    """
-    days = times.astype("M8[D]")
-    whole = days.astype(np.int64) + _EPOCH_ORDINAL
-    micro = (times - days).astype("m8[us]").astype(np.int64)
-    if not micro.any():
-        return whole.astype(np.float64)
-    inside, place = np.unique(micro, return_inverse=True)
-    parts = [_parts(value) for value in inside.tolist()]
-    sums = [math.fsum((base, *parts[k])) for base, k in zip(whole.tolist(), place.tolist(), strict=True)]
-    return np.array(sums)
-
-
-def end_of_day(number: float) -> float:
-    """Return the day number of the end of the session that ``number`` lies in."""
-    return math.fsum((float(int(number)), *_END_OF_DAY))
-
-
-def _parts(micro: int) -> tuple[float, float, float, float]:
-    seconds, rest = divmod(micro, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return hour / 24.0, minute / 1440.0, second / 86_400.0, rest / 86_400e6

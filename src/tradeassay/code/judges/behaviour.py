@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 import msgspec
 import numpy as np
 
+from tradeassay.account.backtrader import RoundTrip
 from tradeassay.code.backtrader import Backtest
-from tradeassay.code.backtrader.account import RoundTrip
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.judges.decisions import (
     DecisionsConfig,

@@ -1,4 +1,4 @@
-"""What does a trade cost? Commission with a minimum, a sell-side tax kept apart, and slippage."""
+"""What does a trade cost? Commission with a minimum, and a tax kept apart."""
 
 from __future__ import annotations
 
@@ -52,22 +52,3 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
         if buying:
             return (self.buy_bps + (0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps)) * BPS
         return (self.sell_bps + self.sell_tax_bps) * BPS
-
-
-class Slippage(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed number of basis points against the trader; 0 means none.
-
-    A limit is a promise: slippage never carries a limit order beyond its limit price.
-    """
-
-    bps: float = 0.0
-
-    def price(self, reference: float, buying: bool, limit: float | None = None) -> float:
-        """Return the price paid or received."""
-        if self.bps == 0.0:
-            return reference
-        if buying:
-            price = reference * (1.0 + self.bps * BPS)
-            return price if limit is None or price <= limit else float(limit)
-        price = reference * (1.0 - self.bps * BPS)
-        return price if limit is None or price >= limit else float(limit)

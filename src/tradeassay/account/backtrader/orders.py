@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.code.harness.wire import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
+from tradeassay.core.order_columns import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, KINDS
+from tradeassay.core.view import Floats, Ints
 
 MAX_ACTIONS: Final = 250_000
 """How many orders and cancellations one run may have."""
@@ -18,9 +19,6 @@ MAX_SIZE: Final = 1e15
 
 _OF_ORDERS: Final = tuple(name for name in (*INTEGERS, *FLOATS) if name not in ("action", "turn", "row", "ref"))
 """What only an order has; a cancellation leaves it at zero."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class BadOrders(ValueError):
@@ -62,7 +60,7 @@ class OrderLog:
 
     @property
     def orders(self) -> int:
-        """How many orders there are, cancellations not counted."""
+        # Cancellations are no orders.
         return int((self.action == ACTION_SUBMIT).sum())
 
     @property
@@ -83,13 +81,14 @@ class OrderLog:
         return frozenset(found)
 
 
-def _empty() -> OrderLog:
-    columns: dict[str, Any] = {name: np.zeros(0, dtype=np.int64) for name in INTEGERS}
-    columns |= {name: np.zeros(0, dtype=np.float64) for name in FLOATS}
-    return OrderLog(**columns)
+def order_log(count: int, **columns: NDArray[Any]) -> OrderLog:
+    """Return a log of ``count`` actions with the given columns; all others are 0."""
+    zeros: dict[str, Any] = {name: np.zeros(count, dtype=np.int64) for name in INTEGERS}
+    zeros |= {name: np.zeros(count) for name in FLOATS}
+    return OrderLog(**{**zeros, **columns})
 
 
-EMPTY: Final = _empty()
+EMPTY: Final = order_log(0)
 """No orders at all."""
 
 

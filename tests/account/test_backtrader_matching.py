@@ -6,15 +6,21 @@ import math
 
 import pytest
 
-from tradeassay.code.backtrader.matching import Bar, OrderState, price_of
+from tradeassay.account.backtrader.matching import Bar, OrderState, price_of
 
 
 def order(kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None) -> OrderState:
     return OrderState(
-        number=0, ref=1, asset=0, buys=buys, left=1.0, kind=kind, price=price,
-        limit=price if limit is None else limit, created=10.0, session_end=10.99999, valid=None, trail_amount=0.0,
-        trail_percent=0.0, parent=0, oco=0, transmit=True, tradeid=0, active=True, status="accepted",
-    )  # fmt: skip
+        ref=1,
+        asset=0,
+        left=1.0 if buys else -1.0,
+        kind=kind,
+        price=price,
+        limit=price if limit is None else limit,
+        created=10.0,
+        session_end=10.99999,
+        status="accepted",
+    )
 
 
 def bar(open_: float, high: float, low: float, close: float, time: float = 11.0) -> Bar:

@@ -1,4 +1,4 @@
-"""Targets become orders: worked by hand, and held against the broker's own account."""
+"""Targets become orders: worked by hand, and held against a replay of those orders."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.code.backtrader import BrokerTerms, replay
+from tradeassay.account.backtrader import BrokerTerms, OrderLog, Sizing, carry_targets, replay
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import orders_for
-from tradeassay.code.task import Sizing
 
 Kind = Literal["fixed", "percent", "own"]
 
@@ -40,6 +38,15 @@ def terms(kind: Kind, value: float, cash: float = 1000.0, commission: float = 0.
 
 def column(*values: float) -> np.ndarray:
     return np.array(values, dtype=float)[:, None]
+
+
+def orders_for(targets: np.ndarray, bars: TaskBars, on: BrokerTerms) -> OrderLog:
+    """The orders of targets, whose replay comes to the same account."""
+    log, done = carry_targets(targets, bars, on)
+    again = replay(log, bars, on)
+    assert (again.fills, again.trades, again.statuses) == (done.fills, done.trades, done.statuses)
+    assert again.cash == done.cash and np.array_equal(again.equity, done.equity)
+    return log
 
 
 def test_a_fixed_size_is_bought_at_the_next_open_and_sold_again() -> None:
@@ -111,7 +118,9 @@ def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["fixed", "percent", "own"]), assets=st.integers(1, 3))
-def test_the_desk_knows_the_account_that_the_broker_keeps(data: st.DataObject, kind: Kind, assets: int) -> None:
+def test_orders_are_sized_by_the_account_that_the_broker_keeps(
+    data: st.DataObject, kind: Kind, assets: int
+) -> None:
     """After every row, position and worth are those that the next order was sized by."""
     rows = 24
     bars = make_bars("volatile", "1h", assets, rows, data.draw(st.integers(1, 4)))

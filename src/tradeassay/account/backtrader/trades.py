@@ -1,42 +1,10 @@
-"""Terms, money, positions and trades as Backtrader's broker keeps them, for shares: value is size times price.
-
-Sums are formed in the framework's order, so that an account agrees with the framework's to the last bit.
-"""
+"""Fills and round trips as Backtrader's broker keeps them, for shares: value is size times price."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import msgspec
-
-from tradeassay.code.task import CodeTask, Sizing
-from tradeassay.core.errors import UserError
-
-
-class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The broker's terms. ``commission`` is a share of the traded value. Raises UserError for impossible ones."""
-
-    cash: float = 10_000.0
-    commission: float = 0.001
-    sizing: Sizing = Sizing(kind="fixed", value=1.0)
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.cash) and self.cash > 0):
-            raise UserError(f"{self.cash:g} is not enough cash to start with", hint="give more than 0")
-        if not 0 <= self.commission < 1:
-            raise UserError(
-                f"a commission of {self.commission:g} is not a share of a trade", hint="0.001 is 0.1 %"
-            )
-
-
-def terms_of(task: CodeTask) -> BrokerTerms:
-    """Return the terms that a task states."""
-    return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
-
-
-Split = tuple[float, float, float, float]
-"""A position after an order: its size and price, and the parts of the order that opened and closed."""
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,27 +48,6 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     def long(self) -> bool:
         """Whether it was opened by buying."""
         return self.size > 0
-
-
-@dataclass(slots=True)
-class BrokerPosition:
-    """A position: signed size and average price."""
-
-    size: float = 0.0
-    price: float = 0.0
-
-    def after(self, size: float, price: float) -> Split:
-        """Return the position that an order of signed ``size`` would leave, and what it would open and close."""
-        total = self.size + size
-        if not total:
-            return total, 0.0, 0.0, size
-        if not self.size:
-            return total, price, size, 0.0
-        if (size > 0) == (self.size > 0):
-            return total, (self.price * self.size + size * price) / total, size, 0.0
-        if (total > 0) == (self.size > 0):
-            return total, self.price, 0.0, size
-        return total, price, total, -self.size
 
 
 @dataclass(slots=True)

@@ -8,49 +8,50 @@ framework does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tradeassay.code.backtrader.orders import OrderLog
-from tradeassay.code.harness.wire import GIVEN, KINDS, end_of_day
+from tradeassay.account.backtrader.orders import OrderLog
+from tradeassay.core.order_columns import GIVEN, KINDS, end_of_day
 
 Status = Literal["created", "submitted", "accepted", "completed", "cancelled", "expired", "margin", "rejected"]
 ALIVE: frozenset[Status] = frozenset({"created", "submitted", "accepted"})
 _TRAILING = frozenset({"trailing", "trailing-limit"})
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class OrderState:
-    """An open order. ``size`` and ``left`` are signed. ``price`` is the trigger (or the limit of a limit
-    order) and moves for trailing orders; ``limit`` is the limit behind a trigger.
+    """An open order. ``left`` is signed. ``price`` is the trigger (or the limit of a limit order) and moves for
+    trailing orders; ``limit`` is the limit behind a trigger.
     """
 
-    number: int
     ref: int
     asset: int
-    buys: bool
     left: float
-    kind: str
     price: float
     limit: float
     created: float
     session_end: float
-    valid: float | None
-    trail_amount: float
-    trail_percent: float
-    parent: int
-    oco: int
-    transmit: bool
-    tradeid: int
-    active: bool
+    kind: str = "market"
+    valid: float | None = None
+    trail_amount: float = 0.0
+    trail_percent: float = 0.0
+    parent: int = 0
+    oco: int = 0
+    transmit: bool = True
+    tradeid: int = 0
+    active: bool = True
     status: Status = "created"
     triggered: bool = False
     offset: float = 0.0
     last_close: float | None = None
+    buys: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.buys = self.left > 0
 
     @property
     def alive(self) -> bool:
-        """Whether it can still be filled."""
         return self.status in ALIVE
 
     def trail(self, close: float) -> None:
@@ -79,15 +80,12 @@ def make_order(log: OrderLog, number: int, close: float, now: float) -> OrderSta
     behind = limit if limit else trigger
     if limit and not trigger:
         trigger = limit
-    if trigger is None or behind is None:
-        trigger = behind = close  # unreachable: one of the two is named, or the close was taken
+    assert trigger is not None and behind is not None
     side = int(log.side[number])
     kind = KINDS[int(log.kind[number])]
     order = OrderState(
-        number=number,
         ref=int(log.ref[number]),
         asset=int(log.asset[number]),
-        buys=side > 0,
         left=side * float(log.size[number]),
         kind=kind,
         price=trigger,

@@ -1,0 +1,30 @@
+"""The account of programs written for Backtrader, and of programs that state target positions."""
+
+from tradeassay.account.backtrader.broker import (
+    BarTable,
+    BrokerReplay,
+    BrokerTerms,
+    Sizing,
+    carry_targets,
+    replay,
+)
+from tradeassay.account.backtrader.matching import Status
+from tradeassay.account.backtrader.orders import EMPTY, MAX_SIZE, BadOrders, OrderLog, read_orders
+from tradeassay.account.backtrader.trades import Fill, RoundTrip
+
+__all__ = [
+    "EMPTY",
+    "MAX_SIZE",
+    "BadOrders",
+    "BarTable",
+    "BrokerReplay",
+    "BrokerTerms",
+    "Fill",
+    "OrderLog",
+    "RoundTrip",
+    "Sizing",
+    "Status",
+    "carry_targets",
+    "read_orders",
+    "replay",
+]

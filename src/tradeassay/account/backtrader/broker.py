@@ -1,0 +1,449 @@
+"""Backtrader's broker on the host: carries out orders on the bars by the framework's rules.
+
+The rules are those of its default broker, for shares: orders are checked against the cash when the broker gets
+them and again when they are filled; a market order fills at the next open; short sales bring cash; children of a
+bracket wait for their parent and end each other. Sums are formed in the framework's order, so that an account
+agrees with the framework's to the last bit. None of this runs in the child.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.account.backtrader.matching import Bar, OrderState, Status, make_order, price_of
+from tradeassay.account.backtrader.orders import BadOrders, OrderLog, order_log
+from tradeassay.account.backtrader.trades import Fill, RoundTrip, TradeBook
+from tradeassay.account.position import BrokerPosition
+from tradeassay.core.errors import UserError
+from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
+from tradeassay.core.view import Floats
+
+MAX_STEPS: Final = 5_000_000
+"""How many times orders may be matched against bars in one run. More than honest code can do in its own time."""
+_SAME: Final = 4e-9
+"""Targets of two rows that differ by less are one. More than the look-ahead check lets pass on both rows: what it
+does not see must not be an order.
+"""
+_DUST: Final = 1e-12
+"""A change of position, relative to the position, that is rounding and not an order."""
+
+
+class Sizing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How large an order is when the strategy names no size.
+
+    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at the
+    close of the bar that decides; an order given while a position is open is for the whole of it.
+    ``own``: the task says how the strategy works out its sizes, and ``value`` is the stake of an
+    order that names none.
+    """
+
+    kind: Literal["fixed", "percent", "own"]
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.value > 0:
+            raise ValueError(f"a size of {self.value:g} is not above zero")
+
+
+class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """The broker's terms. ``commission`` is a share of the traded value. Raises UserError for impossible ones."""
+
+    cash: float = 10_000.0
+    commission: float = 0.001
+    sizing: Sizing = Sizing(kind="fixed", value=1.0)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.cash) and self.cash > 0):
+            raise UserError(f"{self.cash:g} is not enough cash to start with", hint="give more than 0")
+        if not 0 <= self.commission < 1:
+            raise UserError(
+                f"a commission of {self.commission:g} is not a share of a trade", hint="0.001 is 0.1 %"
+            )
+
+
+class BarTable(Protocol):
+    """Bars of one or more assets on one clock: by label, ``time``, ``open``, ``high``, ``low`` and ``close``."""
+
+    @property
+    def feeds(self) -> Mapping[str, Mapping[str, NDArray[Any]]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerReplay:
+    """The outcome of the orders. ``equity`` is the account's value after each bar, ``statuses`` one per order."""
+
+    fills: tuple[Fill, ...]
+    trades: tuple[RoundTrip, ...]
+    equity: Floats
+    cash: float
+    statuses: tuple[Status, ...]
+
+    @property
+    def value(self) -> float:
+        """The account's value after the last bar."""
+        return float(self.equity[-1])
+
+
+def replay(
+    log: OrderLog, bars: BarTable, terms: BrokerTerms, turns: int | None = None, *, steps: int = MAX_STEPS
+) -> BrokerReplay:
+    """Carry out a checked record of orders; ``turns`` is the number of bars the strategy ran, if it ended early.
+
+    Raises :class:`BadOrders` for orders that no broker could have taken, or that take more than ``steps`` matches
+    of an order with a bar to follow.
+    """
+    broker = _Broker(bars, terms, steps)
+    turns = broker.rows if turns is None else min(turns, broker.rows)
+    given = [*log.turn.tolist(), turns]
+    number, bar = 0, 0
+    while bar < turns:
+        while given[number] == bar and number < len(log):
+            broker.take(log, number)
+            number += 1
+        if broker.busy:
+            broker.turn(bar)
+            bar += 1
+        else:
+            bar = max(bar + 1, given[number])  # no order is waiting: skip to the next one
+    for late in range(number, len(log)):
+        broker.take(log, late)
+    return broker.outcome(turns)
+
+
+def carry_targets(
+    targets: Floats, bars: BarTable, terms: BrokerTerms, *, steps: int = MAX_STEPS
+) -> tuple[OrderLog, BrokerReplay]:
+    """Take an account through target positions (rows, assets) in -1 .. 1, and return the orders that does it.
+
+    A target that differs from the row before (before the first row it is 0) becomes a market order, sized by the
+    account at that close. Orders that reduce come first, so that their cash can be used. Raises
+    :class:`BadOrders`.
+    """
+    broker = _Broker(bars, terms, steps)
+    before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
+    changed = np.abs(targets - before) > _SAME
+    sent: list[tuple[int, int, float]] = []
+    for row in np.flatnonzero(changed.any(axis=1)).tolist():
+        wanted = broker.sizes_for(row, targets[row].tolist(), np.flatnonzero(changed[row]).tolist(), terms.sizing)
+        for place, size in wanted:
+            sent.append((row, place, size))
+            broker.buy_or_sell(len(sent), row, place, size)
+        if row + 1 < broker.rows and broker.busy:
+            broker.turn(row + 1)
+    rows = np.array([row for row, _, _ in sent], dtype=np.int64)
+    sizes = np.array([size for _, _, size in sent], dtype=np.float64)
+    log = order_log(
+        len(sent),
+        row=rows,
+        turn=rows + 1,
+        ref=np.arange(1, len(sent) + 1, dtype=np.int64),
+        asset=np.array([place for _, place, _ in sent], dtype=np.int64),
+        side=np.where(sizes > 0, 1, -1).astype(np.int64),
+        transmit=np.ones(len(sent), dtype=np.int64),
+        size=np.abs(sizes),
+    )
+    return log, broker.outcome(broker.rows)
+
+
+class _Broker:
+    """One account on its way through the bars. Orders come in between two turns; a turn is a bar."""
+
+    def __init__(self, bars: BarTable, terms: BrokerTerms, most: int) -> None:
+        self.labels = tuple(bars.feeds)
+        self._feeds = tuple(bars.feeds.values())
+        times = day_numbers(self._feeds[0]["time"]).tolist()
+        self.rows = len(times)
+        self.bars = [
+            list(map(Bar, times, *(feed[name].tolist() for name in ("open", "high", "low", "close"))))
+            for feed in self._feeds
+        ]
+        self.commission = terms.commission
+        self.cash = float(terms.cash)
+        self.holdings = [BrokerPosition() for _ in self.labels]
+        self.states: list[tuple[int, float, list[BrokerPosition]]] = [
+            (0, self.cash, [BrokerPosition() for _ in self.labels])
+        ]
+        self.orders: list[OrderState] = []
+        self.fills: list[Fill] = []
+        self.book = TradeBook()
+        self._by_ref: dict[int, OrderState] = {}
+        self._pending: deque[OrderState | None] = deque()
+        self._submitted: deque[OrderState] = deque()
+        self._to_activate: deque[OrderState] = deque()
+        self._families: defaultdict[int, deque[OrderState]] = defaultdict(deque)
+        self._leaders: dict[int, int] = {}
+        self._groups: defaultdict[int, set[int]] = defaultdict(set)
+        self._bar = 0
+        self._most, self._steps = most, 0
+        self._changed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether an order is waiting for a bar."""
+        return bool(self._pending or self._submitted)
+
+    def take(self, log: OrderLog, number: int) -> None:
+        """Take one order or cancellation of a record."""
+        if log.action[number] != ACTION_SUBMIT:
+            self._cancel(self._by_ref[int(log.ref[number])])
+            return
+        seen = self.bars[int(log.asset[number])][int(log.row[number])]
+        self._submit(make_order(log, number, seen.close, seen.time))
+
+    def buy_or_sell(self, ref: int, row: int, place: int, size: float) -> None:
+        """Take a market order of signed ``size``, decided on the close of ``row``."""
+        seen = self.bars[place][row]
+        self._submit(
+            OrderState(
+                ref=ref,
+                asset=place,
+                left=size,
+                price=seen.close,
+                limit=seen.close,
+                created=seen.time,
+                session_end=end_of_day(seen.time),
+            )
+        )
+
+    def sizes_for(
+        self, row: int, targets: list[float], places: list[int], sizing: Sizing
+    ) -> list[tuple[int, float]]:
+        """Return the orders (place, signed size) that bring the assets in ``places`` to their targets, reductions
+        first. The account is that after all fills up to ``row``, at its close.
+        """
+        prices = [bars[row].close for bars in self.bars]
+        worth = self.cash + sum(held.size * price for held, price in zip(self.holdings, prices, strict=True))
+        orders = []
+        for place in places:
+            target, price, held = targets[place], prices[place], self.holdings[place].size
+            if target == 0.0:
+                size = -held
+            elif sizing.kind == "own":
+                size = float(int((target * worth - held * price) / price))
+            else:
+                whole = sizing.value if sizing.kind == "fixed" else sizing.value / 100.0 * worth / price
+                size = target * whole - held
+                if abs(size) <= _DUST * max(abs(held), abs(target * whole)):
+                    size = 0.0
+            reduces = held != 0.0 and (size > 0) != (held > 0)
+            if size:
+                orders.append((not reduces, place, size))
+        return [(place, size) for _, place, size in sorted(orders, key=lambda order: order[0])]
+
+    def outcome(self, turns: int) -> BrokerReplay:
+        return BrokerReplay(
+            fills=tuple(self.fills),
+            trades=self.book.trades(),
+            equity=self._equity(turns),
+            cash=self.cash,
+            statuses=tuple(order.status for order in self.orders),
+        )
+
+    def _submit(self, order: OrderState) -> None:
+        self.orders.append(order)
+        self._by_ref[order.ref] = order
+        leader = self._leaders[order.oco] if order.oco else order.ref
+        self._leaders[order.ref] = leader
+        self._groups[leader].add(order.ref)
+        if self._is_orphan(order):
+            return
+        family = self._families[order.parent or order.ref]
+        family.append(order)
+        if order.transmit:
+            self._count(len(family))
+            for each in family:
+                each.status = "submitted"
+                self._submitted.append(each)
+
+    def _is_orphan(self, order: OrderState) -> bool:
+        """Return whether its parent is gone; it is then rejected."""
+        if order.parent and order.parent not in self._families:
+            order.status = "rejected"
+            return True
+        return False
+
+    def turn(self, bar: int) -> None:
+        """Process one bar."""
+        self._bar = bar
+        while self._to_activate:
+            self._to_activate.popleft().active = True
+        self._check_submitted()
+        self._pending.append(None)
+        while (order := self._pending.popleft()) is not None:
+            self._count(1)
+            if order.expires(self.bars[order.asset][bar].time):
+                order.status = "expired"
+                self._end_group(order)
+                self._end_family(order, whole=True)
+            elif not order.active:
+                self._pending.append(order)
+            else:
+                self._try(order)
+                if order.alive:
+                    self._pending.append(order)
+                elif order.status == "completed":
+                    self._end_family(order, whole=False)
+        if self._changed:
+            self._changed = False
+            held = [BrokerPosition(holding.size, holding.price) for holding in self.holdings]
+            self.states.append((bar, self.cash, held))
+
+    def _check_submitted(self) -> None:
+        """Accept what the cash would pay for if all of it were filled in turn at the requested prices."""
+        cash = self.cash
+        held: dict[int, BrokerPosition] = {}
+        while self._submitted:
+            order = self._submitted.popleft()
+            if self._is_orphan(order):
+                continue
+            now = self.holdings[order.asset]
+            holding = held.setdefault(order.asset, BrokerPosition(now.size, now.price))
+            holding.size, holding.price, opened, closed = holding.after(order.left, order.price)
+            for part in (closed, opened):
+                if part:
+                    cash = cash - part * order.price - abs(part) * self.commission * order.price
+            if cash >= 0.0:
+                order.last_close = None
+                order.status = "accepted"
+                self._pending.append(order)
+                continue
+            order.status = "margin"
+            self._end_group(order)
+            self._end_family(order, whole=True)
+
+    def _try(self, order: OrderState) -> None:
+        bar = self.bars[order.asset][self._bar]
+        was_triggered = order.triggered
+        price = price_of(order, bar)
+        if price is not None:
+            self._fill(order, price)
+        follows = order.kind == "trailing" or (order.kind == "trailing-limit" and not was_triggered)
+        if follows and order.alive:
+            order.trail(bar.close)
+
+    def _fill(self, order: OrderState, price: float) -> None:
+        holding = self.holdings[order.asset]
+        paid = holding.price
+        _, _, opened, closed = holding.after(order.left, price)
+        pnl = -closed * (price - paid)
+        cash, closing, opening = self.cash, 0.0, 0.0
+        if closed:
+            closing = abs(closed) * self.commission * price
+            cash = self.cash = cash + (-closed * paid + pnl) - closing
+        wanted = opened
+        if opened:
+            opening = abs(opened) * self.commission * price
+            cash = cash - opened * price - opening
+            if cash < 0.0:
+                opened = opening = 0.0
+            else:
+                self.cash = cash
+        if closed + opened:
+            self._book(order, price, (opened, opening), (closed, closing), pnl)
+        if wanted and not opened:
+            order.status = "margin"
+            self._end_group(order)
+            self._end_family(order, whole=True)
+
+    def _book(
+        self,
+        order: OrderState,
+        price: float,
+        opened: tuple[float, float],
+        closed: tuple[float, float],
+        pnl: float,
+    ) -> None:
+        """Write an execution into positions, fills and trades; parts are (size, commission)."""
+        holding = self.holdings[order.asset]
+        size = closed[0] + opened[0]
+        holding.size, holding.price, _, _ = holding.after(size, price)
+        order.left -= size
+        if not order.left:
+            order.status = "completed"
+        fill = Fill(
+            bar=self._bar,
+            ref=order.ref,
+            asset=self.labels[order.asset],
+            size=size,
+            price=price,
+            opened=opened[0],
+            closed=closed[0],
+            commission=closed[1] + opened[1],
+            pnl=pnl,
+        )
+        self.fills.append(fill)
+        self.book.add(fill, order.tradeid, closed[1], opened[1])
+        self._changed = True
+        self._end_group(order)
+
+    def _cancel(self, order: OrderState, *, with_family: bool = True) -> None:
+        """Cancel a waiting order; one that the broker has not looked at yet, or that is done, stays."""
+        self._count(1 + len(self._pending) // 8)
+        try:
+            self._pending.remove(order)
+        except ValueError:
+            return
+        order.status = "cancelled"
+        self._end_group(order)
+        if with_family:
+            self._end_family(order, whole=True)
+
+    def _end_group(self, order: OrderState) -> None:
+        """End the other orders of an OCO group."""
+        leader = self._leaders.get(self._leaders[order.ref])
+        refs = self._groups.pop(leader, None) if leader is not None else None
+        if not refs:
+            return
+        self._count(len(self._pending) // 4)
+        kept: deque[OrderState | None] = deque()
+        for each in self._pending:
+            if each is not None and each.ref in refs:
+                each.status = "cancelled"
+            else:
+                kept.append(each)
+        self._pending = kept
+
+    def _end_family(self, order: OrderState, *, whole: bool) -> None:
+        """A filled parent wakes its children; a filled child, or an end without a fill, ends the whole bracket."""
+        head = order.parent or order.ref
+        family = self._families[head]
+        if whole or order.parent:
+            while family:
+                self._cancel(family.popleft(), with_family=False)
+            self._families.pop(head, None)
+            return
+        if not family:
+            raise BadOrders("a bracket whose parent was filled twice")
+        family.popleft()
+        self._to_activate.extend(family)
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > self._most:
+            raise BadOrders("more open orders over more bars than can be followed")
+
+    def _equity(self, turns: int) -> Floats:
+        """Return the account's value after each bar; only prices move between fills, and nothing after the end."""
+        closes = [feed["close"] for feed in self._feeds]
+        value = np.empty(self.rows)
+        ends = [*(bar for bar, _, _ in self.states[1:]), turns]
+        for (start, cash, held), stop in zip(self.states, ends, strict=True):
+            total = np.zeros(stop - start)
+            for holding, close in zip(held, closes, strict=True):
+                if not holding.size:
+                    continue
+                worth = holding.size * close[start:stop]
+                won = holding.size * (close[start:stop] - holding.price)
+                # The framework subtracts the gain and adds it back, for leverage; its rounding is reproduced here.
+                total = total + (worth - won) + won if holding.size > 0 else total + worth
+            value[start:stop] = cash + total
+        value[turns:] = value[turns - 1] if turns else self.states[0][1]
+        return value

@@ -1,0 +1,26 @@
+"""How far from the reference price does a trade happen?"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradeassay.account.commission import BPS
+
+
+class Slippage(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixed number of basis points against the trader; 0 means none.
+
+    A limit is a promise: slippage never carries a limit order beyond its limit price.
+    """
+
+    bps: float = 0.0
+
+    def price(self, reference: float, buying: bool, limit: float | None = None) -> float:
+        """Return the price paid or received."""
+        if self.bps == 0.0:
+            return reference
+        if buying:
+            price = reference * (1.0 + self.bps * BPS)
+            return price if limit is None or price <= limit else float(limit)
+        price = reference * (1.0 - self.bps * BPS)
+        return price if limit is None or price >= limit else float(limit)
