@@ -26,7 +26,7 @@ from tradeassay.code.gates import PAPER_GATES, GateConfig, Gated, GateReport
 from tradeassay.code.lookahead import NOT_CLEARED
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import UNMARKED
-from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.semantics.model import Semantics, StrategyConstraints
 from tradeassay.code.submission import (
     StrategySpec,

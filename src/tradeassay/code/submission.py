@@ -27,7 +27,7 @@ from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.leak.subject import Enough, RunFailure
 from tradeassay.code.leak.trace import Columns, Trace
 from tradeassay.code.semantics import Semantics, interpret
-from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes

@@ -11,7 +11,7 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, load_semantics
 from tradeassay.code.bars import make_bars
 from tradeassay.code.semantics import Semantics, check_semantics, interpret, read_semantics
-from tradeassay.code.semantics.compiler import KernelTape, kernel_source, run_compiled
+from tradeassay.code.semantics.compiler import Kernel, KernelTape, run_compiled
 from tradeassay.code.sweep import spread_parameters
 from tradeassay.core.errors import UserError
 
@@ -136,13 +136,13 @@ def test_what_cannot_be_compiled_or_aimed_at_is_said() -> None:
     with pytest.raises(UserError, match="no parameter 'colour'"):
         run_compiled(spec, tape, {"colour": 1.0})
     with pytest.raises(UserError, match="volume"):
-        kernel_source(made({"a": "mean(X.volume, n)"}, [rule("enter", "flat", "a > 0", "in", IN)]))
+        Kernel(made({"a": "mean(X.volume, n)"}, [rule("enter", "flat", "a > 0", "in", IN)])).source()
     lost = made({"a": "prev(X.close, 99) * 0"}, [rule("enter", "flat", "row > 3", "in", {"X": "a"})])
     bars = make_bars("pairs", "1d", 2, 20, 1)
     feeds = dict(zip(("X", "Y"), bars.feeds.values(), strict=True))
-    with pytest.raises(UserError, match="aims at nothing in bar 4"):
+    with pytest.raises(UserError, match="has no target in bar 4"):
         interpret(lost, feeds, bars.times)
-    with pytest.raises(UserError, match="aims at nothing in bar 4"):
+    with pytest.raises(UserError, match="has no target in bar 4"):
         run_compiled(lost, KernelTape(feeds, ("X", "Y"), bars.times))
     gap = {**feeds, "X": {**feeds["X"], "close": np.where(np.arange(20) == 3, np.nan, feeds["X"]["close"])}}
     with pytest.raises(UserError, match="a close is missing"):

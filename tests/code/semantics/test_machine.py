@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.code.semantics import check_semantics, interpret, read_semantics, semantics_schema
-from tradeassay.code.semantics import expression as fn
-from tradeassay.code.semantics.expression import evaluate, is_pointwise, names_in
+from tradeassay.code.semantics.interpreter import calendar_of, evaluate, is_pointwise, names_in
 from tradeassay.core.errors import UserError
 
 CROSS = {
@@ -100,28 +99,35 @@ def test_the_machine_never_looks_ahead(close: list[float], cut: int) -> None:
 
 def test_functions_by_hand() -> None:
     x = np.array([1.0, 2.0, 3.0, 6.0])
-    assert fn.mean(x, 2)[1:].tolist() == [1.5, 2.5, 4.5]
-    assert fn.std(x, 2, 0)[1:].tolist() == [0.5, 0.5, 1.5]
-    assert fn.std(np.full(3, 0.1), 3, 1)[2] == 0.0
-    assert fn.prev(x, 1)[1:].tolist() == [1.0, 2.0, 3.0]
-    assert fn.ema(x, 2)[1:].tolist() == pytest.approx([1.5, 2.5, 2.5 + 2 / 3 * 3.5])
-    assert fn.wilder(x, 2)[1:].tolist() == pytest.approx([1.5, 2.25, 4.125])
-    assert np.isnan(fn.mean(np.array([1.0, np.nan, 2.0]), 2)[1:]).all()
+
+    def made(text: str, values: np.ndarray = x) -> np.ndarray:
+        return evaluate(text, {"x": values})
+
+    assert made("mean(x, 2)")[1:].tolist() == [1.5, 2.5, 4.5]
+    assert made("std(x, 2, 0)")[1:].tolist() == [0.5, 0.5, 1.5]
+    assert made("std(x, 3, 1)", np.full(3, 0.1))[2] == 0.0
+    assert made("prev(x, 1)")[1:].tolist() == [1.0, 2.0, 3.0]
+    assert made("ema(x, 2)")[1:].tolist() == pytest.approx([1.5, 2.5, 2.5 + 2 / 3 * 3.5])
+    assert made("wilder(x, 2)")[1:].tolist() == pytest.approx([1.5, 2.25, 4.125])
+    assert np.isnan(made("mean(x, 2)", np.array([1.0, np.nan, 2.0]))[1:]).all()
 
 
 def test_sessions_by_hand() -> None:
     times = np.array(
         ["2022-01-03T10", "2022-01-03T11", "2022-01-04T10", "2022-01-04T11", "2022-01-05T10"], "M8[h]"
     )
-    calendar = fn.calendar_of(times)
+    calendar = calendar_of(times)
     assert calendar.session.tolist() == [0, 0, 1, 1, 2]
     assert calendar.last.tolist() == [0, 1, 0, 1, 1]
-    x = np.array([5.0, 7.0, 6.0, 4.0, 9.0])
-    assert fn.day_open(x, calendar).tolist() == [5, 5, 6, 6, 9]
-    assert fn.day_before(x, calendar, "high", 1)[2:].tolist() == [7, 7, 6]
-    assert fn.day_before(x, calendar, "close", 1)[2:].tolist() == [7, 7, 4]
-    assert fn.day_before(x, calendar, "low", 2)[4] == 4
-    assert fn.day_so_far(x, calendar, "high").tolist() == [5, 7, 6, 6, 9]
+
+    def made(text: str) -> np.ndarray:
+        return evaluate(text, {"x": np.array([5.0, 7.0, 6.0, 4.0, 9.0])}, calendar)
+
+    assert made("day_open(x)").tolist() == [5, 5, 6, 6, 9]
+    assert made("day_high(x, 1)")[2:].tolist() == [7, 7, 6]
+    assert made("day_close(x)")[2:].tolist() == [7, 7, 4]
+    assert made("day_low(x, 2)")[4] == 4
+    assert made("high_so_far(x)").tolist() == [5, 7, 6, 6, 9]
 
 
 def test_expressions() -> None:

@@ -24,7 +24,7 @@ from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes,
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import CHAIN, AuditIndex, GateConfig, GateReport, parse_gate, pass_gates
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
-from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.semantics.interpreter import indicators
 from tradeassay.code.submission import (
     AuditLog,

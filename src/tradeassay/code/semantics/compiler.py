@@ -10,7 +10,7 @@ window is laid over) are kept on every bar, and what holds for a session is work
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.code.semantics.expression import DAILY, PLAIN, SERIES, calendar_of, parse
-from tradeassay.code.semantics.interpreter import SPECIAL, ordered
+from tradeassay.code.semantics.interpreter import DAILY, PLAIN, SERIES, SPECIAL, calendar_of, ordered, parse
 from tradeassay.code.semantics.model import Semantics, StrategyRule
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
@@ -60,6 +59,19 @@ def kernel(opens, highs, lows, closes, first, last, p, rows, legs, fractions, si
 """
 
 
+_WINDOWS: Final = frozenset({"mean", "sum", "std", "highest", "lowest", "prev"})
+_WORDS: Final = {
+    "abs": "abs",
+    "log": "np.log",
+    "sqrt": "np.sqrt",
+    "min": "least",
+    "max": "most",
+    "mean": "mean_of",
+    "sum": "total_of",
+    "highest": "highest_of",
+    "lowest": "lowest_of",
+}
+"""Functions of the rule language as parts of compiled code."""
 _MOST_KEPT: Final = 256
 _KEPT: dict[int, tuple[Semantics, Callable[..., int]]] = {}
 """Kernels by the object they were made from: a sweep asks for the same one thousands of times."""
@@ -104,7 +116,7 @@ def run_compiled(
         tape.open, tape.high, tape.low, tape.close, tape.first, tape.last, given, rows, legs, fractions, signals
     )
     if count < 0:
-        raise UserError(f"a rule of '{semantics.id}' aims at nothing in bar {-1 - count}")
+        raise UserError(f"a rule of '{semantics.id}' has no target in bar {-1 - count}")
     # Copies: views would keep buffers of the tape's length alive for a handful of decisions.
     return DecisionList(rows[:count].copy(), legs[:count].copy(), fractions[:count].copy(), signals[:count].copy())
 
@@ -115,13 +127,8 @@ def kernel_of(semantics: Semantics) -> Callable[..., int]:
     if kept is None or kept[0] is not semantics:
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
-        kept = _KEPT[id(semantics)] = (semantics, _compiled(kernel_source(semantics)))
+        kept = _KEPT[id(semantics)] = (semantics, _compiled(Kernel(semantics).source()))
     return kept[1]
-
-
-def kernel_source(semantics: Semantics) -> str:
-    """Return the function that implements the semantics, as Python source for numba."""
-    return _Kernel(semantics).source()
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +152,9 @@ class _Block:
         self.known.add(name)
 
 
-class _Kernel:
+class Kernel:
+    """The function that implements the semantics, as Python source for numba."""
+
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
         self.setup = [f"p_{name} = p[{place}]" for place, name in enumerate(semantics.parameters)]
@@ -157,7 +166,10 @@ class _Kernel:
         self.kept: dict[str, str] = {}
         self.running: dict[str, tuple[str, str]] = {}
         self.smooth: dict[str, str] = {}
-        self.windowed = self._windowed()
+        calls = [node for text in semantics.indicators.values() for node in _calls(parse(text), _WINDOWS)]
+        # Indicators that a window covers, or that an expression looks back on, are kept on every bar.
+        self.windowed = {node.args[0].id for node in calls if isinstance(node.args[0], ast.Name)}
+        self.windowed &= set(semantics.indicators)
         opening = [rule for rule in semantics.rules if semantics.states[0] in rule.given]
         self.needs = [self._since(parse(rule.when)) for rule in opening]
 
@@ -172,7 +184,12 @@ class _Kernel:
                 self._eager(parse(semantics.indicators[name]))
         branches = self._branches()
         used = "\n".join((*self.setup, *self.session.lines, *self.starts, *self.bar.lines, *branches))
-        lines = ["size = closes.shape[1]", *self._arrays(used), *self.setup]
+        lines = ["size = closes.shape[1]"]
+        for place, leg in enumerate(semantics.inputs.legs):
+            lines += [f"c_{leg}_{field} = {field}s[{place}]" for field in _FIELDS if f"c_{leg}_{field}" in used]
+        if self.session.lines or self.extremes:
+            lines += ["sessions = int(np.sum(first)) + 1", "day = -1"]
+        lines += self.setup
         lines += [f"h_{place} = 0.0" for place in range(len(semantics.inputs.legs))]
         if all(self.needs):
             # Until then the first state's rules meet a value that is not known yet, so none of them fires.
@@ -185,17 +202,6 @@ class _Kernel:
         lines += _indented([*self.bar.lines, *branches])
         lines.append("return count")
         return _HEAD + "\n".join(_indented(lines)) + "\n"
-
-    def _arrays(self, used: str) -> list[str]:
-        """Name the columns that are used."""
-        found = []
-        for place, leg in enumerate(self.semantics.inputs.legs):
-            for field in _FIELDS:
-                if f"c_{leg}_{field}" in used:
-                    found.append(f"c_{leg}_{field} = {field}s[{place}]")
-        if self.session.lines or self.extremes:
-            found += ["sessions = int(np.sum(first)) + 1", "day = -1"]
-        return found
 
     def _since(self, node: ast.expr) -> frozenset[str]:
         """Return rows, as text, before which a number is not known, or a condition cannot hold."""
@@ -222,26 +228,13 @@ class _Kernel:
 
     # What is kept on every bar.
 
-    def _windowed(self) -> set[str]:
-        """Return the indicators that a window covers, or that an expression looks back on."""
-        found: set[str] = set()
-        for text in self.semantics.indicators.values():
-            for node in ast.walk(parse(text)):
-                if isinstance(node, ast.Call) and _called(node) in _WINDOWS and isinstance(node.args[0], ast.Name):
-                    found.add(node.args[0].id)
-        return found & set(self.semantics.indicators)
-
     def _eager(self, tree: ast.expr) -> None:
         """Make sure that everything in an expression that must be followed bar by bar is."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                name = _called(node)
-                if name in ("ema", "wilder"):
-                    self._smoothed(node)
-                elif name in _SO_FAR or name in _SESSION or name == "day_open":
-                    self._value(node, self.bar)
-                elif name in _WINDOWS and not isinstance(node.args[0], ast.Name):
-                    self._series(node.args[0])
+        for node in _calls(tree):
+            if _called(node) in ("ema", "wilder", *DAILY):
+                self._call(node, self.bar)
+            elif _called(node) in _WINDOWS and not isinstance(node.args[0], ast.Name):
+                self._series(node.args[0])
 
     def _keep(self, key: str, tree: ast.expr, variable: str) -> str:
         """Store an expression's value on every bar in an array; returns the array's name."""
@@ -298,22 +291,18 @@ class _Kernel:
     def _running_mean(self, array: str, length: str) -> str:
         """Follow the sum of a window over closes relative to the first one, to stay exact over long data."""
         name = f"q_{len(self.running)}"
-        if self.needs and all(f"{length} - 1" in needs for needs in self.needs):
-            self.setup += [f"{name} = 0.0", f"{name}_base = {array}[0] if size > 0 else 0.0"]
-            self.bar.lines += [
-                f"{name} += {array}[t] - {name}_base",
-                f"if t >= {length}:",
-                f"    {name} -= {array}[t - {length}] - {name}_base",
-            ]
-            return f"{name} / {length} + {name}_base"
-        self.setup += [f"{name}, {name}_by = 0.0, NAN", f"{name}_base = {array}[0] if size > 0 else 0.0"]
+        self.setup.append(f"{name}_base = {array}[0] if size > 0 else 0.0")
         self.bar.lines += [
             f"{name} += {array}[t] - {name}_base",
             f"if t >= {length}:",
             f"    {name} -= {array}[t - {length}] - {name}_base",
-            f"elif t == {length} - 1:",
-            f"    {name}_by = float({length})",
         ]
+        if self.needs and all(f"{length} - 1" in needs for needs in self.needs):
+            self.setup.append(f"{name} = 0.0")
+            return f"{name} / {length} + {name}_base"
+        # A rule may look before the window is full: dividing by NaN until then says so.
+        self.setup.append(f"{name}, {name}_by = 0.0, NAN")
+        self.bar.lines += [f"elif t == {length} - 1:", f"    {name}_by = float({length})"]
         return f"{name} / {name}_by + {name}_base"
 
     def _extreme(self, column: str, kind: str) -> str:
@@ -424,33 +413,30 @@ class _Kernel:
 
     def _for_session(self, tree: ast.expr) -> bool:
         """Return whether an expression is constant in a session: made only of earlier sessions and parameters."""
-        daily = False
-        calls = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        inside = {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and _called(node) in (*_SESSION, "day_open")
-            for inner in ast.walk(node)
+        past = _calls(tree, {*_SESSION, "day_open"})
+        skipped = {id(inner) for node in past for inner in ast.walk(node)} | {
+            id(node.func) for node in _calls(tree)
         }
+        used: set[str] = set()
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _called(node) in (*_SESSION, "day_open"):
-                daily = True
-            elif id(node) in inside or id(node) in calls:
+            if id(node) in skipped:
                 continue
-            elif isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and _called(node) not in PLAIN):
+            if isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and _called(node) not in PLAIN):
                 return False
-            elif isinstance(node, ast.Name) and node.id not in self.semantics.parameters:
-                if node.id not in self.semantics.indicators or not self._for_session(
-                    parse(self.semantics.indicators[node.id])
-                ):
-                    return False
-                daily = True
-        return daily
+            if isinstance(node, ast.Name) and node.id not in self.semantics.parameters:
+                used.add(node.id)
+        known = self.semantics.indicators
+        return bool(past or used) and all(name in known and self._for_session(parse(known[name])) for name in used)
 
     def _call(self, node: ast.Call, block: _Block) -> str:
-        name = _called(node)
+        name, args = _called(node), node.args
+        if name == "where":
+            test, yes, no = self._test(args[0], block), *(self._value(arg, block) for arg in args[1:])
+            return f"({yes} if {test} else {no})"
+        if name == "isnan":
+            return f"float(np.isnan({self._value(args[0], block)}))"
         if name in PLAIN:
-            return self._plain(name, node.args, block)
+            return f"{_WORDS[name]}({', '.join(self._value(arg, block) for arg in args)})"
         if name in ("ema", "wilder"):
             return self._smoothed(node)
         if name in _SO_FAR:
@@ -466,15 +452,6 @@ class _Kernel:
             block.let(variable, self._window(name, node, block))
         return variable
 
-    def _plain(self, name: str, args: Sequence[ast.expr], block: _Block) -> str:
-        if name == "where":
-            test, yes, no = self._test(args[0], block), *(self._value(arg, block) for arg in args[1:])
-            return f"({yes} if {test} else {no})"
-        if name == "isnan":
-            return f"float(np.isnan({self._value(args[0], block)}))"
-        words = {"abs": "abs", "log": "np.log", "sqrt": "np.sqrt", "min": "least", "max": "most"}
-        return f"{words[name]}({', '.join(self._value(arg, block) for arg in args)})"
-
     def _window(self, name: str, node: ast.Call, block: _Block) -> str:
         array, row = self._series(node.args[0])
         length = self._whole(node.args[1], block)
@@ -487,8 +464,7 @@ class _Kernel:
             mean = ast.Call(func=ast.Name(id="mean", ctx=ast.Load()), args=node.args[:2], keywords=[])
             about, ddof = self._call(mean, block), self._whole(node.args[2], block)
             return f"spread_of({array}, {row}, {length}, {about}, {ddof})"
-        words = {"mean": "mean_of", "sum": "total_of", "highest": "highest_of", "lowest": "lowest_of"}
-        return f"{words[name]}({array}, {row}, {length})"
+        return f"{_WORDS[name]}({array}, {row}, {length})"
 
     # Rules.
 
@@ -496,26 +472,24 @@ class _Kernel:
         """Write one branch for each state, with the rules that may fire there in their order."""
         lines: list[str] = []
         for place, state in enumerate(self.semantics.states):
-            rules = [(number, rule) for number, rule in enumerate(self.semantics.rules) if state in rule.given]
-            if not rules:
-                continue
             branch = _Block()
-            for number, rule in rules:
-                test = self._test(parse(rule.when), branch)
-                # The branch's own lines: what the target needs is worked out only when the rule fires.
-                fired = _Block(frozenset(branch.known))
-                self._fire(number, rule, fired)
-                branch.lines += [f"if {test}:", *_indented([*fired.lines, "continue"])]
-            lines += [f"{'el' * bool(lines)}if state == {place}:", *_indented(branch.lines)]
+            for number, rule in enumerate(self.semantics.rules):
+                if state in rule.given:
+                    test = self._test(parse(rule.when), branch)
+                    branch.lines += [f"if {test}:", *_indented([*self._fired(number, rule, branch), "continue"])]
+            if branch.lines:
+                lines += [f"{'el' * bool(lines)}if state == {place}:", *_indented(branch.lines)]
         return lines
 
-    def _fire(self, number: int, rule: StrategyRule, block: _Block) -> None:
+    def _fired(self, number: int, rule: StrategyRule, branch: _Block) -> list[str]:
+        # Lines of its own: what a target needs is worked out only when the rule fires.
+        block, legs = _Block(frozenset(branch.known)), self.semantics.inputs.legs
         targets = {leg: self._value(parse(text), block) for leg, text in rule.target.items()}
         sets = {name: self._value(parse(text), block) for name, text in rule.set.items()}
         block.lines += [f"a_{leg} = {value}" for leg, value in targets.items()]
         block.lines += [f"b_{name} = {value}" for name, value in sets.items()]
         for leg in targets:
-            place = self.semantics.inputs.legs.index(leg)
+            place = legs.index(leg)
             if not isinstance(parse(rule.target[leg]), ast.Constant):
                 block.lines += [f"if a_{leg} != a_{leg}:", "    return -1 - t"]
             block.lines += [
@@ -524,16 +498,21 @@ class _Kernel:
                 f"    h_{place} = a_{leg}",
                 "    count += 1",
             ]
-        block.lines += [f"r_{name} = b_{name}" for name in sets]
-        block.lines.append(f"state = {self.semantics.states.index(rule.to)}")
-
-
-_WINDOWS: Final = frozenset({"mean", "sum", "std", "highest", "lowest", "prev"})
+        return [
+            *block.lines,
+            *(f"r_{name} = b_{name}" for name in sets),
+            f"state = {self.semantics.states.index(rule.to)}",
+        ]
 
 
 def _pick(word: str, rows: Iterable[str]) -> str:
     listed = sorted(rows)
     return listed[0] if len(listed) == 1 else f"{word}({', '.join(listed)})"
+
+
+def _calls(tree: ast.expr, wanted: Collection[str] | None = None) -> list[ast.Call]:
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [node for node in nodes if wanted is None or _called(node) in wanted]
 
 
 def _called(node: ast.Call) -> str:

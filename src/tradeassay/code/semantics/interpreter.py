@@ -1,36 +1,299 @@
-"""Run frozen semantics bar by bar: slow, obvious, and the authority that everything fast is compared with."""
+"""The rule language, and frozen semantics run bar by bar: slow, obvious, the authority for everything fast.
+
+The language is Python's arithmetic and comparisons over named values, parsed and never run as Python. Its
+functions only look back: value ``t`` of a result depends on rows up to ``t``. Missing values are NaN, and a window
+that holds one gives NaN.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList, decision_list
-from tradeassay.code.semantics.expression import FIELDS, BarCalendar, calendar_of, evaluate, is_pointwise, names_in
-from tradeassay.code.semantics.model import Semantics, StrategyRule
+from tradeassay.code.semantics.model import Semantics
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Floats
+from tradeassay.core.syntax import expression_tree
+from tradeassay.core.view import Floats, Ints
 
+FIELDS: Final = ("open", "high", "low", "close", "volume")
+SPECIAL: Final = ("session_first", "session_last", "row")
+_TIE: Final = 1e-12
+"""A spread this small relative to the values is rounding: it counts as zero."""
 Columns = Mapping[str, Floats]
-SPECIAL = ("session_first", "session_last", "row")
+Values = Mapping[str, Floats | float]
+"""Named values: parameters, registers, indicators, and legs' fields as ``X.close``."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarCalendar:
+    """Which session each bar belongs to (counted from 0), and whether it is the first or the last of it.
+
+    That a bar is the last one is known from the exchange's timetable, not from the data after it.
+    """
+
+    session: Ints
+    first: Floats
+    last: Floats
+
+
+def calendar_of(times: NDArray[Any]) -> BarCalendar:
+    """Return the calendar of bars by the UTC day they open on."""
+    days = times.astype("M8[D]").astype(np.int64)
+    fresh = np.concatenate(([True], np.diff(days) != 0)) if days.size else np.empty(0, dtype=bool)
+    session = np.cumsum(fresh) - 1
+    last = np.concatenate((fresh[1:], [True])) if days.size else fresh
+    return BarCalendar(session.astype(np.int64), fresh.astype(np.float64), last.astype(np.float64))
+
+
+def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:
+    """Apply a function to the last ``n`` values, the present one included."""
+    size = int(n)
+    out = np.full(x.shape, np.nan)
+    for t in range(size - 1, x.size):
+        window = x[t - size + 1 : t + 1]
+        if not np.isnan(window).any():
+            out[t] = function(window)
+    return out
+
+
+def _std(x: Floats, n: float, ddof: float) -> Floats:
+    def spread(window: Floats) -> float:
+        found = float(np.std(window, ddof=int(ddof)))
+        return 0.0 if found <= _TIE * float(np.abs(window).max()) else found
+
+    return _windows(x, n, spread)
+
+
+def _prev(x: Floats, k: float) -> Floats:
+    shift = min(int(k), x.size)
+    return np.concatenate((np.full(shift, np.nan), x[: x.size - shift]))
+
+
+def _smoothed(x: Floats, n: int, weight: float) -> Floats:
+    """Start with the plain mean of the first ``n`` known values, then take a step towards each new one."""
+    out = np.full(x.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(x))
+    if known.size < n:
+        return out
+    start = int(known[0]) + n - 1
+    value = float(x[known[0] : start + 1].sum() / n)
+    out[start] = value
+    for t in range(start + 1, x.size):
+        value += weight * (float(x[t]) - value)
+        out[t] = value
+    return out
+
+
+def _past_sessions(
+    x: Floats,
+    calendar: BarCalendar,
+    n: float,
+    of_day: Callable[[Floats], float],
+    of_days: Callable[[Floats], float],
+) -> Floats:
+    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day``; NaN until as many have passed."""
+    sessions = int(calendar.session[-1]) + 1 if x.size else 0
+    daily = np.array([of_day(x[calendar.session == session]) for session in range(sessions)])
+    out = np.full(x.shape, np.nan)
+    for t, session in enumerate(calendar.session.tolist()):
+        if session >= int(n):
+            out[t] = of_days(daily[session - int(n) : session])
+    return out
+
+
+def _this_session(x: Floats, calendar: BarCalendar, step: Callable[[float, float], float]) -> Floats:
+    """Follow a value through the present session, from its first bar on."""
+    out = np.empty(x.shape)
+    for t in range(x.size):
+        out[t] = x[t] if calendar.first[t] or t == 0 else step(out[t - 1], x[t])
+    return out
+
+
+def _last(window: Floats) -> float:
+    return float(window[-1])
+
+
+SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
+    "mean": (lambda x, n: _windows(x, n, lambda w: float(w.sum() / w.size)), 2),
+    "sum": (lambda x, n: _windows(x, n, lambda w: float(w.sum())), 2),
+    "std": (_std, 3),
+    "highest": (lambda x, n: _windows(x, n, np.max), 2),
+    "lowest": (lambda x, n: _windows(x, n, np.min), 2),
+    "prev": (_prev, 2),
+    "ema": (lambda x, n: _smoothed(x, int(n), 2.0 / (n + 1.0)), 2),
+    "wilder": (lambda x, n: _smoothed(x, int(n), 1.0 / n), 2),
+}
+"""Functions of a series and numbers, and how many arguments they take; only indicators may use them."""
+
+DAILY: Final[dict[str, Callable[..., Floats]]] = {
+    "day_open": lambda x, c: _this_session(x, c, lambda before, now: before),
+    "day_high": lambda x, c, n=1.0: _past_sessions(x, c, n, np.max, np.max),
+    "day_low": lambda x, c, n=1.0: _past_sessions(x, c, n, np.min, np.min),
+    "day_close": lambda x, c: _past_sessions(x, c, 1.0, _last, _last),
+    "day_max_close": lambda x, c, n=1.0: _past_sessions(x, c, n, _last, np.max),
+    "day_min_close": lambda x, c, n=1.0: _past_sessions(x, c, n, _last, np.min),
+    "high_so_far": lambda x, c: _this_session(x, c, max),
+    "low_so_far": lambda x, c: _this_session(x, c, min),
+}
+"""Functions that know sessions; only indicators may use them."""
+
+PLAIN: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
+    "abs": (np.abs, 1),
+    "log": (np.log, 1),
+    "sqrt": (np.sqrt, 1),
+    "min": (np.minimum, 2),
+    "max": (np.maximum, 2),
+    "where": (lambda test, yes, no: np.asarray(np.where(np.asarray(test) != 0.0, yes, no)), 3),
+    "isnan": (lambda x: np.isnan(x).astype(np.float64), 1),
+}
+"""Functions of single values, for indicators and rules."""
+
+RELATIVE: Final = 1e-9
+ABSOLUTE: Final = 1e-10
+"""Two numbers closer than ``RELATIVE`` of the larger plus ``ABSOLUTE`` are equal in every comparison.
+
+Otherwise a tie would be decided by the last bit of a running sum, and two honest programs would disagree.
+"""
+
+
+def _near(a: Floats, b: Floats) -> Floats:
+    return RELATIVE * np.maximum(np.abs(a), np.abs(b)) + ABSOLUTE
+
+
+_BINARY: Final[dict[type[ast.operator], Callable[[Floats, Floats], Floats]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: np.divide(a, b),
+}
+_COMPARE: Final[dict[type[ast.cmpop], Callable[[Floats, Floats], Any]]] = {
+    ast.Lt: lambda a, b: b - a > _near(a, b),
+    ast.LtE: lambda a, b: a - b <= _near(a, b),
+    ast.Gt: lambda a, b: a - b > _near(a, b),
+    ast.GtE: lambda a, b: b - a <= _near(a, b),
+    ast.Eq: lambda a, b: np.abs(a - b) <= _near(a, b),
+    ast.NotEq: lambda a, b: np.abs(a - b) > _near(a, b),
+}
+_SIMPLE: Final = (ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.USub, ast.Not, ast.BoolOp, ast.And, ast.Or)
+_ALLOWED: Final = (*_SIMPLE, ast.Compare, *_BINARY, *_COMPARE)
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> ast.expr:
+    """Return an expression's tree; raises :class:`UserError` for anything but the rule language."""
+    try:
+        tree = expression_tree(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise UserError(f"'{text}' is not an expression: {error}") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            good = type(node.value) in (int, float) and math.isfinite(node.value)  # type: ignore[arg-type]  # a number
+        elif isinstance(node, ast.Attribute):
+            good = isinstance(node.value, ast.Name) and node.attr in FIELDS
+        elif isinstance(node, ast.Call):
+            name, count = node.func.id if isinstance(node.func, ast.Name) else "", len(node.args)
+            wanted = (SERIES.get(name) or PLAIN.get(name) or (None, 0))[1]
+            good = not node.keywords and (count == wanted > 0 or (name in DAILY and count in (1, 2)))
+        else:
+            good = isinstance(node, _ALLOWED)
+        if not good:
+            shown = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+            raise UserError(f"'{text}': '{shown}' is not part of the rule language")
+    return tree
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return the values an expression uses: plain names, and fields as ``X.close``."""
+    nodes = list(ast.walk(parse(text)))
+    inner = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    inner |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    fields = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    return frozenset(fields | {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in inner})
+
+
+def is_pointwise(text: str) -> bool:
+    """Return whether an expression needs only the present bar's values, so that a rule may use it."""
+    calls = (node.func for node in ast.walk(parse(text)) if isinstance(node, ast.Call))
+    return not any(isinstance(name, ast.Name) and name.id in SERIES.keys() | DAILY.keys() for name in calls)
+
+
+def evaluate(text: str, values: Values, calendar: BarCalendar | None = None) -> Floats:
+    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN.
+
+    Raises :class:`UserError` for an unknown name, or a session function without a calendar.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
+
+
+def _value(node: ast.expr, values: Values, calendar: BarCalendar | None, text: str) -> Floats | float:
+    match node:
+        case ast.Constant(value=value):
+            return float(value)  # type: ignore[arg-type]  # checked to be a number when parsed
+        case ast.Name() | ast.Attribute():
+            name = node.id if isinstance(node, ast.Name) else f"{node.value.id}.{node.attr}"  # type: ignore[attr-defined]
+            if name not in values:
+                raise UserError(f"'{text}' names '{name}', which is not defined")
+            return values[name]
+        case ast.UnaryOp(op=op, operand=operand):
+            inner = _value(operand, values, calendar, text)
+            return np.negative(inner) if isinstance(op, ast.USub) else (np.asarray(inner) == 0).astype(np.float64)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = (_value(side, values, calendar, text) for side in (left, right))
+            return _BINARY[type(op)](np.asarray(a), np.asarray(b))
+        case ast.Compare():
+            sides = [np.asarray(_value(side, values, calendar, text)) for side in (node.left, *node.comparators)]
+            tests = [_COMPARE[type(op)](a, b) for op, a, b in zip(node.ops, sides, sides[1:], strict=False)]
+            return np.asarray(reduce(np.logical_and, tests), dtype=np.float64)
+        case ast.BoolOp(op=op, values=parts):
+            found = [np.asarray(_value(part, values, calendar, text)) != 0 for part in parts]
+            joined = np.logical_and if isinstance(op, ast.And) else np.logical_or
+            return np.asarray(reduce(joined, found), dtype=np.float64)
+        case ast.Call(func=ast.Name(id=name)):
+            return _called(name, [_value(arg, values, calendar, text) for arg in node.args], calendar, text)
+    raise UserError(f"'{text}' holds something that is not part of the rule language")
+
+
+def _called(name: str, args: list[Floats | float], calendar: BarCalendar | None, text: str) -> Floats:
+    if name in PLAIN:
+        return PLAIN[name][0](*args)
+    series, numbers = np.asarray(args[0], dtype=np.float64), [float(arg) for arg in args[1:]]
+    if series.ndim == 0:
+        raise UserError(f"'{text}': {name}() takes a series, not one number")
+    if name in SERIES:
+        return SERIES[name][0](series, *numbers)
+    if calendar is None:
+        raise UserError(f"'{text}': {name}() needs to know the sessions")
+    return DAILY[name](series, calendar, *numbers)
 
 
 def check_semantics(semantics: Semantics) -> None:
     """Raise :class:`UserError` for an unknown name, a circular indicator, or a window inside a rule."""
     known = set(semantics.parameters) | set(SPECIAL)
     known |= {f"{leg}.{field}" for leg in semantics.inputs.legs for field in FIELDS}
+    used = []
     for name in ordered(semantics):
-        _need(names_in(semantics.indicators[name]), known, f"indicator '{name}'")
+        used.append((f"indicator '{name}'", semantics.indicators[name], frozenset(known)))
         known.add(name)
     known |= set(semantics.registers) | {f"held_{leg}" for leg in semantics.inputs.legs}
     for rule in semantics.rules:
         for text in (rule.when, *rule.target.values(), *rule.set.values()):
-            _need(names_in(text), known, f"rule '{rule.id}'")
+            used.append((f"rule '{rule.id}'", text, frozenset(known)))
             if not is_pointwise(text):
                 raise UserError(f"rule '{rule.id}' uses a window in '{text}'", hint="make it an indicator")
+    for where, text, defined in used:
+        missing = sorted(names_in(text) - defined)
+        if missing:
+            raise UserError(f"{where} names '{missing[0]}', which is not defined")
 
 
 def interpret(
@@ -54,13 +317,15 @@ def interpret(
     for row in range(len(times)):
         now = {name: float(values[row]) for name, values in series.items()}
         now.update(fixed, **registers, **held)
-        place, rule = _firing(semantics, state, now)
-        if rule is None:
+        fires = (r for r in enumerate(semantics.rules) if state in r[1].given and float(evaluate(r[1].when, now)))
+        fired = next(fires, None)
+        if fired is None:
             continue
+        place, rule = fired
         for leg, text in rule.target.items():
             wanted = float(evaluate(text, now))
             if np.isnan(wanted):
-                raise UserError(f"rule '{rule.id}' of '{semantics.id}' aims at nothing in bar {row}")
+                raise UserError(f"rule '{rule.id}' of '{semantics.id}' has no target in bar {row}")
             if wanted != held[f"held_{leg}"]:
                 found.append((row, semantics.inputs.legs.index(leg), wanted, place))
                 held[f"held_{leg}"] = wanted
@@ -77,27 +342,19 @@ def indicators(
 ) -> dict[str, Floats]:
     """Return every series a rule may read: legs' fields, session marks and indicators, one value per bar."""
     n = calendar.session.size
-    values: dict[str, Floats | float] = {name: p.value for name, p in semantics.parameters.items()}
-    values.update(parameters or {})
-    series: dict[str, Floats] = {}
-    for leg in semantics.inputs.legs:
-        for field in FIELDS:
-            series[f"{leg}.{field}"] = np.asarray(feeds[leg][field], dtype=np.float64)
-    series["session_first"] = calendar.first
-    series["session_last"] = calendar.last
+    series: dict[str, Floats] = {
+        f"{leg}.{field}": np.asarray(feeds[leg][field], dtype=np.float64)
+        for leg in semantics.inputs.legs
+        for field in FIELDS
+    }
+    series["session_first"], series["session_last"] = calendar.first, calendar.last
     series["row"] = np.arange(n, dtype=np.float64)
-    values.update(series)
+    values: dict[str, Floats | float] = {name: p.value for name, p in semantics.parameters.items()}
+    values |= {**(parameters or {}), **series}
     for name in ordered(semantics):
         made = np.broadcast_to(evaluate(semantics.indicators[name], values, calendar), (n,))
         series[name] = values[name] = np.asarray(made, dtype=np.float64)
     return series
-
-
-def _firing(semantics: Semantics, state: str, now: Mapping[str, float]) -> tuple[int, StrategyRule | None]:
-    for place, rule in enumerate(semantics.rules):
-        if state in rule.given and float(evaluate(rule.when, now)):
-            return place, rule
-    return -1, None
 
 
 def ordered(semantics: Semantics) -> list[str]:
@@ -110,9 +367,3 @@ def ordered(semantics: Semantics) -> list[str]:
             raise UserError(f"the indicators of '{semantics.id}' use each other in a circle")
         done += ready
     return done
-
-
-def _need(used: frozenset[str], known: set[str], where: str) -> None:
-    missing = sorted(used - known)
-    if missing:
-        raise UserError(f"{where} names '{missing[0]}', which is not defined")

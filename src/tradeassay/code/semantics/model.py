@@ -100,10 +100,6 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Its canonical JSON: sorted keys, no blanks."""
         return canonical_json(self)
 
-    def value(self, name: str) -> float:
-        """Return a parameter's value."""
-        return self.parameters[name].value
-
 
 def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
     """Return the semantics in a JSON document; raises :class:`UserError` naming the place that is wrong."""
@@ -111,16 +107,6 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
         found = msgspec.json.decode(body, type=Semantics)
     except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{where}: {error}", hint="compare it with the schema (tradeassay code schema)") from error
-    _check_names(found, where)
-    return found
-
-
-def semantics_schema() -> bytes:
-    """Return the JSON schema of the document."""
-    return canonical_json(schema_of_type(Semantics))
-
-
-def _check_names(found: Semantics, where: str) -> None:
     legs = set(found.inputs.legs)
     states = set(found.states)
     for rule in found.rules:
@@ -137,6 +123,12 @@ def _check_names(found: Semantics, where: str) -> None:
     names = [name for group in groups for name in group]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise UserError(f"{where}: the name '{min(twice)}' stands for two things")
+        raise UserError(f"{where}: the name '{min(twice)}' means two things")
     if len({rule.id for rule in found.rules}) != len(found.rules):
         raise UserError(f"{where}: two rules have one id")
+    return found
+
+
+def semantics_schema() -> bytes:
+    """Return the JSON schema of the document."""
+    return canonical_json(schema_of_type(Semantics))

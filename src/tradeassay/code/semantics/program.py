@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from tradeassay.code.semantics.expression import DAILY, parse
-from tradeassay.code.semantics.interpreter import ordered
+from tradeassay.code.semantics.interpreter import DAILY, FIELDS, names_in, ordered, parse
 from tradeassay.code.semantics.model import Semantics, StrategyRule
 from tradeassay.core.errors import UserError
 
@@ -24,15 +23,32 @@ _SERIES: Final = {
     "ema": "smoothed({0}, int({1}), 2 / ({1} + 1))",
     "wilder": "smoothed({0}, int({1}), 1 / {1})",
 }
-_WIDE: Final = {"abs": "np.abs({0})", "log": "np.log({0})", "sqrt": "np.sqrt({0})", "min": "np.minimum({0}, {1})",
-                "max": "np.maximum({0}, {1})", "where": "np.where({0}, {1}, {2})",
-                "isnan": "np.isnan({0})"}  # fmt: skip
-_NARROW: Final = {"abs": "abs({0})", "min": "min({0}, {1})", "max": "max({0}, {1})", "isnan": "({0} != {0})",
-                  "where": "({1} if {0} else {2})", "log": "float(np.log({0}))",
-                  "sqrt": "float(np.sqrt({0}))"}  # fmt: skip
-_TESTS: Final = {ast.Gt: "more({0}, {1})", ast.Lt: "more({1}, {0})", ast.GtE: "not_less({0}, {1})",
-                 ast.LtE: "not_less({1}, {0})", ast.Eq: "equal({0}, {1})",
-                 ast.NotEq: "differ({0}, {1})"}  # fmt: skip
+_WIDE: Final = {
+    "abs": "np.abs({0})",
+    "log": "np.log({0})",
+    "sqrt": "np.sqrt({0})",
+    "min": "np.minimum({0}, {1})",
+    "max": "np.maximum({0}, {1})",
+    "where": "np.where({0}, {1}, {2})",
+    "isnan": "np.isnan({0})",
+}
+_NARROW: Final = {
+    "abs": "abs({0})",
+    "log": "float(np.log({0}))",
+    "sqrt": "float(np.sqrt({0}))",
+    "min": "min({0}, {1})",
+    "max": "max({0}, {1})",
+    "where": "({1} if {0} else {2})",
+    "isnan": "({0} != {0})",
+}
+_TESTS: Final = {
+    ast.Gt: "more({0}, {1})",
+    ast.Lt: "more({1}, {0})",
+    ast.GtE: "not_less({0}, {1})",
+    ast.LtE: "not_less({1}, {0})",
+    ast.Eq: "equal({0}, {1})",
+    ast.NotEq: "differ({0}, {1})",
+}
 _SIGNS: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 _HELPERS: Final = '''
@@ -121,69 +137,54 @@ _DAYS: Final = {
 def program_of(semantics: Semantics) -> str:
     """Return the source of a program that decides what the semantics decide. It needs the shared bookkeeping."""
     legs = semantics.inputs.legs
-    lines = ["        book = Book(market_data, initial_capital)"]
-    lines.append(f"        book.MAX_EXPOSURE = {semantics.constraints.max_exposure!r}")
-    lines.append("        days = Days(book.times)")
-    for name, one in semantics.parameters.items():
-        lines.append(f"        {name} = {int(one.value) if one.kind == 'int' else one.value!r}")
-    for leg in legs:
-        for field in ("open", "high", "low", "close", "volume"):
-            lines.append(f'        {leg}_{field} = market_data["{leg}"]["{field}"].to_numpy(dtype=float)')
-    lines.append(f'        session_last = market_data["{legs[0]}"]["session_last"].to_numpy(dtype=float)')
-    lines += [
-        "        session_first = days.first.astype(float)",
-        "        row = np.arange(len(book.times), dtype=float)",
+    lines = [
+        "book = Book(market_data, initial_capital)",
+        f"book.MAX_EXPOSURE = {semantics.constraints.max_exposure!r}",
+        "days = Days(book.times)",
     ]
-    lines.append('        with np.errstate(divide="ignore", invalid="ignore"):')
-    for name in ordered(semantics):
-        lines.append(f"            {name} = {_written(semantics.indicators[name], semantics, wide=True)}")
-    if not semantics.indicators:
-        lines.append("            pass")
-    used = _read_by_rules(semantics)
-    lines.append(f"        table = [np.broadcast_to(x, len(book.times)).tolist() for x in ({', '.join(used)},)]")
-    lines.append(f'        state = "{semantics.states[0]}"')
-    lines += [f"        {name} = {value!r}" for name, value in semantics.registers.items()]
-    lines.append(f"        for t, ({', '.join(used)},) in enumerate(zip(*table)):")
+    for name, one in semantics.parameters.items():
+        lines.append(f"{name} = {int(one.value) if one.kind == 'int' else one.value!r}")
+    for leg in legs:
+        for field in FIELDS:
+            lines.append(f'{leg}_{field} = market_data["{leg}"]["{field}"].to_numpy(dtype=float)')
+    lines += [
+        f'session_last = market_data["{legs[0]}"]["session_last"].to_numpy(dtype=float)',
+        "session_first = days.first.astype(float)",
+        "row = np.arange(len(book.times), dtype=float)",
+        'with np.errstate(divide="ignore", invalid="ignore"):',
+    ]
+    series = [f"    {name} = {_written(parse(semantics.indicators[name]), True)}" for name in ordered(semantics)]
+    lines += series or ["    pass"]
+    fixed = {*semantics.parameters, *semantics.registers, *(f"held_{leg}" for leg in legs)}
+    texts = [text for rule in semantics.rules for text in (rule.when, *rule.target.values(), *rule.set.values())]
+    read = sorted({name.replace(".", "_") for text in texts for name in names_in(text) if name not in fixed})
+    used = ", ".join(read or ["row"])
+    lines.append(f"table = [np.broadcast_to(x, len(book.times)).tolist() for x in ({used},)]")
+    lines.append(f'state = "{semantics.states[0]}"')
+    lines += [f"{name} = {value!r}" for name, value in semantics.registers.items()]
+    lines.append(f"for t, ({used},) in enumerate(zip(*table)):")
     for place, rule in enumerate(semantics.rules):
-        lines += _rule(rule, semantics, first=place == 0)
-    lines.append("        return book.logs()")
-    body = "\n".join(lines)
+        lines += [f"    {line}" for line in _rule(rule, semantics, "elif" if place else "if")]
+    lines.append("return book.logs()")
+    body = "\n".join(f"        {line}" for line in lines)
     head = "class TradingStrategy:\n    def run(self, market_data, initial_capital):\n"
     return f"{_HELPERS}\n\n{head}{body}\n"
 
 
-def _rule(rule: StrategyRule, semantics: Semantics, *, first: bool) -> list[str]:
+def _rule(rule: StrategyRule, semantics: Semantics, word: str) -> list[str]:
     states = " or ".join(f'state == "{state}"' for state in rule.given)
     where = f"({states}) and " if set(rule.given) != set(semantics.states) else ""
-    made = [f"            {'if' if first else 'elif'} {where}{_written(rule.when, semantics, wide=False)}:"]
-    targets = ", ".join(
-        f'"{leg}": float({_written(text, semantics, wide=False)})' for leg, text in rule.target.items()
-    )
-    made.append(f"                aims = {{{targets}}}")
+    aims = ", ".join(f'"{leg}": float({_written(parse(text), False)})' for leg, text in rule.target.items())
+    made = [f"{word} {where}{_written(parse(rule.when), False)}:", f"    aims = {{{aims}}}"]
     if rule.set:
-        values = ", ".join(f"float({_written(text, semantics, wide=False)})" for text in rule.set.values())
-        made.append(f"                {', '.join(rule.set)}{',' if len(rule.set) == 1 else ''} = {values},")
-        if len(rule.set) > 1:
-            made[-1] = made[-1].removesuffix(",")
-    made.append(f'                state = "{rule.to}"')
-    made.append(f'                book.aim(t, aims, "{rule.signal}")')
-    return made
+        values = ", ".join(f"float({_written(parse(text), False)})" for text in rule.set.values())
+        comma = "," if len(rule.set) == 1 else ""
+        made.append(f"    {', '.join(rule.set)}{comma} = {values}{comma}")
+    return [*made, f'    state = "{rule.to}"', f'    book.aim(t, aims, "{rule.signal}")']
 
 
-def _read_by_rules(semantics: Semantics) -> list[str]:
-    from tradeassay.code.semantics.expression import names_in
-
-    fixed = set(semantics.parameters) | set(semantics.registers) | {f"held_{leg}" for leg in semantics.inputs.legs}
-    texts = [text for rule in semantics.rules for text in (rule.when, *rule.target.values(), *rule.set.values())]
-    found = {name.replace(".", "_") for text in texts for name in names_in(text) if name not in fixed}
-    return sorted(found) or ["row"]
-
-
-def _written(text: str, semantics: Semantics, *, wide: bool) -> str:
-    return _node(parse(text), semantics, wide)
-
-
-def _node(node: ast.expr, semantics: Semantics, wide: bool) -> str:
+def _written(node: ast.expr, wide: bool) -> str:
+    """Return an expression as Python: over whole columns, or (not ``wide``) over the values of one bar."""
     match node:
         case ast.Constant(value=value):
             return repr(value)
@@ -191,28 +192,24 @@ def _node(node: ast.expr, semantics: Semantics, wide: bool) -> str:
             return f'book.target["{name[5:]}"]' if name.startswith("held_") else name
         case ast.Attribute(value=ast.Name(id=leg), attr=field):
             return f"{leg}_{field}"
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(-{_node(operand, semantics, wide)})"
-        case ast.UnaryOp(operand=operand):
-            inner = _node(operand, semantics, wide)
+        case ast.UnaryOp(op=op, operand=operand):
+            inner = _written(operand, wide)
+            if isinstance(op, ast.USub):
+                return f"(-{inner})"
             return f"(np.asarray({inner}) == 0)" if wide else f"(not {inner})"
         case ast.BinOp(left=left, op=op, right=right):
-            return f"({_node(left, semantics, wide)} {_SIGNS[type(op)]} {_node(right, semantics, wide)})"
+            return f"({_written(left, wide)} {_SIGNS[type(op)]} {_written(right, wide)})"
         case ast.Compare(left=left, ops=ops, comparators=others):
-            sides = [_node(side, semantics, wide) for side in (left, *others)]
-            parts = [
-                ("wide_" if wide else "") + _TESTS[type(op)].format(a, b)
-                for op, a, b in zip(ops, sides, sides[1:], strict=False)
-            ]
-            return f"({(' & ' if wide else ' and ').join(parts)})"
+            sides = [_written(side, wide) for side in (left, *others)]
+            pairs = zip(ops, sides, sides[1:], strict=False)
+            tests = (f"{'wide_' if wide else ''}{_TESTS[type(op)].format(a, b)}" for op, a, b in pairs)
+            return f"({(' & ' if wide else ' and ').join(tests)})"
         case ast.BoolOp(op=op, values=parts):
             sign = (" & " if wide else " and ") if isinstance(op, ast.And) else (" | " if wide else " or ")
-            return f"({sign.join(_node(part, semantics, wide) for part in parts)})"
+            return f"({sign.join(_written(part, wide) for part in parts)})"
         case ast.Call(func=ast.Name(id=name), args=args):
-            given = [_node(arg, semantics, wide) for arg in args]
-            if name in _SERIES:
-                return _SERIES[name].format(*given)
+            given = [_written(arg, wide) for arg in args]
             if name in DAILY:
                 return _DAYS[name].format(*given, *(["1"] if len(given) == 1 else []))
-            return (_WIDE if wide else _NARROW)[name].format(*given)
+            return (_SERIES.get(name) or (_WIDE if wide else _NARROW)[name]).format(*given)
     raise UserError(f"'{ast.unparse(node)}' cannot be written as a program")

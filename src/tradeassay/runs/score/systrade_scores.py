@@ -16,7 +16,7 @@ from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES
 from tradeassay.code.review import Review, ReviewBoard, review_board
 from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, complexity, daily_curve
-from tradeassay.code.semantics.expression import calendar_of
+from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
