@@ -13,7 +13,7 @@ import statistics
 import time
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
-from tradeassay.code.gates import run_gates
+from tradeassay.code.gates import pass_gates
 from tradeassay.code.submission import submission_config
 from tradeassay.sandbox import SandboxPool
 
@@ -30,7 +30,7 @@ def main() -> int:
             spec, reference = load_spec(id), load_reference(id)
             bars = spec.practice_bars(options.bars)
             clock, host = time.monotonic(), time.process_time()
-            report = run_gates(reference, spec, pool, bars=bars)
+            report = pass_gates(reference, spec, pool, bars=bars).report
             lines.append(
                 {
                     "strategy": id,

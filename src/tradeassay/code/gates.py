@@ -1,7 +1,7 @@
 """Is a submission governed software? Seven checks, one question each, with evidence.
 
-``report = run_gates(submission, spec, executor)``; see ``docs/concepts/gates.md``. A gate that could not be
-asked is ``not_run``, never passed. Each run is made once and shared by the checks that need it.
+``report = pass_gates(submission, spec, executor).report``; see ``docs/concepts/gates.md``. A gate that could not
+be asked is ``not_run``, never passed. Each run is made once and shared by the checks that need it.
 
 The audit: for each trade the audit log has five rows: a ``signal``, a ``risk_check`` whose parent it is, an
 ``order`` (the trade's ``order_id``) whose parent that is, a ``position`` and a ``pnl``. From the logs the host
@@ -34,7 +34,7 @@ from tradeassay.code.checks import (
     to_junit,
     to_sarif,
 )
-from tradeassay.code.leak import LeakConfig, RunFailure, SpeedProbe, probe_speed
+from tradeassay.code.leak import LeakConfig, RunFailure, probe_speed
 from tradeassay.code.leak.report import WholeSeries
 from tradeassay.code.leak.subject import LONG
 from tradeassay.code.leak.trace import Columns, first_difference
@@ -49,7 +49,6 @@ from tradeassay.code.submission import (
     LIMITS,
     AuditLog,
     Scenario,
-    StrategyCard,
     StrategySpec,
     Submission,
     SubmissionRun,
@@ -85,8 +84,8 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
     the capital.
     ``agreement`` is how far a traded share of equity may be from that of the frozen semantics on a micro-scenario.
-    ``every_bar`` replays the micro-scenarios bar by bar. The draws of the leak gate, which looks at the whole
-    series, are derived from ``secret``.
+    ``every_bar`` replays the micro-scenarios bar by bar. ``secret`` is what the other futures of the leak gate are
+    drawn from.
     """
 
     capital: float = CAPITAL
@@ -131,13 +130,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     runs: int = 0
 
-    @property
-    def questions(self) -> dict[str, str]:
-        """What each gate asks, by name."""
-        return QUESTIONS
-
-    def gate(self, name: GateName) -> Finding:
-        """Return one gate's result."""
+    def gate(self, name: str) -> Finding:
         return next(gate for gate in self.gates if gate.name == name)
 
     @property
@@ -163,12 +156,10 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         return next((gate for gate in self.gates if gate.failed), None)
 
     def junit(self) -> str:
-        """Return the gates as JUnit XML, for the test page of a build server."""
         case = f"{self.strategy}.{self.submission or 'submission'}"
         return to_junit(self.gates, suite=f"tradeassay.{self.strategy}", case=case, cpu_s=self.cpu_s)
 
     def sarif(self) -> str:
-        """Return the findings as SARIF, for code-scanning pages."""
         about = {"strategy": self.strategy, "submission_sha256": self.submission_sha256}
         return to_sarif(self.gates, questions=QUESTIONS, properties=about)
 
@@ -186,19 +177,6 @@ class Gated:
     scenarios: Mapping[str, SubmissionRun] = field(default_factory=dict)
 
 
-def run_gates(
-    submission: Submission,
-    spec: StrategySpec,
-    executor: JobExecutor,
-    config: GateConfig | None = None,
-    bars: TaskBars | None = None,
-) -> GateReport:
-    """Return what each gate says. ``executor`` needs :func:`submission_config`; without ``bars`` the scored run
-    uses 500 synthetic ones. A bad submission is a report; only a broken executor raises.
-    """
-    return pass_gates(submission, spec, executor, config, bars).report
-
-
 def pass_gates(
     submission: Submission,
     spec: StrategySpec,
@@ -209,7 +187,10 @@ def pass_gates(
     trust: Literal["untrusted", "reference"] = "untrusted",
     scenarios: Mapping[str, SubmissionRun] | None = None,
 ) -> Gated:
-    """Run the gates and keep the runs. ``trust`` is ``reference`` for sources that the project itself ships;
+    """Ask every gate and keep the runs. ``executor`` needs :func:`submission_config`; without ``bars`` the scored
+    run uses 500 synthetic ones. A bad submission is a report; only a broken executor raises.
+
+    ``trust`` is ``reference`` for sources that the project itself ships;
     ``scenarios`` are the same submission's runs on the micro-scenarios, where they have been made already.
     """
     config = config or GateConfig()
@@ -242,50 +223,41 @@ def pass_gates(
 def parse_gate(submission: Submission) -> Finding:
     """Read the card as JSON and the source as Python, without running any of it."""
     found = (*_card_faults(submission.card), *_source_faults(submission.source))
-    if found:
-        return convicted(found)
-    return passed("", {"lines": len(submission.source.splitlines())})
+    return convicted(found) if found else passed("", {"lines": len(submission.source.splitlines())})
 
 
-def _card_faults(text: str) -> tuple[Exhibit, ...]:
+def _card_faults(text: str) -> list[Exhibit]:
     try:
-        card = msgspec.json.decode(text)
+        if isinstance(msgspec.json.decode(text), dict):
+            return []
+        return [_card_exhibit("card_no_object", f"{CARD} is no JSON object")]
     except UNDECODABLE as error:
-        return (Exhibit(code="card_no_json", text=f"{CARD} is no JSON: {error}", file="strategy_card.json"),)
-    if not isinstance(card, dict):
-        return (Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file="strategy_card.json"),)
-    return ()
+        return [_card_exhibit("card_no_json", f"{CARD} is no JSON: {error}")]
 
 
-def _source_faults(source: str) -> tuple[Exhibit, ...]:
+def _source_faults(source: str) -> list[Exhibit]:
     if len(source) > LONGEST_SOURCE:
-        return (Exhibit(code="too_long", text=f"the source has more than {LONGEST_SOURCE:,} characters"),)
+        return [Exhibit(code="too_long", text=f"the source has more than {LONGEST_SOURCE:,} characters")]
     tree = read_source(source, compiles=True)
     if isinstance(tree, SourceFault):
         what = "syntax error" if tree.syntax else tree.error
-        return (Exhibit(code="syntax", text=f"{what}: {tree.words}", line=tree.line),)
+        return [Exhibit(code="syntax", text=f"{what}: {tree.words}", line=tree.line)]
     forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
     if forbidden is not None:
         text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
-        return (Exhibit(code="forbidden_import", text=text, line=forbidden.line),)
-    return _class_faults(tree)
-
-
-def _class_faults(tree: ast.Module) -> tuple[Exhibit, ...]:
+        return [Exhibit(code="forbidden_import", text=text, line=forbidden.line)]
     made = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
     if len(made) != 1:
         how = "no class" if not made else f"{len(made)} classes called"
-        return (Exhibit(code="no_class", text=f"there is {how} {CLASS} at the top level"),)
-    methods = {node.name: node for node in made[0].body if isinstance(node, ast.FunctionDef)}
-    if "run" not in methods and not made[0].bases:
+        return [Exhibit(code="no_class", text=f"there is {how} {CLASS} at the top level")]
+    run = next((n for n in reversed(made[0].body) if isinstance(n, ast.FunctionDef) and n.name == "run"), None)
+    if run is None and not made[0].bases:
         text = f"{CLASS} has no method run(self, market_data, initial_capital)"
-        return (Exhibit(code="no_run", text=text, line=made[0].lineno),)
-    if "run" in methods:
-        given = methods["run"].args
-        if len(given.posonlyargs) + len(given.args) < 3 and given.vararg is None:
-            text = "run() takes two arguments: market_data and initial_capital"
-            return (Exhibit(code="run_arguments", text=text, line=methods["run"].lineno),)
-    return ()
+        return [Exhibit(code="no_run", text=text, line=made[0].lineno)]
+    if run is not None and len(run.args.posonlyargs) + len(run.args.args) < 3 and run.args.vararg is None:
+        text = "run() takes two arguments: market_data and initial_capital"
+        return [Exhibit(code="run_arguments", text=text, line=run.lineno)]
+    return []
 
 
 def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
@@ -294,24 +266,14 @@ def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
         card = submission.read_card()
     except UserError as error:
         return convicted([_card_exhibit("card_schema", error.message)])
-    found = card_differences(card, semantics)
-    if found:
-        return convicted(found)
-    return passed("", {"parameters": len(card.parameters), "core_sha256": card.core_sha256})
-
-
-def card_differences(card: StrategyCard, semantics: Semantics) -> tuple[Exhibit, ...]:
-    """Return where a card departs from the frozen semantics; empty when it does not."""
     found: list[Exhibit] = []
     if (card.strategy, card.version) != (semantics.id, semantics.version):
         asked = f"'{semantics.id}' version {semantics.version}"
-        found.append(
-            _card_exhibit("strategy", f"the card is for '{card.strategy}' version {card.version}, not {asked}")
-        )
+        text = f"the card is for '{card.strategy}' version {card.version}, not {asked}"
+        found.append(_card_exhibit("strategy", text))
     if card.legs != semantics.inputs.legs:
-        found.append(
-            _card_exhibit("legs", f"the card trades {list(card.legs)}, not {list(semantics.inputs.legs)}")
-        )
+        text = f"the card trades {list(card.legs)}, not {list(semantics.inputs.legs)}"
+        found.append(_card_exhibit("legs", text))
     for name in sorted(set(card.parameters) ^ set(semantics.parameters)):
         what = "is missing" if name in semantics.parameters else "is not one of the strategy's"
         found.append(_card_exhibit("parameter_names", f"parameter '{name}' {what}"))
@@ -320,86 +282,39 @@ def card_differences(card: StrategyCard, semantics: Semantics) -> tuple[Exhibit,
         if given is not None and not abs(given - frozen.value) <= frozen.tolerance + _ROUNDING:
             text = f"parameter '{name}' is {given:g}; frozen at {frozen.value:g}, tolerance {frozen.tolerance:g}"
             found.append(_card_exhibit("parameter_value", text))
-    said, frozen_limits = msgspec.to_builtins(card.constraints), msgspec.to_builtins(semantics.constraints)
-    for name, value in frozen_limits.items():
+    said = msgspec.to_builtins(card.constraints)
+    for name, value in msgspec.to_builtins(semantics.constraints).items():
         if said.get(name) != value:
-            found.append(
-                _card_exhibit("constraint", f"constraint '{name}' is {said.get(name)}; frozen at {value}")
-            )
-    return tuple(found)
+            text = f"constraint '{name}' is {said.get(name)}; frozen at {value}"
+            found.append(_card_exhibit("constraint", text))
+    if found:
+        return convicted(found)
+    return passed("", {"parameters": len(card.parameters), "core_sha256": card.core_sha256})
 
 
 def _card_exhibit(code: str, text: str) -> Exhibit:
     return Exhibit(code=code, text=text, file="strategy_card.json")
 
 
-def exec_gate(scored: SubmissionRun, scenarios: Mapping[str, SubmissionRun], frozen: int = 0) -> Finding:
-    """Judge the completed runs. ``frozen`` is how many decisions the frozen semantics make on the scored bars,
-    where never trading is a failure.
-    """
-    runs = {"scored bars": scored, **{f"scenario {name}": run for name, run in scenarios.items()}}
-    found = tuple(_run_exhibit(where, run) for where, run in runs.items() if run.failure is not None)
-    cpu_s = round(scored.cpu_s, 3)
-    if found:
-        return convicted(found, {"cpu_s": cpu_s})
-    trades = 0 if scored.trades is None else len(scored.trades)
-    if frozen and not trades:
-        text = f"it never trades; on the same bars the frozen rules decide {frozen} times"
-        return convicted(
-            [Exhibit(code="never_trades", text=text, where="scored bars")], {"cpu_s": cpu_s, "trades": 0}
-        )
-    return passed("", {"cpu_s": cpu_s, "trades": trades})
-
-
-def probe_gate(runner: SubmissionRunner, columns: Columns, config: GateConfig) -> Finding | None:
-    """Try 5,000 and 20,000 bars of a long series first; a finding only when going on is pointless."""
-    bars = len(next(iter(columns.values())))
-    if bars <= LONG or not config.leak.probe:
-        return None
-    probe, outcomes = probe_speed(runner, columns)
-    broken = outcomes[-1]
-    if isinstance(broken, RunFailure):
-        return convicted([Exhibit(code=broken.kind, text=f"on the first bars: {broken.text}")])
-    if probe is not None and probe.expected_s > config.leak.run_s:
-        return convicted([_slow(probe, config)])
-    return None
-
-
-def _slow(probe: SpeedProbe, config: GateConfig) -> Exhibit:
-    return Exhibit(code="too_slow", text=f"{probe.text}; {config.leak.run_s:g} s are allowed")
-
-
-def _run_exhibit(where: str, run: SubmissionRun) -> Exhibit:
-    assert run.failure is not None
-    return Exhibit(code=run.failure.kind, text=f"{where}: {run.failure.text}", line=run.line, where=where)
-
-
 def determinism_gate(runs: Mapping[str, SubmissionRun]) -> Finding:
-    """Compare the hashes of the trades of runs by their surroundings; the first run is the scored one."""
-    first, scored = next(iter(runs.items()))
+    """Compare the trades of runs by their surroundings; the first run is the scored one."""
+    (first, scored), *others = runs.items()
     assert scored.trades is not None
     measures: Measures = {first: scored.trades.sha256}
     found: list[Exhibit] = []
-    for other, run in list(runs.items())[1:]:
+    for other, run in others:
         if run.trades is None:
             text = run.failure.text if run.failure is not None else "no log"
             found.append(Exhibit(code="fails_with_a_seed", text=f"with {other} it fails: {text}", line=run.line))
             continue
         measures[other] = run.trades.sha256
         if run.trades.sha256 != scored.trades.sha256:
-            found.append(_difference(first, scored, other, run))
-    if found:
-        return convicted(found, measures)
-    return passed("", measures)
-
-
-def _difference(first: str, scored: SubmissionRun, second: str, run: SubmissionRun) -> Exhibit:
-    assert scored.trades is not None and run.trades is not None
-    left, right = scored.trades.trace(), run.trades.trace()
-    end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
-    row, one, other = first_difference(left, right, end, 0.0) or (end, "more", "less")
-    text = f"on bar {row} it decides {one} with {first} and {other} with {second}"
-    return Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars")
+            left, right = scored.trades.trace(), run.trades.trace()
+            end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
+            row, one, two = first_difference(left, right, end, 0.0) or (end, "more", "less")
+            text = f"on bar {row} it decides {one} with {first} and {two} with {other}"
+            found.append(Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars"))
+    return convicted(found, measures) if found else passed("", measures)
 
 
 def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreement: float) -> Finding:
@@ -414,9 +329,7 @@ def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreem
         if one is not None:
             found.append(one)
     measures: Measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
-    if found:
-        return convicted(found, measures)
-    return passed("", measures)
+    return convicted(found, measures) if found else passed("", measures)
 
 
 def first_departure(
@@ -434,21 +347,18 @@ def first_departure(
         return None
     row = int(min(one.row[place] for one in (found, frozen) if place < len(one)))
     where = f"scenario {scenario.name}"
-    text = (
-        f"{where} ({scenario.what}), bar {row}: "
-        f"the frozen semantics decide {_decision_words(spec, frozen, place, row)}; "
-        f"the submission decides {_decision_words(spec, found, place, row)}"
-    )
+
+    def words(decisions: DecisionList) -> str:
+        if place >= len(decisions) or int(decisions.row[place]) != row:
+            return "nothing"
+        signal = int(decisions.signal[place])
+        name = spec.signals[signal] if signal >= 0 else "an unknown signal"
+        leg = spec.semantics.inputs.legs[int(decisions.leg[place])]
+        return f"{leg} to {float(decisions.fraction[place]):.6g} of equity ({name})"
+
+    decided = f"the frozen semantics decide {words(frozen)}; the submission decides {words(found)}"
+    text = f"{where} ({scenario.what}), bar {row}: {decided}"
     return Exhibit(code="departs", text=text, bar=row, where=where)
-
-
-def _decision_words(spec: StrategySpec, decisions: DecisionList, place: int, row: int) -> str:
-    if place >= len(decisions) or int(decisions.row[place]) != row:
-        return "nothing"
-    leg = spec.semantics.inputs.legs[int(decisions.leg[place])]
-    signal = int(decisions.signal[place])
-    name = spec.signals[signal] if signal >= 0 else "an unknown signal"
-    return f"{leg} to {float(decisions.fraction[place]):.6g} of equity ({name})"
 
 
 class _Inquiry:
@@ -469,7 +379,6 @@ class _Inquiry:
         self.tables = {one.name: market_columns(one.bars, legs) for one in spec.scenarios}
         self.bars = bars
         self.scored: SubmissionRun | None = None
-        self.seeds: dict[str, SubmissionRun] = {}
         self.known = scenarios
         self.scenarios: dict[str, SubmissionRun] = {}
 
@@ -480,68 +389,85 @@ class _Inquiry:
         return schema_gate(self.submission, self.spec.semantics)
 
     def runs(self) -> Finding:
-        """Make the runs with all seeds and on all scenarios, in one batch; they are independent of each other."""
-        slow = probe_gate(self.runner, self.columns, self.config)
+        """Run it on the scored bars and on all scenarios, in one batch. Work that never trades where the frozen
+        semantics trade has not run.
+        """
+        slow = self._too_slow()
         if slow is not None:
             return slow
         seed = self.config.seeds[0]
         missing = [name for name in self.tables if name not in self.known]
-        runs = list(self.runner.logs([(self.columns, seed), *((self.tables[name], seed) for name in missing)]))
+        wanted = [(self.columns, seed), *((self.tables[name], seed) for name in missing)]
+        self.scored, *others = self.runner.logs(wanted)
         self.runner.spent.runs += len(self.tables) - len(missing)
-        self.seeds = {f"seed {seed}": runs[0]}
-        made = {**self.known, **dict(zip(missing, runs[1:], strict=True))}
+        made = {**self.known, **dict(zip(missing, others, strict=True))}
         self.scenarios = {name: made[name] for name in self.tables}
-        self.scored = runs[0]
-        return exec_gate(self.scored, self.scenarios, len(self.frozen()))
+        runs = {"scored bars": self.scored, **{f"scenario {name}": run for name, run in self.scenarios.items()}}
+        cpu_s = round(self.scored.cpu_s, 3)
+        broken = [
+            Exhibit(code=run.failure.kind, text=f"{where}: {run.failure.text}", line=run.line, where=where)
+            for where, run in runs.items()
+            if run.failure is not None
+        ]
+        if broken:
+            return convicted(broken, {"cpu_s": cpu_s})
+        trades = 0 if self.scored.trades is None else len(self.scored.trades)
+        frozen = len(self.spec.compiled_decisions(self.bars))
+        if frozen and not trades:
+            text = f"it never trades; on the same bars the frozen rules decide {frozen} times"
+            never = Exhibit(code="never_trades", text=text, where="scored bars")
+            return convicted([never], {"cpu_s": cpu_s, "trades": 0})
+        return passed("", {"cpu_s": cpu_s, "trades": trades})
 
-    def frozen(self) -> DecisionList:
-        """Return what the frozen semantics decide on the scored bars."""
-        return self.spec.compiled_decisions(self.bars)
+    def _too_slow(self) -> Finding | None:
+        """Try 5,000 and 20,000 bars of a long series first; a finding only when going on is pointless."""
+        leak = self.config.leak
+        if self.bars.rows <= LONG or not leak.probe:
+            return None
+        probe, outcomes = probe_speed(self.runner, self.columns)
+        broken = outcomes[-1]
+        if isinstance(broken, RunFailure):
+            return convicted([Exhibit(code=broken.kind, text=f"on the first bars: {broken.text}")])
+        if probe is not None and probe.expected_s > leak.run_s:
+            return convicted([Exhibit(code="too_slow", text=f"{probe.text}; {leak.run_s:g} s are allowed")])
+        return None
 
     def repeats(self) -> Finding:
-        """Compare the scored run with others that should be the same."""
+        """Compare the scored run with others in time zones, on dates and with hash seeds that must not matter."""
+        assert self.scored is not None
         others = self.config.variations
         runs = self.runner.varied(self.columns, others)
-        self.seeds |= dict(zip((one.text for one in others), runs, strict=True))
-        return determinism_gate(self.seeds)
+        varied = dict(zip((one.text for one in others), runs, strict=True))
+        return determinism_gate({f"seed {self.config.seeds[0]}": self.scored, **varied})
 
     def leaks(self) -> Finding:
-        """Look for decisions that depend on later bars."""
-        assert self.scored is not None
-        replayed = self.scenarios if self.config.every_bar else {}
-        pairs = {name: (self.tables[name], run) for name, run in replayed.items()}
-        leak = self.config.leak
-        config = leak if leak.whole else msgspec.structs.replace(leak, whole=WholeSeries())
+        """Look for decisions that depend on later bars, first where it begins to hold something else than the
+        frozen semantics would.
+        """
+        assert self.scored is not None and self.scored.decisions is not None
+        config, rows = self.config, self.bars.rows
+        differs, frozen = np.zeros(rows, dtype=bool), self.spec.compiled_decisions(self.bars)
+        for leg in range(len(self.spec.semantics.inputs.legs)):
+            one, two = (
+                held_after(found.row[found.leg == leg], found.fraction[found.leg == leg], rows)
+                for found in (self.scored.decisions, frozen)
+            )
+            differs |= np.abs(one - two) > config.agreement
         return submission_lookahead(
             self.runner,
             self.columns,
             self.scored,
-            pairs,
-            config,
-            seed=seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name),
-            suspects=self._suspects(),
+            {name: (self.tables[name], run) for name, run in self.scenarios.items() if config.every_bar},
+            config.leak if config.leak.whole else msgspec.structs.replace(config.leak, whole=WholeSeries()),
+            seed=seed_from(config.secret or "", "leak", self.spec.id, self.bars.name),
+            suspects=tuple((np.flatnonzero(differs[1:] & ~differs[:-1]) + 1).tolist()),
         )
-
-    def _suspects(self) -> tuple[int, ...]:
-        """Return the bars on which it begins to hold something else than the frozen semantics would."""
-        assert self.scored is not None and self.scored.decisions is not None
-        bars = self.bars.rows
-        differs = np.zeros(bars, dtype=bool)
-        for leg in range(len(self.spec.semantics.inputs.legs)):
-            one, two = (_exposure(found, leg, bars) for found in (self.scored.decisions, self.frozen()))
-            differs |= np.abs(one - two) > self.config.agreement
-        return tuple((np.flatnonzero(differs[1:] & ~differs[:-1]) + 1).tolist())
 
     def audited(self) -> Finding:
         """Follow every trade of the scored run."""
         assert self.scored is not None
         closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
-
-
-def _exposure(found: DecisionList, leg: int, bars: int) -> Floats:
-    mine = found.leg == leg
-    return held_after(found.row[mine], found.fraction[mine], bars)
 
 
 def _did_not_hold(name: GateName) -> str:
@@ -553,28 +479,32 @@ _RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
 
 CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check(
-        "parse", "Can both files be read, and is there a TradingStrategy in them?",
+        "parse",
+        "Can both files be read, and is there a TradingStrategy in them?",
         lambda one: parse_gate(one.submission),
     ),
     Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
+    Check("determinism", "Does it decide the same in fresh processes with other seeds?", _Inquiry.repeats, _RAN),
     Check(
-        "determinism", "Does it decide the same in fresh processes with other seeds?",
-        _Inquiry.repeats, _RAN,
-    ),
-    Check(
-        "leak", "Does any decision depend on bars that came after it?", _Inquiry.leaks,
+        "leak",
+        "Does any decision depend on bars that came after it?",
+        _Inquiry.leaks,
         {**_RAN, "determinism": f"{_did_not_hold('determinism')}: two equal runs differ"},
     ),
     Check(
-        "audit", "Can every trade be followed from its signal to its P&L, and are its figures true?",
-        _Inquiry.audited, _RAN,
+        "audit",
+        "Can every trade be followed from its signal to its P&L, and are its figures true?",
+        _Inquiry.audited,
+        _RAN,
     ),
     Check(
-        "scenarios", "Does it do on the micro-scenarios what the frozen semantics do?",
-        lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement), _RAN,
+        "scenarios",
+        "Does it do on the micro-scenarios what the frozen semantics do?",
+        lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement),
+        _RAN,
     ),
-)  # fmt: skip
+)
 """What is asked about a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}
@@ -584,44 +514,61 @@ CHAIN: Final = ("signal", "risk_check", "order", "position", "pnl")
 TRADE_CELLS: Final = ("time", "symbol", "side", "quantity", "price", "signal", "order_id")
 _ROW_CELLS: Final = ("id", "time", "symbol", "value")
 _SHOWN: Final = 5
+_WORDS: Final = {
+    "risk_check": "a risk check of",
+    "order": "an order of",
+    "position": "a position of",
+    "pnl": "a P&L of",
+}
 
 
 def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, tolerance: float) -> Finding:
     """Follow every trade of the scored run through the audit log, and compare every figure.
 
-    ``completeness`` and ``tolerance`` are those of :class:`~tradeassay.code.gates.GateConfig`.
+    ``completeness`` and ``tolerance`` are those of :class:`GateConfig`.
     """
     assert scored.trades is not None and scored.audit is not None and scored.account is not None
     trades, audit = scored.trades, scored.audit
     if not len(trades):
         nothing: Measures = {"trades": 0, "completeness": None, "traceable": None}
         return passed("there was no trade to be followed", nothing)
-    index = AuditIndex(audit)
-    chain = index.chains(trades.order_id.tolist())
+    chain = audit_chains(audit, trades.order_id.tolist())
     present, required = _cells(trades, audit, chain)
     whole = (chain >= 0).all(axis=0)
-    wrong = _wrong(trades, audit, chain, scored.account, tolerance)
+    wrong, own = _wrong(trades, audit, chain, scored.account, tolerance)
     lying = np.flatnonzero(whole & (wrong != 0).any(axis=0))
     claims = _claims(trades, scored.account, closes, tolerance)
     followed = int(whole.sum()) - lying.size
     complete, traceable = present / required, followed / len(trades)
-    found = [_lie(trades, audit, chain, wrong, scored.account, number) for number in lying[: 4 * _SHOWN].tolist()]
+    found: list[Exhibit] = []
+    for number in lying[: 4 * _SHOWN].tolist():
+        at = int(np.flatnonzero(wrong[:, number])[0])
+        kind = CHAIN[at]
+        if wrong[at, number] == 1:
+            found.append(
+                _exhibit(f"other_{kind}", trades, number, f"is linked to a {kind} of another bar or asset")
+            )
+        else:
+            value, ours = float(audit.value[chain[at, number]]), float(own[kind][number])
+            text = f"claims {_WORDS[kind]} {value:.10g}; the host finds {ours:.10g}"
+            found.append(_exhibit(f"false_{kind}", trades, number, text))
     found += claims
     if complete < completeness:
         text = f"{complete:.1%} of the required cells are filled; {completeness:.0%} are asked for"
         found.append(Exhibit(code="incomplete", text=text))
     if traceable < completeness:
         text = f"{followed} of {len(trades)} trades can be followed from signal to P&L"
-        found += [Exhibit(code="untraceable", text=text), *_broken(trades, chain)]
+        found.append(Exhibit(code="untraceable", text=text))
+        for number in np.flatnonzero(~whole)[:_SHOWN].tolist():
+            kind = CHAIN[int(np.flatnonzero(chain[:, number] < 0)[0])]
+            found.append(_exhibit(f"no_{kind}", trades, number, f"has no {kind} row in the audit log"))
     measures: Measures = {
         "trades": len(trades),
         "completeness": round(complete, 6),
         "traceable": round(traceable, 6),
         "false_claims": int(lying.size) + len(claims),
     }
-    if found:
-        return convicted(found[: 4 * _SHOWN], measures)
-    return passed("", measures)
+    return convicted(found[: 4 * _SHOWN], measures) if found else passed("", measures)
 
 
 def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
@@ -639,22 +586,21 @@ def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
     return present, required
 
 
-def _own(trades: TradeLog, account: TradedAccount) -> dict[str, Floats]:
-    """Return the host's own figure of every trade, for the kinds of rows that claim one."""
-    return {
+def _wrong(
+    trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccount, tolerance: float
+) -> tuple[Ints, dict[str, Floats]]:
+    """Return for each row of a chain 1 when it is of another bar or asset, 2 when its figure is false, else 0; and
+    the host's own figures, for the kinds of rows that claim one.
+    """
+    scale = tolerance * float(np.abs(trades.quantity).max())
+    worth = tolerance * max(account.capital, float(np.abs(account.equity).max()))
+    rooms = {"risk_check": 1e-9, "order": scale, "position": scale, "pnl": worth}
+    own = {
         "risk_check": np.ones(len(trades)),
         "order": trades.quantity,
         "position": account.position,
         "pnl": account.equity[trades.row] - account.capital,
     }
-
-
-def _wrong(trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccount, tolerance: float) -> Ints:
-    """Return for each row of a chain 1 when it is of another bar or asset, 2 when its figure is false, else 0."""
-    scale = tolerance * float(np.abs(trades.quantity).max())
-    worth = tolerance * max(account.capital, float(np.abs(account.equity).max()))
-    rooms = {"risk_check": 1e-9, "order": scale, "position": scale, "pnl": worth}
-    own = _own(trades, account)
     made = np.zeros(chain.shape, dtype=np.int64)
     for at, (kind, places) in enumerate(zip(CHAIN, chain, strict=True)):
         row, leg, value = audit.row[places], audit.leg[places], audit.value[places]
@@ -665,39 +611,7 @@ def _wrong(trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccoun
             with np.errstate(invalid="ignore"):
                 false = ~np.isnan(value) & ~(np.abs(value - own[kind]) <= rooms[kind])
         made[at] = np.where(places < 0, 0, np.where(strange, 1, np.where(false, 2, 0)))
-    return made
-
-
-def _lie(
-    trades: TradeLog, audit: AuditLog, chain: Ints, wrong: Ints, account: TradedAccount, number: int
-) -> Exhibit:
-    """Return the first thing that is wrong in the chain of a trade."""
-    at = int(np.flatnonzero(wrong[:, number])[0])
-    kind, row = CHAIN[at], int(trades.row[number])
-    if wrong[at, number] == 1:
-        return _exhibit(f"other_{kind}", number, row, f"is linked to a {kind} of another bar or asset")
-    value, own = float(audit.value[chain[at, number]]), float(_own(trades, account)[kind][number])
-    text = f"claims {_words(kind)} {value:.10g}; the host finds {own:.10g}"
-    return _exhibit(f"false_{kind}", number, row, text)
-
-
-def _broken(trades: TradeLog, chain: Ints) -> list[Exhibit]:
-    """Return the first trades whose chain has a gap."""
-    found = []
-    for number in np.flatnonzero((chain < 0).any(axis=0))[:_SHOWN].tolist():
-        kind = CHAIN[int(np.flatnonzero(chain[:, number] < 0)[0])]
-        text = f"has no {kind} row in the audit log"
-        found.append(_exhibit("no_" + kind, number, int(trades.row[number]), text))
-    return found
-
-
-def _words(kind: str) -> str:
-    return {
-        "risk_check": "a risk check of",
-        "order": "an order of",
-        "position": "a position of",
-        "pnl": "a P&L of",
-    }[kind]
+    return made, own
 
 
 def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance: float) -> list[Exhibit]:
@@ -715,40 +629,38 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance:
             wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
         for number in wrong[:_SHOWN].tolist():
             text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"
-            found.append(_exhibit(f"false_{name}", number, int(trades.row[number]), text))
+            found.append(_exhibit(f"false_{name}", trades, number, text))
     return found
 
 
-class AuditIndex:
-    """Where the rows of an audit log are: by their id, and by their kind under a parent; the last of several."""
+def audit_chains(audit: AuditLog, order_ids: Sequence[object]) -> Ints:
+    """Return the audit rows from each order's signal to its P&L, shape (kinds, orders); -1 for a missing one.
 
-    def __init__(self, audit: AuditLog) -> None:
-        self._id, self._parent, kinds = audit.id.tolist(), audit.parent.tolist(), audit.kind.tolist()
-        self._kind = kinds
-        self._by_id = {name: place for place, name in enumerate(self._id) if name is not None}
-        self._by_parent = {
-            (kind, parent): place
-            for place, (kind, parent) in enumerate(zip(kinds, self._parent, strict=True))
-            if parent is not None
-        }
+    Of several rows with one id, or of one kind under one parent, the last counts.
+    """
+    ids, parents, kinds = audit.id.tolist(), audit.parent.tolist(), audit.kind.tolist()
+    by_id = {name: place for place, name in enumerate(ids) if name is not None}
+    by_parent = {
+        (kind, parent): place
+        for place, (kind, parent) in enumerate(zip(kinds, parents, strict=True))
+        if parent is not None
+    }
 
-    def chains(self, order_ids: Sequence[object]) -> Ints:
-        """Return the rows from each order's signal to its P&L, shape (kinds, orders); -1 for a missing one."""
-        found = [self._chain(order_id) for order_id in order_ids]
-        return np.array(found, dtype=np.int64).reshape(len(found), len(CHAIN)).T
+    def named(name: object, kind: str) -> int:
+        place = by_id.get(name, -1)
+        return place if place >= 0 and kinds[place] == kind else -1
 
-    def _chain(self, order_id: object) -> tuple[int, int, int, int, int]:
-        order = self._named(order_id, "order")
-        check = self._named(self._parent[order], "risk_check") if order >= 0 else -1
-        signal = self._named(self._parent[check], "signal") if check >= 0 else -1
-        position = self._by_parent.get(("position", order_id), -1) if order >= 0 else -1
-        pnl = self._by_parent.get(("pnl", self._id[position]), -1) if position >= 0 else -1
-        return signal, check, order, position, pnl
-
-    def _named(self, id: object, kind: str) -> int:
-        place = -1 if id is None else self._by_id.get(id, -1)
-        return place if place >= 0 and self._kind[place] == kind else -1
+    found = []
+    for order_id in order_ids:
+        order = named(order_id, "order")
+        check = named(parents[order], "risk_check") if order >= 0 else -1
+        signal = named(parents[check], "signal") if check >= 0 else -1
+        position = by_parent.get(("position", order_id), -1) if order >= 0 else -1
+        pnl = by_parent.get(("pnl", ids[position]), -1) if position >= 0 else -1
+        found.append((signal, check, order, position, pnl))
+    return np.array(found, dtype=np.int64).reshape(len(found), len(CHAIN)).T
 
 
-def _exhibit(code: str, number: int, row: int, text: str) -> Exhibit:
+def _exhibit(code: str, trades: TradeLog, number: int, text: str) -> Exhibit:
+    row = int(trades.row[number])
     return Exhibit(code=code, text=f"trade {number} on bar {row} {text}", bar=row, where="scored bars")

@@ -13,12 +13,11 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeassay.account.shares import COSTS_BP, DecisionList
 from tradeassay.code.bars import TaskBars
@@ -46,18 +45,7 @@ from tradeassay.metrics.overfitting import overfitting
 from tradeassay.metrics.sharpe_inference import deflated_sharpe, probabilistic_sharpe
 from tradeassay.sandbox import JobExecutor
 
-KEYWORDS: Final = (
-    "signal",
-    "entry",
-    "exit",
-    "stop",
-    "position",
-    "momentum",
-    "mean",
-    "breakout",
-    "spread",
-    "target",
-)
+KEYWORDS: Final = tuple("signal entry exit stop position momentum mean breakout spread target".split())
 LIBRARIES: Final = ("numpy", "pandas", "scipy", "talib")
 TRADE_FIELDS: Final = ("time", "symbol", "side", "quantity", "price", "signal")
 AUDIT_FIELDS: Final = ("time", "signal", "position", "equity", "risk")
@@ -79,13 +67,23 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
 
     With the ``completeness`` of the logs, eq. 11 takes twice what it lacks of 0.95 away.
     """
-    tree = _tree(source)
+    tree = parses(source) or ast.Module([], [])
+    lines = [line for line in source.splitlines() if line.strip()]
+    comments = sum(line.strip().startswith("#") for line in lines)
+    named = any(isinstance(n, ast.ClassDef) and "Strategy" in n.name for n in tree.body)
+    sparse = not lines or comments / len(lines) < 0.05
+    missing = sum(field not in source for field in {*TRADE_FIELDS, *AUDIT_FIELDS})
+    calls = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    seeded = any(name.endswith(("random.seed", "default_rng", "RandomState")) for name in calls)
+    drawn = any(".random." in f".{name}" for name in calls)
+    clock = any(name.endswith(("datetime.now", "date.today", "time.time")) for name in calls)
     parts = {
-        "det": _determinism(tree),
-        "leak": _leakage(tree),
-        "log": _logs(source),
-        "qual": _quality(source, tree),
+        "det": 10.0 - 3.0 * _imports(tree, ("random",)) - 2.0 * (drawn and not seeded) - 2.0 * clock,
+        "leak": 10.0 - _looks_leaky(tree),
+        "log": 10.0 - 3.0 * ("trade_log" not in source) - 2.0 * ("audit_log" not in source) - 0.5 * missing,
+        "qual": 10.0 - 2.0 * (len(lines) < 50) - 2.0 * (not named) - 1.0 * sparse,
     }
+    parts = {name: _bounded(part) for name, part in parts.items()}
     score = 0.30 * parts["det"] + 0.30 * parts["leak"] + 0.25 * parts["log"] + 0.15 * parts["qual"]
     if completeness is not None:
         parts["penalty"] = -2.0 * max(0.0, COMPLETE - completeness)
@@ -93,19 +91,32 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
     return PaperScore(score=_bounded(score), parts=parts)
 
 
+def _looks_leaky(tree: ast.Module) -> float:
+    """Return the paper's penalty for calls and subscripts that look as if they read later rows."""
+    penalty = 2.0 * len(re.findall(r"\[\s*\w+\s*\+\s*\d+\s*\]", ast.unparse(tree)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            ahead = node.func.attr == "shift" and node.args and ast.unparse(node.args[0]).startswith("-")
+            short = node.func.attr == "rolling" and not any(k.arg == "min_periods" for k in node.keywords)
+            penalty += 2.0 * bool(ahead) + 1.0 * short
+    return penalty
+
+
 def d4(source: str) -> PaperScore:
     """Return out-of-sample robustness as printed: 0.40 logic + 0.30 overfitting + 0.30 generality."""
-    tree = _tree(source)
+    tree = parses(source) or ast.Module([], [])
     numbers = sum(isinstance(n, ast.Constant) and type(n.value) in (int, float) for n in ast.walk(tree))
     branches = sum(isinstance(n, ast.If | ast.IfExp | ast.While) for n in ast.walk(tree))
     arguments = sum(len(n.args.args) for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
     loops = sum(isinstance(n, ast.For | ast.BoolOp | ast.ExceptHandler) for n in ast.walk(tree))
     found = sum(word in source.lower() for word in KEYWORDS)
-    logic = 10.0 - 3.0 * (found < 2) - 1.0 * (numbers > 50)
-    overfit = 10.0 - 2.0 * (branches > 30) - 1.5 * (arguments > 20)
     careful = any(word in source for word in ("isnan", "dropna", "isna", "len("))
-    general = 10.0 - 2.0 * (branches + loops + 1 > 50) + 1.0 * _imports(tree, LIBRARIES) + 0.5 * careful
-    parts = {"logic": _bounded(logic), "overfit": _bounded(overfit), "gen": _bounded(general)}
+    parts = {
+        "logic": 10.0 - 3.0 * (found < 2) - 1.0 * (numbers > 50),
+        "overfit": 10.0 - 2.0 * (branches > 30) - 1.5 * (arguments > 20),
+        "gen": 10.0 - 2.0 * (branches + loops + 1 > 50) + 1.0 * _imports(tree, LIBRARIES) + 0.5 * careful,
+    }
+    parts = {name: _bounded(part) for name, part in parts.items()}
     score = 0.40 * parts["logic"] + 0.30 * parts["overfit"] + 0.30 * parts["gen"]
     return PaperScore(score=_bounded(score), parts=parts)
 
@@ -118,46 +129,6 @@ def complexity(semantics: Semantics) -> float:
     several = len(semantics.inputs.legs) > 1
     intraday = semantics.inputs.timeframes == ("1m",)
     return several + 0.5 * intraday + 0.5 * (count > 3) + 0.5 * math.log2(len(semantics.parameters) + 1)
-
-
-def _tree(source: str) -> ast.Module:
-    return parses(source) or ast.Module([], [])
-
-
-def _determinism(tree: ast.Module) -> float:
-    names = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    seeded = any(name.endswith(("random.seed", "default_rng", "RandomState")) for name in names)
-    drawn = any(".random." in f".{name}" for name in names)
-    clock = any(name.endswith(("datetime.now", "date.today", "time.time")) for name in names)
-    return _bounded(10.0 - 3.0 * _imports(tree, ("random",)) - 2.0 * (drawn and not seeded) - 2.0 * clock)
-
-
-def _leakage(tree: ast.Module) -> float:
-    score = 10.0
-    for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        if node.func.attr == "shift" and node.args and ast.unparse(node.args[0]).startswith("-"):
-            score -= 2.0
-        if node.func.attr == "rolling" and not any(k.arg == "min_periods" for k in node.keywords):
-            score -= 1.0
-    ahead = re.compile(r"\[\s*\w+\s*\+\s*\d+\s*\]")
-    score -= 2.0 * len(ahead.findall(ast.unparse(tree)))
-    return _bounded(score)
-
-
-def _logs(source: str) -> float:
-    missing = sum(f"{field}" not in source for field in {*TRADE_FIELDS, *AUDIT_FIELDS})
-    score = 10.0 - 3.0 * ("trade_log" not in source) - 2.0 * ("audit_log" not in source) - 0.5 * missing
-    return _bounded(score)
-
-
-def _quality(source: str, tree: ast.Module) -> float:
-    lines = [line for line in source.splitlines() if line.strip()]
-    comments = sum(line.strip().startswith("#") for line in lines)
-    classes = any(isinstance(n, ast.ClassDef) and "Strategy" in n.name for n in tree.body)
-    sparse = not lines or comments / len(lines) < 0.05
-    return _bounded(10.0 - 2.0 * (len(lines) < 50) - 2.0 * (not classes) - 1.0 * sparse)
 
 
 def _imports(tree: ast.Module, wanted: tuple[str, ...]) -> bool:
@@ -174,67 +145,39 @@ def _bounded(value: float) -> float:
     return min(10.0, max(0.0, value))
 
 
-Columns = dict[str, NDArray[Any]]
 _PRICES: Final = ("open", "high", "low", "close")
 
 
-def gap(feed: Columns, generator: np.random.Generator) -> Columns:
-    """Return bars that open 15 % lower after the middle, and stay there."""
-    middle = feed["close"].size // 2
-    return {**feed, **{name: _scaled(feed[name], middle, 0.85) for name in _PRICES}}
-
-
-def crash(feed: Columns, generator: np.random.Generator) -> Columns:
-    """Return bars that lose 40 % within ten bars after the middle."""
-    size = feed["close"].size
-    start = size // 2
-    path = np.ones(size)
-    path[start:] = 0.6
-    end = min(start + 10, size)
-    path[start:end] = np.linspace(1.0, 0.6, 11)[1 : end - start + 1]
-    return {**feed, **{name: feed[name] * path for name in _PRICES}}
-
-
-def halts(feed: Columns, generator: np.random.Generator) -> Columns:
-    """Return bars with five halts of eight bars each: the last close, no volume."""
-    made = {name: np.array(values) for name, values in feed.items()}
-    size = feed["close"].size
-    for start in sorted(generator.integers(1, max(size - 8, 2), 5).tolist()):
-        stop = min(start + 8, size)
-        for name in _PRICES:
-            made[name][start:stop] = made["close"][start - 1]
-        made["volume"][start:stop] = 0.0
-    return made
-
-
-def stale(feed: Columns, generator: np.random.Generator) -> Columns:
-    """Return bars of which a fifth repeat the bar before, as a feed that hangs does."""
-    made = {name: np.array(values) for name, values in feed.items()}
-    hangs = generator.random(feed["close"].size) < 0.2
-    for t in np.flatnonzero(hangs[1:]) + 1:
-        for name in _PRICES:
-            made[name][t] = made[name][t - 1]
-    return made
-
-
-STRESSES: Final[dict[str, Callable[[Columns, np.random.Generator], Columns]]] = {
-    "gap": gap,
-    "crash": crash,
-    "halts": halts,
-    "stale": stale,
-}
+STRESSES: Final = ("gap", "crash", "halts", "stale")
+"""A price that opens 15 % lower and stays there; one that loses 40 % within ten bars; five trading halts of eight
+bars each; and a feed that hangs: a fifth of its bars repeat the one before."""
 
 
 def stressed(bars: TaskBars, name: str, seed: int = 0) -> TaskBars:
-    """Return bars under one stress, the same for all assets at the same bars."""
-    feeds = {asset: STRESSES[name](dict(feed), np.random.default_rng(seed)) for asset, feed in bars.feeds.items()}
+    """Return bars under one of the :data:`STRESSES`, the same for all assets at the same bars."""
+    feeds = {}
+    for asset, feed in bars.feeds.items():
+        made = {field: np.array(values) for field, values in feed.items()}
+        generator, size = np.random.default_rng(seed), feed["close"].size
+        middle = size // 2
+        if name in ("gap", "crash"):
+            path = np.ones(size)
+            path[middle:] = 0.85 if name == "gap" else 0.6
+            if name == "crash":
+                end = min(middle + 10, size)
+                path[middle:end] = np.linspace(1.0, 0.6, 11)[1 : end - middle + 1]
+            made |= {field: feed[field] * path for field in _PRICES}
+        elif name == "halts":
+            for start in sorted(generator.integers(1, max(size - 8, 2), 5).tolist()):
+                for field in _PRICES:
+                    made[field][start : start + 8] = made["close"][start - 1]
+                made["volume"][start : start + 8] = 0.0
+        else:
+            for t in np.flatnonzero((generator.random(size) < 0.2)[1:]) + 1:
+                for field in _PRICES:
+                    made[field][t] = made[field][t - 1]
+        feeds[asset] = made
     return TaskBars(feeds, bars.timeframe, bars.clock, f"{bars.name} {name}".strip())
-
-
-def _scaled(values: NDArray[Any], start: int, factor: float) -> NDArray[Any]:
-    made = np.array(values, dtype=np.float64)
-    made[start:] *= factor
-    return made
 
 
 ROOM = 1e-6
@@ -250,18 +193,18 @@ MAJOR: Final = 0.25
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A constraint that was broken, on how many bars, and the first of them.
 
-    As in section 4.4.2 of the paper, ``time`` is that of the first bar, ``worst`` is how far beyond
-    the limit it went (shares of equity; for trades a bar the number beyond, over the limit), ``severity`` follows
-    from it, and ``logged`` counts the bars on which the submission's own risk check said no.
+    Section 4.4.2 of the paper: ``time`` of the first bar, ``worst`` is how far beyond the limit it went (a share
+    of equity; for trades a bar the number beyond, over the limit), ``severity`` follows from it, ``logged``
+    counts the bars on which the submission's own risk check said no.
     """
 
     constraint: str
     bars: int
     first: int
-    time: str | msgspec.UnsetType = msgspec.UNSET
-    worst: float | msgspec.UnsetType = msgspec.UNSET
-    severity: Severity | msgspec.UnsetType = msgspec.UNSET
-    logged: int | msgspec.UnsetType = msgspec.UNSET
+    time: str
+    worst: float
+    severity: Severity
+    logged: int
 
 
 class Discipline(msgspec.Struct, frozen=True, kw_only=True):
@@ -280,47 +223,49 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
         return min(1.0, sum(b.bars for b in self.breaches) / self.decisions) if self.decisions else 0.0
 
 
-def severity_of(worst: float) -> Severity:
-    """Return how grave a breach is by how far it went beyond its limit."""
-    return "minor" if worst <= MINOR else "major" if worst <= MAJOR else "critical"
-
-
 def examine(
-    regime: str,
-    run: SubmissionRun,
-    bars: TaskBars,
-    legs: tuple[str, ...],
-    constraints: StrategyConstraints,
+    regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> Discipline:
-    """Return the breaches of a run, counted on the bars where it traded, with times and severities.
+    """Return the breaches of a run, counted on the bars where it traded.
 
     Only what a decision did is counted: an exposure that drifts over a limit because prices moved is not a breach.
     """
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text
         return Discipline(regime=regime, decisions=0, failed=text[:300])
-    found = _beyond(run, bars, legs, constraints)
-    refused = _refused(run)
-    broken = tuple(
-        breach
-        for name, at, beyond, room in found
-        if (breach := _breach(name, at, np.nan_to_num(beyond, posinf=1e9), room, bars, refused)) is not None
-    )
-    return Discipline(regime=regime, decisions=int(np.unique(run.decisions.row).size), breaches=broken)
+    refused = np.empty(0, dtype=np.int64)
+    if run.audit is not None:
+        refused = run.audit.row[(run.audit.kind == "risk_check") & (run.audit.value < 1.0)]
+    unit = "M8[D]" if bars.timeframe == "1d" else "M8[m]"
+    broken = []
+    for name, (at, beyond) in _beyond(run, bars, legs, constraints).items():
+        if at.size:
+            worst = float(beyond.max())
+            broken.append(
+                Breach(
+                    constraint=name,
+                    bars=int(at.size),
+                    first=int(at[0]),
+                    time=str(bars.times[at[0]].astype(unit)),
+                    worst=round(worst, 9),
+                    severity="minor" if worst <= MINOR else "major" if worst <= MAJOR else "critical",
+                    logged=int(np.isin(at, refused).sum()),
+                )
+            )
+    return Discipline(regime=regime, decisions=int(np.unique(run.decisions.row).size), breaches=tuple(broken))
 
 
 def broken_bars(
     run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> dict[str, Ints]:
     """Return the bars on which each constraint was broken, where it was."""
-    found = _beyond(run, bars, legs, constraints)
-    return {name: at[np.nan_to_num(beyond, posinf=1e9) > room] for name, at, beyond, room in found}
+    return {name: at for name, (at, _) in _beyond(run, bars, legs, constraints).items()}
 
 
 def _beyond(
     run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
-) -> list[tuple[str, Ints, Floats, float]]:
-    """Return for each constraint the bars looked at, how far beyond the limit each is, and room for rounding."""
+) -> dict[str, tuple[Ints, Floats]]:
+    """Return for each constraint the bars on which it was broken, and how far beyond the limit each went."""
     assert run.account is not None and run.decisions is not None and run.trades is not None
     closes = closes_of(market_columns(bars, legs), legs)
     rows = np.unique(run.decisions.row)
@@ -340,15 +285,8 @@ def _beyond(
         last = np.flatnonzero(calendar_of(bars.times).last)
         left = np.abs(run.account.held[:, last] * closes[:, last]).sum(axis=0)
         found.append(("flat_overnight", last, left / np.maximum(np.abs(run.account.equity[last]), 1e-9), 0.0))
-    return found
-
-
-def _refused(run: SubmissionRun) -> Ints:
-    """Return the bars on which the submission's own log has a risk check that did not hold."""
-    if run.audit is None:
-        return np.empty(0, dtype=np.int64)
-    checks: Ints = run.audit.row[(run.audit.kind == "risk_check") & (run.audit.value < 1.0)]
-    return checks
+    known = [(name, at, np.nan_to_num(beyond, posinf=1e9), room) for name, at, beyond, room in found]
+    return {name: (at[beyond > room], beyond[beyond > room]) for name, at, beyond, room in known}
 
 
 def discipline(found: Mapping[str, Discipline]) -> Measure:
@@ -363,26 +301,6 @@ def discipline(found: Mapping[str, Discipline]) -> Measure:
     return Measure(value=10.0 * (calm + under) / 2.0, n=len(found), note=note)
 
 
-def _breach(
-    name: str, rows: Ints, beyond: Floats, room: float, bars: TaskBars, refused: Ints | None
-) -> Breach | None:
-    over = beyond > room
-    if not over.any():
-        return None
-    at = rows[over]
-    made = Breach(constraint=name, bars=int(at.size), first=int(at[0]))
-    if refused is None:
-        return made
-    worst = float(beyond[over].max())
-    return msgspec.structs.replace(
-        made,
-        time=str(bars.times[at[0]].astype("M8[D]" if bars.timeframe == "1d" else "M8[m]")),
-        worst=round(worst, 9),
-        severity=severity_of(worst),
-        logged=int(np.isin(at, refused).sum()),
-    )
-
-
 WORST_BP = 1000.0
 """A break-even cost above this is reported as this."""
 
@@ -390,17 +308,17 @@ WORST_BP = 1000.0
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One cost level over the whole test year. ``sharpe`` is None where returns do not vary.
 
-    As in B.7 of the paper, ``per_turnover`` is the year's return over its turnover at this
-    cost, None where nothing was traded; ``break_even_turnover`` how often the capital could have been traded a
-    year before this cost had eaten the return before costs, None where there was none.
+    ``per_turnover`` is the year's return over its turnover at this cost, None where nothing was traded;
+    ``break_even_turnover`` how often the capital could have been traded a year before this cost had eaten the
+    return before costs, None where there was none (B.7 of the paper).
     """
 
     cost_bp: float
     total: float
     sharpe: float | None
     fees: float
-    per_turnover: float | msgspec.UnsetType | None = msgspec.UNSET
-    break_even_turnover: float | msgspec.UnsetType | None = msgspec.UNSET
+    per_turnover: float | None
+    break_even_turnover: float | None
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
@@ -439,19 +357,12 @@ def daily_curve(curve: Floats, session: Floats | None) -> Floats:
 
 
 def robustness(
-    decisions: DecisionList,
-    closes: Floats,
-    session: Floats | None,
-    *,
-    trials: int,
-    year: int = 252,
-    per_turnover: bool = False,
+    decisions: DecisionList, closes: Floats, session: Floats | None, *, trials: int, year: int = 252
 ) -> Robustness:
     """Return the test year of a decision list on closes of shape (legs, bars).
 
     ``trials`` is how many submissions and iterations were scored on this split; the variance of their yearly
-    Sharpe ratios is taken to be the sampling variance of one ratio over the year. ``per_turnover`` adds the return
-    by turnover to every cost level.
+    Sharpe ratios is taken to be the sampling variance of one ratio over the year.
     """
     from tradeassay.account.compiled.shares import price_decisions
 
@@ -460,21 +371,22 @@ def robustness(
     assert priced.curve is not None
     navs = [daily_curve(path, session) for path in priced.curve]
     returns = [nav[1:] / np.where(nav[:-1] > 0, nav[:-1], np.nan) - 1.0 for nav in navs]
-    points = tuple(
-        CostPoint(
-            cost_bp=cost,
-            total=float(navs[n + 1][-1] - 1.0),
-            sharpe=_finite(float(sharpe(np.nan_to_num(returns[n + 1]), year))),
-            fees=float(priced.fees[n + 1]),
-        )
-        for n, cost in enumerate(COSTS_BP)
-    )
     middle = np.nan_to_num(returns[1 + len(COSTS_BP) // 2])
     years = max(middle.size / year, 1e-9)
-    if per_turnover:
-        gross = float(navs[0][-1] - 1.0) / years
-        points = tuple(
-            _by_turnover(point, years, float(priced.traded[n + 1]), gross) for n, point in enumerate(points)
+    gross = float(navs[0][-1] - 1.0) / years
+    points = []
+    for n, cost in enumerate(COSTS_BP, start=1):
+        total, traded = float(navs[n][-1] - 1.0), float(priced.traded[n])
+        ratio = float(sharpe(np.nan_to_num(returns[n]), year))
+        points.append(
+            CostPoint(
+                cost_bp=cost,
+                total=total,
+                sharpe=ratio if np.isfinite(ratio) else None,
+                fees=float(priced.fees[n]),
+                per_turnover=total / traded if traded > 0.0 else None,
+                break_even_turnover=gross / (cost / 1e4) if gross > 0.0 and traded > 0.0 else None,
+            )
         )
     if trials > 1:
         deflated = deflated_sharpe(
@@ -483,26 +395,24 @@ def robustness(
     else:
         deflated = probabilistic_sharpe(middle, 0.0, periods_per_year=year, bootstrap=bootstrap)
     quarters = tuple(float(np.prod(1 + part) - 1) for part in np.array_split(middle, 4) if part.size)
-    held = closes / closes[:, :1]
     even = _break_even(decisions, closes)
+    parts = {
+        "cost room": 0.0 if even.value is None else min(1.0, even.value / COSTS_BP[-1]),
+        "quarters that earned": float(np.mean([q > 0 for q in quarters])) if quarters else 0.0,
+    }
+    if deflated.value is not None:
+        parts["deflated Sharpe"] = deflated.value
+    note = ", ".join(f"{name} {value:.2f}" for name, value in sorted(parts.items()))
+    held = closes / closes[:, :1]
     return Robustness(
-        costs=points,
+        costs=tuple(points),
         turnover=float(priced.traded[0] / years),
         break_even_bp=even,
         deflated=deflated,
         excess=float(points[len(points) // 2].total - (held.mean(axis=0)[-1] - 1.0)),
         quarters=quarters,
         daily=tuple(float(value) for value in middle),
-        score=_score(deflated, even, quarters, points),
-    )
-
-
-def _by_turnover(point: CostPoint, years: float, traded: float, gross: float) -> CostPoint:
-    """Return a cost level with what a unit of turnover earned; ``traded`` is over the whole time, in capitals."""
-    return msgspec.structs.replace(
-        point,
-        per_turnover=point.total / traded if traded > 0.0 else None,
-        break_even_turnover=gross / (point.cost_bp / 1e4) if gross > 0.0 and traded > 0.0 else None,
+        score=Measure(value=10.0 * float(np.mean(list(parts.values()))), n=len(parts), note=note),
     )
 
 
@@ -538,45 +448,8 @@ def _break_even(decisions: DecisionList, closes: Floats) -> Measure:
     return Measure(value=low)
 
 
-def _score(
-    deflated: Measure, even: Measure, quarters: tuple[float, ...], points: tuple[CostPoint, ...]
-) -> Measure:
-    """Return D4, 0 to 10: the mean of what is known of deflated Sharpe, cost headroom and steadiness."""
-    parts = {
-        "cost room": 0.0 if even.value is None else min(1.0, even.value / points[-1].cost_bp),
-        "quarters that earned": float(np.mean([q > 0 for q in quarters])) if quarters else 0.0,
-    }
-    if deflated.value is not None:
-        parts["deflated Sharpe"] = deflated.value
-    note = ", ".join(f"{name} {value:.2f}" for name, value in sorted(parts.items()))
-    return Measure(value=10.0 * float(np.mean(list(parts.values()))), n=len(parts), note=note)
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
 NEAR = 0.01
 """Two exposures that differ by less than this share of equity are the same decision."""
-
-
-class DecisionAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions both made at the same bar, in the same leg and size, out of how many either made."""
-
-    both: int
-    either: int
-
-    @property
-    def share(self) -> float:
-        """1 when neither decided anything: doing nothing is right where there is nothing to do."""
-        return self.both / self.either if self.either else 1.0
-
-
-def agree(ours: DecisionList, theirs: DecisionList, *, near: float = NEAR) -> DecisionAgreement:
-    """Return the agreement of two decision lists; the last decision of a bar and leg counts."""
-    mine, other = _by_place(ours), _by_place(theirs)
-    both = sum(abs(mine[place] - other[place]) <= near for place in mine.keys() & other.keys())
-    return DecisionAgreement(both=both, either=len(mine.keys() | other.keys()))
 
 
 def fidelity(
@@ -596,18 +469,26 @@ def fidelity(
     for scenario in spec.scenarios:
         run = scenarios.get(scenario.name)
         found = None if run is None else run.decisions
-        parts.append(0.0 if found is None else agree(found, scenario.expected).share)
-    test = agree(scored.decisions, expected)
-    small = float(np.mean(parts)) if parts else test.share
-    note = f"scenarios {small:.3f}, test data {test.share:.3f} of {test.either} decisions"
-    return Measure(value=10.0 * (small + test.share) / 2.0, n=test.either, note=note)
+        parts.append(0.0 if found is None else agreement(found, scenario.expected)[0])
+    share, either = agreement(scored.decisions, expected)
+    small = float(np.mean(parts)) if parts else share
+    note = f"scenarios {small:.3f}, test data {share:.3f} of {either} decisions"
+    return Measure(value=10.0 * (small + share) / 2.0, n=either, note=note)
 
 
-def _by_place(decisions: DecisionList) -> dict[tuple[int, int], float]:
-    return {
-        (int(row), int(leg)): float(fraction)
-        for row, leg, fraction in zip(decisions.row, decisions.leg, decisions.fraction, strict=True)
-    }
+def agreement(ours: DecisionList, theirs: DecisionList) -> tuple[float, int]:
+    """Return the share of decisions that both made at the same bar, in the same leg and size, out of those that
+    either made, and how many those are; the last decision of a bar and leg counts.
+
+    The share is 1 when neither decided anything: doing nothing is right where there is nothing to do.
+    """
+    mine, other = (
+        dict(zip(zip(one.row.tolist(), one.leg.tolist(), strict=True), one.fraction.tolist(), strict=True))
+        for one in (ours, theirs)
+    )
+    both = sum(abs(mine[place] - other[place]) <= NEAR for place in mine.keys() & other.keys())
+    either = len(mine.keys() | other.keys())
+    return (both / either if either else 1.0), either
 
 
 WEIGHTS: Final = {"exec": 0.20, "determinism": 0.25, "leak": 0.30, "audit": 0.25}
@@ -619,41 +500,24 @@ CAP: Final = 5.0
 
 
 def reliability(report: GateReport) -> Measure:
-    """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades.
-
-    False prices and claims cost the audit's part: by the share of trades that hold one, and at least half of it.
+    """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades; false prices
+    and claims cost its part by the share of trades that hold one, and at least half of it.
 
     A gate that could not be asked counts as not held, because nothing speaks in its favour. Not scored when
     the submission could not even be parsed.
     """
     if not report.gate("parse").passed:
         return not_scored("it could not be parsed")
-    total = 0.0
-    for name, weight in WEIGHTS.items():
-        gate = report.gate(name)  # type: ignore[arg-type]  # names of gates
-        part = _audit_share(report) if name == "audit" else float(gate.passed)
-        if name == "audit":
-            part *= _true_share(report)
-        total += weight * part
-    return Measure(value=10.0 * total, n=len(WEIGHTS))
-
-
-def _audit_share(report: GateReport) -> float:
-    gate = report.gate("audit")
-    if gate.status == "not_run":
-        return 0.0
-    complete, traced = gate.measures.get("completeness"), gate.measures.get("traceable")
-    if not isinstance(complete, float | int) or not isinstance(traced, float | int):
-        return float(gate.passed)  # no trade to follow
-    return (float(complete) + float(traced)) / 2.0
-
-
-def _true_share(report: GateReport) -> float:
-    measures = report.gate("audit").measures
-    false, trades = measures.get("false_claims"), measures.get("trades")
-    if not isinstance(false, float | int) or not isinstance(trades, float | int) or not false or not trades:
-        return 1.0
-    return min(0.5, max(0.0, 1.0 - false / trades))
+    audit = report.gate("audit")
+    share = float(audit.passed)  # where there was no trade to follow
+    complete, traced = audit.measures.get("completeness"), audit.measures.get("traceable")
+    if isinstance(complete, float | int) and isinstance(traced, float | int):
+        share = (float(complete) + float(traced)) / 2.0
+    false, trades = audit.measures.get("false_claims"), audit.measures.get("trades")
+    if isinstance(false, float | int) and isinstance(trades, float | int) and false and trades:
+        share *= min(0.5, max(0.0, 1.0 - false / trades))
+    parts = {name: float(report.gate(name).passed) for name in WEIGHTS} | {"audit": share}
+    return Measure(value=10.0 * sum(weight * parts[name] for name, weight in WEIGHTS.items()), n=len(WEIGHTS))
 
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
@@ -666,7 +530,7 @@ class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     gates: GateConfig = GateConfig()
     trials: int = 1
-    stresses: tuple[str, ...] = tuple(STRESSES)
+    stresses: tuple[str, ...] = STRESSES
     stress_rows: int = 500
     year: int = 252
     seed: int = 0
@@ -675,11 +539,11 @@ class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 WINDOW: Final = 10
 """Bars of one of the paper's out-of-sample tests (section 5.4)."""
 WINDOWS: Final = 5
-"""Such tests of each valid hand-in."""
+"""Such tests of each valid submission."""
 
 
 class Windows(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a valid hand-in also runs on short pieces of the test data; ``failures`` say where it did not."""
+    """Whether a valid submission also runs on short pieces of the test data; ``failures`` say where it did not."""
 
     tests: int
     passed: int
@@ -690,8 +554,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a submission.
 
     ``sound`` are our measured dimensions, ``paper`` those of the printed formulas (D1 and D2 only where peers have
-    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there
-    for valid work.
+    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there for
+    valid work.
     """
 
     strategy: str
@@ -721,28 +585,29 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def score_gated(
-    submission: Submission,
-    spec: StrategySpec,
-    executor: JobExecutor,
-    gated: Gated,
-    config: ScoreConfig,
+    submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
 ) -> Scorecard:
     """Score a submission that has been through the gates. What could not be run is not scored, with the reason.
 
-    The paper's D1 and D2 are open until peers have marked it.
+    The paper's D1 and D2 are open until peers have marked it; invalid work has none of the paper's scores.
     """
-    expected = spec.compiled_decisions(gated.bars)
-    regimes = _regimes(submission, spec, executor, gated, config)
+    report = gated.report
+    runner = SubmissionRunner(
+        executor=executor,
+        source=submission.source,
+        semantics=spec.semantics,
+        limits=config.gates.limits,
+        capital=config.gates.capital,
+    )
+    regimes = _regimes(spec, runner, gated, config)
     year, why = _year(spec, gated, config)
     sound = {
-        "D1": fidelity(spec, gated.scenarios, gated.scored, expected),
+        "D1": fidelity(spec, gated.scenarios, gated.scored, spec.compiled_decisions(gated.bars)),
         "D2": discipline(regimes) if gated.scored is not None else not_scored("it could not be run"),
-        "D3": reliability(gated.report),
+        "D3": reliability(report),
         "D4": year.score if year is not None else not_scored(why or "it could not be run"),
     }
-    if not gated.report.valid and not gated.report.not_cleared:
-        sound = {name: _capped(measure, gated.report) for name, measure in sound.items()}
-    complete = gated.report.gate("audit").measures.get("completeness")
+    complete = report.gate("audit").measures.get("completeness")
     printed = {
         "D3": d3(submission.source, complete if isinstance(complete, float | int) else None),
         "D4": d4(submission.source),
@@ -752,13 +617,20 @@ def score_gated(
         "D2": UNMARKED,
         **{name: Measure(value=found.score) for name, found in printed.items()},
     }
-    if not gated.report.valid:
-        paper = dict.fromkeys(DIMENSIONS, not_scored(_why_invalid(gated.report)))
+    if not report.valid:
+        open_gate = next((gate.name for gate in report.gates if gate.name in PAPER_GATES and not gate.passed), "")
+        invalid = f"the gate '{open_gate}' does not hold"
+        paper = dict.fromkeys(
+            DIMENSIONS, not_scored("look-ahead is not cleared" if report.not_cleared else invalid)
+        )
+        for name, measure in sound.items():
+            if not report.not_cleared and measure.value is not None and measure.value > CAP:
+                sound[name] = Measure(value=CAP, n=measure.n, note=f"at most {CAP:g}: {invalid}")
     return Scorecard(
         strategy=spec.id,
         submission=submission.name,
         submission_sha256=submission.sha256,
-        gates=gated.report,
+        gates=report,
         sound=sound,
         paper=paper,
         paper_parts=printed,
@@ -768,21 +640,8 @@ def score_gated(
         year_reason=why,
         complexity=complexity(spec.semantics),
         data=gated.bars.name,
-        windows=_windows(submission, spec, executor, gated, config),
+        windows=_windows(spec, runner, gated, config),
     )
-
-
-def _capped(measure: Measure, report: GateReport) -> Measure:
-    if measure.value is None or measure.value <= CAP:
-        return measure
-    return Measure(value=CAP, n=measure.n, note=f"at most {CAP:g}: {_why_invalid(report)}")
-
-
-def _why_invalid(report: GateReport) -> str:
-    if report.not_cleared:
-        return "look-ahead is not cleared"
-    open_gate = next((gate.name for gate in report.gates if gate.name in PAPER_GATES and not gate.passed), "")
-    return f"the gate '{open_gate}' does not hold"
 
 
 def overall(scores: Mapping[str, Measure]) -> Measure:
@@ -796,7 +655,7 @@ def overall(scores: Mapping[str, Measure]) -> Measure:
 
 
 def _regimes(
-    submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
+    spec: StrategySpec, runner: SubmissionRunner, gated: Gated, config: ScoreConfig
 ) -> dict[str, Discipline]:
     legs, constraints = spec.semantics.inputs.legs, spec.semantics.constraints
     if gated.scored is None:
@@ -804,30 +663,16 @@ def _regimes(
     found = {"normal": examine("normal", gated.scored, gated.bars, legs, constraints)}
     if not gated.scored.ok:
         return found
-    runner = _runner(submission, spec, executor, config)
     calm = gated.bars.first(config.stress_rows)
     tables = {name: stressed(calm, name, config.seed) for name in config.stresses}
-    wanted = [(market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()]
-    runs: list[SubmissionRun] = list(runner.logs(wanted))
+    runs = list(runner.logs((market_columns(bars, legs), config.gates.seeds[0]) for bars in tables.values()))
     for (name, bars), run in zip(tables.items(), runs, strict=True):
         found[name] = examine(name, run, bars, legs, constraints)
     return found
 
 
-def _runner(
-    submission: Submission, spec: StrategySpec, executor: JobExecutor, config: ScoreConfig
-) -> SubmissionRunner:
-    return SubmissionRunner(
-        executor=executor,
-        source=submission.source,
-        semantics=spec.semantics,
-        limits=config.gates.limits,
-        capital=config.gates.capital,
-    )
-
-
 def _windows(
-    submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
+    spec: StrategySpec, runner: SubmissionRunner, gated: Gated, config: ScoreConfig
 ) -> Windows | msgspec.UnsetType:
     """Run valid work on pieces of ten bars, at places drawn from the secret, as section 5.4 of the paper does."""
     if not gated.report.valid or gated.bars.rows < WINDOW:
@@ -835,11 +680,8 @@ def _windows(
     draws = np.random.default_rng(seed_from(config.gates.secret or "", "windows", spec.id))
     starts = sorted(draws.integers(0, gated.bars.rows - WINDOW + 1, WINDOWS).tolist())
     whole = market_columns(gated.bars, spec.semantics.inputs.legs)
-    wanted = [
-        ({name: column[start : start + WINDOW] for name, column in whole.items()}, config.gates.seeds[0])
-        for start in starts
-    ]
-    runs = list(_runner(submission, spec, executor, config).logs(wanted))
+    pieces = ({name: column[start : start + WINDOW] for name, column in whole.items()} for start in starts)
+    runs = list(runner.logs((piece, config.gates.seeds[0]) for piece in pieces))
     failures = tuple(
         f"bars {start} to {start + WINDOW - 1}: {run.failure.kind}: {run.failure.text}"[:300]
         for start, run in zip(starts, runs, strict=True)
@@ -861,5 +703,4 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
     legs = spec.semantics.inputs.legs
     closes = closes_of(market_columns(gated.bars, legs), legs)
     session = None if gated.bars.timeframe == "1d" else calendar_of(gated.bars.times).session.astype(np.float64)
-    found = robustness(run.decisions, closes, session, trials=config.trials, year=config.year)
-    return found, None
+    return robustness(run.decisions, closes, session, trials=config.trials, year=config.year), None

@@ -46,7 +46,6 @@ from tradeassay.sandbox import (
 )
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
 from tradeassay.sandbox.failures import plain_line
-from tradeassay.sandbox.tier import Tier
 
 CARD: Final = "strategy_card.json"
 CODE: Final = "strategy.py"
@@ -166,7 +165,6 @@ class StrategySpec:
 
     @property
     def id(self) -> str:
-        """The strategy's name."""
         return self.semantics.id
 
     @property
@@ -176,8 +174,7 @@ class StrategySpec:
 
     def frozen_decisions(self, bars: TaskBars) -> DecisionList:
         """Return what the frozen semantics decide on bars, bar by bar. The assets are the legs, in order."""
-        legs = self.semantics.inputs.legs
-        feeds = dict(zip(legs, bars.feeds.values(), strict=False))
+        feeds = dict(zip(self.semantics.inputs.legs, bars.feeds.values(), strict=False))
         return interpret(self.semantics, feeds, bars.times)
 
     def compiled_decisions(self, bars: TaskBars) -> DecisionList:
@@ -263,71 +260,57 @@ def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: 
 
     Those have a time that is not a bar's, a leg or side that does not exist, or a quantity that is not positive.
     """
-    found = _columns(columns, "trade", _TRADE)
-    row, leg = _rows(found["time"], times), _legs(found["symbol"], legs)
+    found, row, leg = _log(columns, "trade", _TRADE, times, legs)
     sign = np.array([_SIDES.get(str(side).upper(), 0.0) for side in found["side"]], dtype=np.float64)
     quantity = found["quantity"].astype(np.float64)
-    _refuse(row < 0, "is dated at a time that is no bar", found["time"])
-    _refuse(leg < 0, f"names an asset that is not among {', '.join(legs)}", found["symbol"])
-    _refuse(sign == 0.0, "has a side that is neither BUY nor SELL", found["side"])
     with np.errstate(invalid="ignore"):
-        _refuse(~(np.isfinite(quantity) & (quantity > 0)), "has a quantity that is no positive number", quantity)
-    _refuse(quantity > MAX_SIZE, "has a quantity that no number of units can have", quantity)
+        positive = np.isfinite(quantity) & (quantity > 0)
+    for wrong, what, values in (
+        (row < 0, "is dated at a time that is no bar", found["time"]),
+        (leg < 0, f"names an asset that is not among {', '.join(legs)}", found["symbol"]),
+        (sign == 0.0, "has a side that is neither BUY nor SELL", found["side"]),
+        (~positive, "has a quantity that is no positive number", quantity),
+        (quantity > MAX_SIZE, "has a quantity that no number of units can have", quantity),
+    ):
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            raise BadLog(f"trade {first} {what}: {plain_line(str(values[first]), _SHOWN)}")
     order = np.argsort(row, kind="stable")
+    price, pnl, equity = (found[name].astype(np.float64)[order] for name in ("price", "pnl", "equity"))
     return TradeLog(
         row=row[order],
         leg=leg[order],
         quantity=(sign * quantity)[order],
         signal=found["signal"][order],
         order_id=found["order_id"][order],
-        price=found["price"].astype(np.float64)[order],
-        pnl=found["pnl"].astype(np.float64)[order],
-        equity=found["equity"].astype(np.float64)[order],
+        price=price,
+        pnl=pnl,
+        equity=equity,
     )
 
 
 def read_audit(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> AuditLog:
     """Return the audit log in columns ``audit/...``; raises :class:`BadLog` only when they are missing."""
-    found = _columns(columns, "audit", _AUDIT)
-    return AuditLog(
-        row=_rows(found["time"], times),
-        leg=_legs(found["symbol"], legs),
-        kind=found["kind"],
-        id=found["id"],
-        parent=found["parent"],
-        value=found["value"].astype(np.float64),
-    )
+    found, row, leg = _log(columns, "audit", _AUDIT, times, legs)
+    value = found["value"].astype(np.float64)
+    return AuditLog(row=row, leg=leg, kind=found["kind"], id=found["id"], parent=found["parent"], value=value)
 
 
-def _columns(columns: Mapping[str, NDArray[Any]], log: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    found = {name: columns.get(f"{log}/{name}") for name in names}
-    lengths = {len(values) for values in found.values() if values is not None}
+def _log(
+    columns: Mapping[str, NDArray[Any]], log: str, names: Sequence[str], times: NDArray[Any], legs: Sequence[str]
+) -> tuple[dict[str, NDArray[Any]], Ints, Ints]:
+    """Return the columns of a log, and the bar and the leg of every row, -1 where there is none."""
+    found = {name: columns[f"{log}/{name}"] for name in names if f"{log}/{name}" in columns}
     kinds = {"time": "M", "quantity": "f", "price": "f", "pnl": "f", "equity": "f", "value": "f"}
-    whole = {name: values for name, values in found.items() if values is not None}
-    if len(whole) != len(names) or len(lengths) != 1:
+    if len(found) != len(names) or len({len(values) for values in found.values()}) != 1:
         raise BadLog(f"the {log} log came back without its columns")
-    for name, values in whole.items():
+    for name, values in found.items():
         if values.dtype.kind != kinds.get(name, "O"):
             raise BadLog(f"the column '{name}' of the {log} log has another type than it was sent with")
-    return whole
-
-
-def _rows(stamps: NDArray[Any], times: NDArray[Any]) -> Ints:
-    clock = times.astype("M8[ns]")
-    place = np.minimum(np.searchsorted(clock, stamps), len(clock) - 1)
-    found: Ints = np.where(clock[place] == stamps, place, -1).astype(np.int64)
-    return found
-
-
-def _legs(symbols: NDArray[Any], legs: Sequence[str]) -> Ints:
-    places = {leg: place for place, leg in enumerate(legs)}
-    return np.array([places.get(symbol, -1) for symbol in symbols], dtype=np.int64)
-
-
-def _refuse(wrong: NDArray[np.bool_], what: str, values: NDArray[Any]) -> None:
-    if wrong.any():
-        first = int(np.flatnonzero(wrong)[0])
-        raise BadLog(f"trade {first} {what}: {plain_line(str(values[first]), _SHOWN)}")
+    clock, places = times.astype("M8[ns]"), {leg: place for place, leg in enumerate(legs)}
+    place = np.minimum(np.searchsorted(clock, found["time"]), len(clock) - 1)
+    row: Ints = np.where(clock[place] == found["time"], place, -1).astype(np.int64)
+    return found, row, np.array([places.get(symbol, -1) for symbol in found["symbol"]], dtype=np.int64)
 
 
 HARNESS: Final = "tradeassay.code.systrade_child"
@@ -359,7 +342,6 @@ class SubmissionRun:
 
     @property
     def ok(self) -> bool:
-        """Whether there are logs."""
         return self.failure is None
 
 
@@ -415,36 +397,19 @@ class TwinExecutor:
     """An executor, and a second one, opened when it is first needed, whose processes hash texts differently."""
 
     def __init__(self, first: JobExecutor, second: Callable[[], JobExecutor]) -> None:
-        self._first, self._open = first, second
-        self._second: JobExecutor | None = None
-        self._opening = threading.Lock()
-
-    @property
-    def tier(self) -> Tier:
-        """The walls that jobs run behind."""
-        return self._first.tier
+        self.tier, self.run, self.map = first.tier, first.run, first.map
+        self._opened, self._open, self._opening = [first], second, threading.Lock()
 
     @property
     def twin(self) -> JobExecutor:
-        """The second executor."""
         with self._opening:
-            if self._second is None:
-                self._second = self._open()
-            return self._second
-
-    def run(self, job: Job) -> JobResult:
-        """Run one job in the first."""
-        return self._first.run(job)
-
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs in the first."""
-        return self._first.map(jobs)
+            if len(self._opened) == 1:
+                self._opened.append(self._open())
+            return self._opened[1]
 
     def close(self) -> None:
-        """Close both."""
-        self._first.close()
-        if self._second is not None:
-            self._second.close()
+        for executor in self._opened:
+            executor.close()
 
     def __enter__(self) -> TwinExecutor:
         return self
@@ -482,12 +447,16 @@ class SubmissionRunner:
     trust: Literal["untrusted", "reference"] = "untrusted"
     spent: Spent = field(default_factory=Spent)
 
+    @property
+    def _only_trades(self) -> dict[str, Any]:
+        return {"capital": self.capital, "only": "trades"}
+
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
         """Run on one table in other surroundings; only the trades come back."""
         found = []
         for one in variations:
             twin = getattr(self.executor, "twin", None) if one.hashing else None
-            params: dict[str, Any] = {"capital": self.capital, "only": "trades"}
+            params = dict(self._only_trades)
             if one.zone and self.trust == "untrusted":
                 params |= {"zone": one.zone, "later_s": one.days * 86_400.0}
             job = replace(self._job(columns, one.seed), params=params)
@@ -512,11 +481,13 @@ class SubmissionRunner:
 
     def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
         """Run on each of several tables, for the look-ahead check."""
-        params: dict[str, Any] = {"capital": self.capital, "only": "trades"}
-        jobs = (replace(self._job(columns, 0), params=params) for columns in batch)
+        jobs = (replace(self._job(columns, 0), params=self._only_trades) for columns in batch)
+        results = [self.spent.add(result) for result in self.executor.map(jobs)]
         return [
-            self._trace(columns, self.spent.add(result))
-            for columns, result in zip(batch, self.executor.map(jobs), strict=True)
+            _failure(result)
+            if result.columns is None
+            else self._trades(columns, result.columns, result.usage.cpu_s)
+            for columns, result in zip(batch, results, strict=True)
         ]
 
     def next_bars(
@@ -526,44 +497,27 @@ class SubmissionRunner:
         no further one after an outcome that is ``enough``. A second look at some ``rows`` is one with the first,
         and no run of its own.
         """
+        bars = len(next(iter(columns.values())))
         if self.trust == "reference":
-            bars = len(next(iter(columns.values())))
-            return self._one_by_one(columns, false, range(bars - 1) if rows is None else rows.tolist())
-        known: Answers = {}
-        result = self.executor.run(
-            self._next_bars_job(
-                columns, false, rows, lambda row, answer: enough(row, self._prefix(columns, answer, known))
+            heads = range(bars - 1) if rows is None else rows.tolist()
+            return (
+                self.run(
+                    {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
+                )
+                for row in heads
             )
+        both: dict[str, Any] = {**columns, **{f"{name}\0": values for name, values in false.items()}}
+        last = bars - 1 if rows is None else int(rows[-1]) + 1
+        if rows is not None:
+            both["asked\0"] = np.isin(np.arange(last), rows)
+        known: Answers = {}
+        job = self._replay_job(
+            both, columns, last, lambda row, answer: enough(row, self._prefix(columns, answer, known)), behind=1
         )
+        result = self.executor.run(job)
         self.spent.runs -= rows is not None
         found, failure = self._prefixes(columns, self.spent.add(result), known, rows)
         return found if failure is None else (*found, failure)
-
-    def _next_bars_job(
-        self, columns: Columns, false: Columns, asked: Ints | None, until: Callable[[int, bytes], bool]
-    ) -> Job:
-        both: dict[str, Any] = {**columns, **{f"{name}\0": values for name, values in false.items()}}
-        rows = len(next(iter(columns.values()))) - 1
-        if asked is not None:
-            rows = int(asked[-1]) + 1
-            both["asked\0"] = np.isin(np.arange(rows), asked)
-        form = frame_format(both)
-        head = {name: values[:rows] for name, values in both.items()}
-        return Job(
-            source=self.source,
-            params={
-                "capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": rows, "behind": 1,
-            },
-            harness=f"{HARNESS}:replay",
-            feed=FrameFeed(frames=pack_rows(head), size=struct.calcsize(form), until=until),
-            limits=self.limits,
-        )  # fmt: skip
-
-    def _one_by_one(self, columns: Columns, false: Columns, rows: Iterable[int]) -> Iterator[Trace | RunFailure]:
-        for row in rows:
-            yield self.run(
-                {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
-            )
 
     def replays(self, batch: Sequence[Columns]) -> list[tuple[tuple[Trace | RunFailure, ...], RunFailure | None]]:
         """Run bar by bar on each of several short tables: the trace of every prefix, from a child that never held
@@ -571,12 +525,18 @@ class SubmissionRunner:
 
         Trusted sources are run on each prefix by itself: an executor without children cannot feed them.
         """
+        sizes = [len(next(iter(columns.values()))) for columns in batch]
         if self.trust == "reference":
-            return [(tuple(self.run_many(_heads(columns))), None) for columns in batch]
-        jobs = (self._replay_job(columns) for columns in batch)
+            heads = (
+                [{name: values[:rows] for name, values in columns.items()} for rows in range(1, bars + 1)]
+                for columns, bars in zip(batch, sizes, strict=True)
+            )
+            return [(tuple(self.run_many(each)), None) for each in heads]
+        jobs = (self._replay_job(columns, columns, bars) for columns, bars in zip(batch, sizes, strict=True))
         results = self.executor.map(jobs)
         return [
-            self._prefixes(columns, self.spent.add(result)) for columns, result in zip(batch, results, strict=True)
+            self._prefixes(columns, self.spent.add(result), {})
+            for columns, result in zip(batch, results, strict=True)
         ]
 
     def _job(self, columns: Columns, seed: int) -> Job:
@@ -590,16 +550,20 @@ class SubmissionRunner:
             trust=self.trust,
         )
 
-    def _replay_job(self, columns: Columns) -> Job:
-        form = frame_format(columns)
-        bars = len(next(iter(columns.values())))
-        return Job(
-            source=self.source,
-            params={"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars},
-            harness=f"{HARNESS}:replay",
-            feed=FrameFeed(frames=pack_rows(columns), size=struct.calcsize(form)),
-            limits=self.limits,
-        )
+    def _replay_job(
+        self,
+        sent: Columns,
+        columns: Columns,
+        bars: int,
+        until: Callable[[int, bytes], bool] | None = None,
+        **more: Any,
+    ) -> Job:
+        """Return a job whose child is sent ``bars`` rows one by one, and answers for ``columns`` after each."""
+        form = frame_format(sent)
+        frames = pack_rows({name: values[:bars] for name, values in sent.items()})
+        params = {"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars, **more}
+        feed = FrameFeed(frames=frames, size=struct.calcsize(form), until=until)
+        return Job(source=self.source, params=params, harness=f"{HARNESS}:replay", feed=feed, limits=self.limits)
 
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
         cpu_s = result.usage.cpu_s
@@ -625,12 +589,9 @@ class SubmissionRunner:
             cpu_s=cpu_s, trades=trades, audit=audit, account=account, decisions=decisions, log=result.log
         )
 
-    def _trace(self, columns: Columns, result: JobResult) -> Trace | RunFailure:
-        if result.columns is None:
-            return _failure(result)
-        return self._trades(columns, result.columns, result.usage.cpu_s)
-
-    def _trades(self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None) -> Trace | RunFailure:
+    def _trades(
+        self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None = None
+    ) -> Trace | RunFailure:
         legs = self.semantics.inputs.legs
         try:
             trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
@@ -648,27 +609,27 @@ class SubmissionRunner:
         return np.asarray(np.round(known, 9), dtype=np.float64)
 
     def _prefixes(
-        self, columns: Columns, result: JobResult, known: Answers | None = None, asked: Ints | None = None
+        self, columns: Columns, result: JobResult, known: Answers, asked: Ints | None = None
     ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
-        known, given = {} if known is None else known, result.answers
+        given = result.answers
         answers = given if asked is None else [given[row] for row in asked.tolist() if row < len(given)]
         found = tuple(self._prefix(columns, payload, known) for payload in answers)
         return found, None if result.failure is None else _failure(result)
 
     def _prefix(self, columns: Columns, payload: bytes, known: Answers) -> Trace | RunFailure:
         """Read an answer, each different one once: on most bars nothing is traded."""
-        if payload not in known:
-            known[payload] = self._read_prefix(columns, payload)
-        return known[payload]
-
-    def _read_prefix(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
+        if payload in known:
+            return known[payload]
         try:
             message = decode(payload, self.limits.caps())
         except CodecError as error:
-            return RunFailure(kind="bad_log", text=str(error))
+            known[payload] = RunFailure(kind="bad_log", text=str(error))
+            return known[payload]
         if isinstance(message, ClaimHead):
-            return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
-        return self._trades(columns, message, None)
+            known[payload] = RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
+        else:
+            known[payload] = self._trades(columns, message)
+        return known[payload]
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
@@ -695,11 +656,6 @@ def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signa
         places.setdefault(name, place)
     named = np.array([places.get(str(trades.signal[number]), -1) for number in last], dtype=np.int64)
     return DecisionList(row.astype(np.int64), leg.astype(np.int64), share, named)
-
-
-def _heads(columns: Columns) -> list[Columns]:
-    bars = len(next(iter(columns.values())))
-    return [{name: values[:rows] for name, values in columns.items()} for rows in range(1, bars + 1)]
 
 
 def _failure(result: JobResult) -> RunFailure:

@@ -89,7 +89,7 @@ def render_card(
         "cost_chart": None
         if year is None
         else cost_chart([(point.cost_bp, point.total) for point in year.costs], year.break_even_bp.value),
-        "by_turnover": year is not None and year.costs[0].per_turnover is not msgspec.UNSET,
+        "by_turnover": year is not None,
         "measured": _measured,
         "followed": _followed,
     }

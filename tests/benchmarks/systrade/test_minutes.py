@@ -12,7 +12,8 @@ from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 
 def test_the_year_is_that_of_the_bars() -> None:
     daily, minutes = load_spec("vol-target"), load_spec("vol-target", minutes=True)
-    assert daily.semantics.value("year") == 252 and minutes.semantics.value("year") == 525_600
+    assert daily.semantics.parameters["year"].value == 252
+    assert minutes.semantics.parameters["year"].value == 525_600
     assert "| `year` | 525600 |" in minutes.doc and "| `year` | 252 |" not in minutes.doc
     for one, other in zip(daily.scenarios, minutes.scenarios, strict=True):
         assert one.expected.row.tolist() == other.expected.row.tolist(), "the same path, only calmer"
@@ -38,6 +39,6 @@ def test_a_run_on_minutes_uses_it_and_the_first_version_does_not() -> None:
         )
         for id in ("systrade-v1", "systrade-v1")
     )
-    assert new.strategies["vol-target"].semantics.value("year") == 525_600
-    assert old.strategies["vol-target"].semantics.value("year") == 252
+    assert new.strategies["vol-target"].semantics.parameters["year"].value == 525_600
+    assert old.strategies["vol-target"].semantics.parameters["year"].value == 252
     assert "strategy vol-target on minutes" in new.facts() and "strategy vol-target on minutes" not in old.facts()

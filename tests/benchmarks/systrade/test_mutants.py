@@ -14,7 +14,7 @@ from tradeassay.benchmarks.systrade import (
     load_spec,
     mutate,
 )
-from tradeassay.code.gates import GateConfig, parse_gate, run_gates, scenarios_gate, schema_gate
+from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
 from tradeassay.code.leak import LeakConfig
 from tradeassay.code.submission import SubmissionRunner, market_columns
 from tradeassay.core.errors import UserError
@@ -75,14 +75,16 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
 def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str) -> None:
     mutant = named(id, name)
     config = GateConfig() if mutant.gate == "leak" else BRIEF
-    report = run_gates(mutate(id, mutant), load_spec(id), pool, config, load_spec(id).practice_bars(250))
+    report = pass_gates(mutate(id, mutant), load_spec(id), pool, config, load_spec(id).practice_bars(250)).report
     assert report.first_failure is not None
     assert report.first_failure.name == mutant.gate
     assert report.first_failure.evidence
 
 
 def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
-    report = run_gates(load_reference("double-ma"), load_spec("double-ma"), pool, GateConfig(seeds=(1, 2, 3)))
+    report = pass_gates(
+        load_reference("double-ma"), load_spec("double-ma"), pool, GateConfig(seeds=(1, 2, 3))
+    ).report
     assert report.passed and report.valid, [(gate.name, gate.reason) for gate in report.gates]
     leak = report.gate("leak")
     assert leak.measures["replayed_bars"] == sum(one.bars.rows for one in load_spec("double-ma").scenarios)
@@ -92,9 +94,9 @@ def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("id", STRATEGIES)
 def test_all_mutants_and_the_reference_in_the_sandbox(pool: SandboxPool, id: str) -> None:
-    assert run_gates(load_reference(id), load_spec(id), pool).passed
+    assert pass_gates(load_reference(id), load_spec(id), pool).report.passed
     for mutant in load_mutants(id):
-        failure = run_gates(mutate(id, mutant), load_spec(id), pool).first_failure
+        failure = pass_gates(mutate(id, mutant), load_spec(id), pool).report.first_failure
         assert failure is not None and failure.name == mutant.gate, mutant.name
 
 

@@ -68,10 +68,17 @@ SEMANTICS = read_semantics(
     ).encode()
 )
 CARD = {
-    "strategy": "hold", "version": 1, "strategy_family": "none", "entry_rule": "in", "exit_rule": "never",
-    "position_sizing_rule": "all", "parameters": {"n": 3, "k": 2.05},
-    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "legs": ["X"], "execution": "signal-bar-close",
-}  # fmt: skip
+    "strategy": "hold",
+    "version": 1,
+    "strategy_family": "none",
+    "entry_rule": "in",
+    "exit_rule": "never",
+    "position_sizing_rule": "all",
+    "parameters": {"n": 3, "k": 2.05},
+    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
+    "legs": ["X"],
+    "execution": "signal-bar-close",
+}
 SOURCE = """
 class TradingStrategy:
     def run(self, market_data, initial_capital):
@@ -176,10 +183,15 @@ def test_long_data_is_tried_on_a_short_piece_first() -> None:
 
 def trades(**changed: object) -> TradeLog:
     columns = {
-        "row": np.array([1, 3]), "leg": np.array([0, 0]), "quantity": np.array([10.0, -10.0]),
-        "signal": np.array(["IN", "OUT"], dtype=object), "order_id": np.array(["o0", "o1"], dtype=object),
-        "price": np.array([10.0, 14.0]), "pnl": np.array([0.0, 40.0]), "equity": np.array([1000.0, 1040.0]),
-    }  # fmt: skip
+        "row": np.array([1, 3]),
+        "leg": np.array([0, 0]),
+        "quantity": np.array([10.0, -10.0]),
+        "signal": np.array(["IN", "OUT"], dtype=object),
+        "order_id": np.array(["o0", "o1"], dtype=object),
+        "price": np.array([10.0, 14.0]),
+        "pnl": np.array([0.0, 40.0]),
+        "equity": np.array([1000.0, 1040.0]),
+    }
     return TradeLog(**{**columns, **changed})
 
 
@@ -187,15 +199,27 @@ CLOSES = np.array([[10.0, 10.0, 12.0, 14.0, 9.0]])
 
 
 def audit_log(drop: str = "", **wrong: float) -> AuditLog:
-    true = {"signal": (1.0, 0.0), "risk_check": (1.0, 1.0), "order": (10.0, -10.0), "position": (10.0, 0.0),
-            "pnl": (0.0, 40.0)}  # fmt: skip
+    true = {
+        "signal": (1.0, 0.0),
+        "risk_check": (1.0, 1.0),
+        "order": (10.0, -10.0),
+        "position": (10.0, 0.0),
+        "pnl": (0.0, 40.0),
+    }
     parents = {"signal": "", "risk_check": "s", "order": "c", "position": "o", "pnl": "p"}
     letters = {"signal": "s", "risk_check": "c", "order": "o", "position": "p", "pnl": "e"}
     rows = [
-        (row, kind, f"{letters[kind]}{n}", f"{parents[kind]}{n}" if parents[kind] else None,
-         true[kind][n] + wrong.get(kind, 0.0))
-        for n, row in enumerate((1, 3)) for kind in true if kind != drop
-    ]  # fmt: skip
+        (
+            row,
+            kind,
+            f"{letters[kind]}{n}",
+            f"{parents[kind]}{n}" if parents[kind] else None,
+            true[kind][n] + wrong.get(kind, 0.0),
+        )
+        for n, row in enumerate((1, 3))
+        for kind in true
+        if kind != drop
+    ]
     row, kind, id, parent, value = zip(*rows, strict=True)
     texts = [np.array(one, dtype=object) for one in (kind, id, parent)]
     return AuditLog(np.array(row), np.zeros(len(rows), dtype=int), *texts, np.array(value))
@@ -253,8 +277,16 @@ def test_junit_and_sarif() -> None:
         ),
         msgspec.structs.replace(not_run("the gate 'schema' did not hold"), name="exec"),
     )
-    report = GateReport(strategy="hold", semantics_sha256="", submission="mine", submission_sha256="ab", bars="",
-                        rows=1, tier="strong", gates=gates)  # fmt: skip
+    report = GateReport(
+        strategy="hold",
+        semantics_sha256="",
+        submission="mine",
+        submission_sha256="ab",
+        bars="",
+        rows=1,
+        tier="strong",
+        gates=gates,
+    )
     suite = ElementTree.fromstring(report.junit())[0]
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "1", "1")
     assert suite[1][0].text == "strategy_card.json:4: legs: a < b & ?"
@@ -290,8 +322,12 @@ def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
     found = run_checks(checks, "it")
     assert asked == ["one of it", "two of it", "three of it"]
     assert [one.status for one in found.values()] == [
-        "passed", "not_run", "failed", "not_reached", "not_reached",
-    ]  # fmt: skip
+        "passed",
+        "not_run",
+        "failed",
+        "not_reached",
+        "not_reached",
+    ]
     assert [one.holds for one in found.values()] == [True, None, False, None, None]
     assert found["four"].reason == "three failed" and found["five"].reason == "four was not asked"
     assert tuple(QUESTIONS) == GATES

@@ -11,13 +11,12 @@ from tradeassay.code.scores import (
     STRESSES,
     Breach,
     Discipline,
-    agree,
+    agreement,
     cohort,
     daily_curve,
     discipline,
     examine,
     robustness,
-    severity_of,
     stressed,
 )
 from tradeassay.code.semantics.model import StrategyConstraints
@@ -34,16 +33,18 @@ from tradeassay.code.submission import (
 def test_agreement_by_hand() -> None:
     ours = decision_list([(1, 0, 1.0, 0), (5, 0, 0.0, 0), (9, 0, -1.0, 0)])
     theirs = decision_list([(1, 0, 1.005, 0), (6, 0, 0.0, 0), (9, 0, 1.0, 0)])
-    found = agree(ours, theirs)
-    assert (found.both, found.either) == (1, 4)
+    assert agreement(ours, theirs) == (1 / 4, 4)
     nothing = decision_list([])
-    assert agree(nothing, nothing).share == 1.0
-    assert agree(ours, nothing).share == 0.0
+    assert agreement(nothing, nothing) == (1.0, 0)
+    assert agreement(ours, nothing) == (0.0, 3)
 
 
 def test_discipline_by_hand() -> None:
     calm = Discipline(regime="normal", decisions=10)
-    bad = Discipline(regime="gap", decisions=10, breaches=(Breach(constraint="max_exposure", bars=5, first=3),))
+    breach = Breach(
+        constraint="max_exposure", bars=5, first=3, time="2024-01-04", worst=0.1, severity="major", logged=0
+    )
+    bad = Discipline(regime="gap", decisions=10, breaches=(breach,))
     gone = Discipline(regime="crash", decisions=0, failed="KeyError")
     assert discipline({"normal": calm}).value == 10.0
     assert discipline({"normal": calm, "gap": bad, "crash": gone}).value == pytest.approx(10 * (1 + 0.25) / 2)
@@ -106,42 +107,47 @@ def test_a_cohort_of_one_has_no_overfitting() -> None:
 
 def test_returns_by_turnover_by_hand() -> None:
     closes = np.array([[100.0, 110.0, 121.0]])
-    found = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3, per_turnover=True)
+    found = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3)
     ten = found.costs[3]
     assert ten.cost_bp == 10 and ten.per_turnover == pytest.approx(ten.total, rel=2e-3), "it was traded once"
     assert ten.break_even_turnover == pytest.approx(0.21 / 0.001), "21 % pay for 210 turnovers at 10 bp"
-    never = robustness(decision_list([]), closes, None, trials=1, year=3, per_turnover=True)
+    never = robustness(decision_list([]), closes, None, trials=1, year=3)
     assert never.costs[0].per_turnover is None and never.costs[0].break_even_turnover is None
 
 
-@pytest.mark.parametrize(("worst", "word"), [(0.05, "minor"), (0.2, "major"), (0.3, "critical")])
-def test_severities(worst: float, word: str) -> None:
-    assert severity_of(worst) == word
-
-
-@pytest.mark.parametrize("size", [1.03, 1.5])
-def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size: float) -> None:
+@pytest.mark.parametrize(("size", "severity"), [(1.03, "minor"), (1.2, "major"), (1.5, "critical")])
+def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size: float, severity: str) -> None:
     bars = make_bars("us", "1d", 1, 30, 1)
     columns = market_columns(bars, ("X",))
     price = columns["X/close"][3]
     trades = TradeLog(
-        row=np.array([3]), leg=np.array([0]), quantity=np.array([size * 100_000 / price]),
-        signal=np.array(["BUY"], dtype=object), order_id=np.array(["o"], dtype=object),
-        price=np.array([price]), pnl=np.array([np.nan]), equity=np.array([np.nan]),
-    )  # fmt: skip
+        row=np.array([3]),
+        leg=np.array([0]),
+        quantity=np.array([size * 100_000 / price]),
+        signal=np.array(["BUY"], dtype=object),
+        order_id=np.array(["o"], dtype=object),
+        price=np.array([price]),
+        pnl=np.array([np.nan]),
+        equity=np.array([np.nan]),
+    )
     audit = AuditLog(
-        row=np.array([3]), leg=np.array([0]), kind=np.array(["risk_check"], dtype=object),
-        id=np.array(["c"], dtype=object), parent=np.array(["s"], dtype=object), value=np.array([0.0]),
-    )  # fmt: skip
+        row=np.array([3]),
+        leg=np.array([0]),
+        kind=np.array(["risk_check"], dtype=object),
+        id=np.array(["c"], dtype=object),
+        parent=np.array(["s"], dtype=object),
+        value=np.array([0.0]),
+    )
     closes = closes_of(columns, ("X",))
     account = keep_account(trades, closes, 100_000.0)
     run = SubmissionRun(
-        cpu_s=0.0, trades=trades, audit=audit, account=account,
+        cpu_s=0.0,
+        trades=trades,
+        audit=audit,
+        account=account,
         decisions=decisions_of(trades, account, closes, ["BUY"]),
-    )  # fmt: skip
+    )
     limits = StrategyConstraints(max_exposure=1.0, max_trades_per_bar=1)
-    (breach,) = examine("normal", run, bars, ("X",), limits, graded=True).breaches
+    (breach,) = examine("normal", run, bars, ("X",), limits).breaches
     assert (breach.constraint, breach.bars, breach.logged) == ("max_exposure", 1, 1)
-    assert breach.severity == ("minor" if size < 1.1 else "critical") and breach.time == str(bars.times[3])[:10]
-    (old,) = examine("normal", run, bars, ("X",), limits).breaches
-    assert not old.severity, "the first version's record stays as it was"
+    assert breach.severity == severity and breach.time == str(bars.times[3])[:10]

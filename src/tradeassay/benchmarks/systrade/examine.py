@@ -22,10 +22,9 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import CHAIN, AuditIndex, GateConfig, GateReport, parse_gate, pass_gates
+from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
-from tradeassay.code.semantics.interpreter import calendar_of
-from tradeassay.code.semantics.interpreter import indicators
+from tradeassay.code.semantics.interpreter import calendar_of, indicators
 from tradeassay.code.submission import (
     AuditLog,
     StrategySpec,
@@ -238,7 +237,7 @@ def _sample(
     if not len(trades):
         return ()
     chosen = np.unique(np.linspace(0, len(trades) - 1, min(_SAMPLE, len(trades))).astype(int))
-    chains = AuditIndex(run.audit).chains(trades.order_id[chosen].tolist())
+    chains = audit_chains(run.audit, trades.order_id[chosen].tolist())
     found = []
     for number, places in zip(chosen.tolist(), chains.T.tolist(), strict=True):
         row, leg = int(trades.row[number]), int(trades.leg[number])
