@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import numbers
 from tradeassay.report.code_page import answer_badges, failed_badge, overlap, versions_of
