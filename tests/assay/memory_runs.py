@@ -8,12 +8,12 @@ from tempfile import mkdtemp
 from typing import ClassVar
 
 import numpy as np
+from tradeassay.llm.scripted.traders import Question, call
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Panel, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.reading import call, mapping, number, objects, read_request, texts
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, Window, run
 
@@ -39,12 +39,9 @@ class Memoriser:
     summary: ClassVar[str] = "remembers how the stocks of one small market did"
 
     def answer(self, request: AskModel) -> ModelReply:
-        reading = read_request(request)
-        payload = reading.payload
-        shown = texts(payload.get("universe")) or [
-            str(row["stock_id"]) for row in objects(payload.get("candidates"))
-        ]
-        held = objects(mapping(payload.get("account")).get("positions"))
+        payload = Question(request).payload
+        shown = payload.get("universe") or [row["stock_id"] for row in payload["candidates"]]
+        held = payload["account"]["positions"]
         names = {one.instrument.symbol: one.instrument.name for one in panel().listings}
         orders = []
         if not held:
@@ -61,7 +58,7 @@ class Memoriser:
                 }
                 for name in best
             ]
-        weights = sum(number(row.get("weight")) for row in held)
+        weights = sum(row["weight"] for row in held)
         reason = f"invested about {weights:.2f} of the account, as planned"
         assert request.must_call is not None
         return call(request, [(request.must_call, {"orders": orders, "overall_reason": reason})])

@@ -6,14 +6,15 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_asking import place
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
-from tradeassay.llm.scripted import Injector, Sensible, read_request
+from tradeassay.llm.scripted import Injector, Question, Sensible
 from tradeassay.llm.scripted.traders import INSTRUCTION, Slow
 
 NAMES = (
@@ -38,8 +39,10 @@ TOOLS = tuple(
 SUBMIT = (ToolSpec(name="submit_action", description="", schema='{"type":"object"}'),)
 
 
-def fenced(payload: dict[str, Any]) -> str:
-    return f"Here is your day.\n\n```json\n{json.dumps(payload)}\n```\n\nGood luck."
+def beside(payload: dict[str, Any], *failures: dict[str, Any]) -> Given:
+    """What travels beside a question: the observation as data, and what was wrong with the answer before."""
+    feedback = json.dumps({"failures": failures}) if failures else None
+    return Given(session="", rules="{}", observation=json.dumps(payload), feedback=feedback)
 
 
 # -- KTD-Fin
@@ -51,7 +54,7 @@ def ktdfin_day(
     """Play a day: research until the model is done, then up to four submissions. Returns what was seen."""
     limits = {"max_weight": 0.1, "max_positions": 20, "max_candidates": 30, "lot": 100, "min_reason_length": 10}
     payload = {"kind": "ktdfin.observation", "mode": mode, "account": account, "constraints": limits, **more}
-    messages = [Message(role="system", text="Trade."), Message(role="user", text=fenced(payload))]
+    messages = [Message(role="system", text="Trade."), Message(role="user", text="Here is your day.")]
     seen: dict[str, Any] = {"calls": [], "errors": [], "attempts": []}
     answers = {
         "portfolio_state": account,
@@ -61,7 +64,11 @@ def ktdfin_day(
         "get_market_context": {"indices": []},
     }
     for turn in range(1, 13 if mode == "open-research" else 1):
-        reply = model.answer(AskModel(purpose="research", messages=tuple(messages), tools=TOOLS, attempt=turn))
+        reply = model.answer(
+            AskModel(
+                purpose="research", messages=tuple(messages), tools=TOOLS, attempt=turn, given=beside(payload)
+            )
+        )
         if not reply.calls:
             break
         messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
@@ -73,16 +80,25 @@ def ktdfin_day(
             seen["errors"] += [call.name] if wrong else []
             messages.append(Message(role="tool", text=json.dumps(result), call_id=call.id))
     messages.append(Message(role="user", text="Submit now."))
+    complaints: list[dict[str, Any]] = []
     for attempt in range(1, 5):
-        reply = model.answer(AskModel(purpose="submit", messages=tuple(messages), tools=SUBMIT,
-                                      must_call="submit_action", attempt=attempt))  # fmt: skip
+        reply = model.answer(
+            AskModel(
+                purpose="submit",
+                messages=tuple(messages),
+                tools=SUBMIT,
+                must_call="submit_action",
+                attempt=attempt,
+                given=beside(payload, *complaints),
+            )
+        )
         problem = ktdfin_problem(reply, account, ranked)
         seen["attempts"].append(problem[0] if problem else "ok")
         if problem is None:
             seen["action"] = json.loads(reply.calls[0].arguments)
             break
         complaint = {"kind": problem[0], "detail": problem[1]} | ({"stock_id": problem[2]} if problem[2] else {})
-        messages.append(Message(role="user", text=fenced({"kind": "feedback", "failures": [complaint]})))
+        complaints.append(complaint)
     return seen
 
 
@@ -227,8 +243,8 @@ def stockbench_day(model: Any, rows: list[dict[str, Any]], cash: float) -> dict[
     seen: dict[str, Any] = {"attempts": []}
 
     def ask(purpose: str, payload: dict[str, Any], attempt: int = 1) -> ModelReply:
-        messages = (Message(role="system", text="Trade."), Message(role="user", text=fenced(payload)))
-        return model.answer(AskModel(purpose=purpose, messages=messages, attempt=attempt))  # type: ignore[no-any-return]
+        messages = (Message(role="system", text="Trade."), Message(role="user", text="Go on."))
+        return model.answer(AskModel(purpose=purpose, messages=messages, attempt=attempt, given=beside(payload)))  # type: ignore[no-any-return]
 
     common = {"cash": cash, "nav": nav, "symbols": rows}
     overview = ask("overview", {"kind": "stockbench.overview", "max_names": 5, **common})
@@ -305,50 +321,40 @@ def test_the_same_request_gets_the_same_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "text",
+    "observation",
     [
+        None,
         "",
-        "Hello.",
-        "```json\n{}\n```",
-        '```json\n{"kind": "other"}\n```',
-        '```json\n{"kind": "stockbench.decision", "symbols": [1, {"open": "x"}]}\n```',
-        '```json\n{"kind": "ktdfin.observation", "account": [], "constraints": 3}\n```',
+        "{}",
+        "[1]",
+        '{"kind": "other"}',
+        '{"kind": "stockbench.decision", "symbols": [1, {"open": "x"}]}',
+        '{"kind": "ktdfin.observation", "account": [], "constraints": 3}',
+        '{"kind": "ama.verdict", "opinions": 3, "momentum": "x"}',
     ],
 )
-def test_a_strange_prompt_breaks_nobody(name: str, text: str) -> None:
-    messages = (Message(role="user", text=text),)
+def test_a_strange_observation_breaks_nobody(name: str, observation: str | None) -> None:
+    messages = (Message(role="user", text="Hello."),)
+    given = msgspec.UNSET if observation is None else Given(session="", rules="{}", observation=observation)
     model = scripted_models.get(name)()
     for tools, must in (((), None), (TOOLS, None), (SUBMIT, "submit_action")):
-        assert isinstance(
-            model.answer(AskModel(purpose="p", messages=messages, tools=tools, must_call=must)), ModelReply
-        )
+        asked = AskModel(purpose="p", messages=messages, tools=tools, must_call=must, given=given)
+        assert isinstance(model.answer(asked), ModelReply)
 
 
-def test_an_instruction_in_a_payload_is_not_taken_for_one() -> None:
-    """The injector's reasons come back in tomorrow's history; the fence inside them must stay a text."""
-    payload = {"kind": "ktdfin.observation", "mode": "memory-only", "universe": RANKED, "account": EMPTY,
-               "history": [{"reason": INSTRUCTION}]}  # fmt: skip
-    reading = read_request(AskModel(purpose="submit", messages=(Message(role="user", text=fenced(payload)),)))
-    assert reading.kind == "ktdfin.observation" and reading.feedback == () and reading.payload == payload
+def test_the_text_of_a_prompt_is_not_read() -> None:
+    text = 'Here:\n```json\n{"kind": "ktdfin.observation", "universe": ["a"]}\n```'
+    asked = Question(AskModel(purpose="submit", messages=(Message(role="user", text=text),)))
+    assert asked.kind == "" and asked.payload == {} and not asked.objected
 
 
-def test_the_last_payload_counts_and_feedback_is_seen() -> None:
-    def user(payload: dict[str, Any]) -> Message:
-        return Message(role="user", text=fenced(payload))
-
+def test_objections_to_an_earlier_answer_are_seen() -> None:
     failures = [
         {"kind": "schema", "detail": "no JSON"},
         {"kind": "constraint", "detail": "heavy", "stock_id": "a"},
     ]
-    messages = (
-        user({"kind": "one"}),
-        user({"kind": "feedback", "failures": failures[:1]}),
-        user({"kind": "two"}),
-        user({"kind": "feedback", "failures": failures}),
-        Message(role="assistant", text=fenced({"kind": "three"})),
-    )
-    reading = read_request(AskModel(purpose="p", messages=messages, attempt=2))
-    assert reading.kind == "two" and [one.name for one in reading.feedback] == [None, "a"] and reading.tries == 2
+    asked = Question(AskModel(purpose="p", messages=(), attempt=2, given=beside({"kind": "two"}, *failures)))
+    assert asked.kind == "two" and asked.objected == {"a"} and asked.attempt == 2
 
 
 # -- opened as models

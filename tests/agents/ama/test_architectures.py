@@ -6,6 +6,7 @@ import json
 
 import msgspec
 import pytest
+from tradeassay.llm.scripted.reading import payload_blocks
 
 from tradeassay.agents.ama import architectures, make_architecture
 from tradeassay.agents.ama.desks import PERSONAS, Diary, Remembered
@@ -13,7 +14,6 @@ from tradeassay.agents.ama.memory import LayerConfig, LayeredMemory, embed
 from tradeassay.core.arena import AgentChoice, NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm.scripted.reading import payload_blocks
 from tradeassay.llm.scripted.traders import Sensible
 
 PACKET = Packet(

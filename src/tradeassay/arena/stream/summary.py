@@ -9,7 +9,7 @@ import msgspec
 
 from tradeassay.arena.stream.checks import check_summary, neutrality, numbers
 from tradeassay.arena.stream.items import ItemCheck, Language, RawItem, clean, sentences
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.time import moment, parse_iso
 from tradeassay.llm.prompting import PromptFolder, answer_object
 
@@ -70,8 +70,9 @@ def summarise(raw: RawItem, model: str, language: Language, known: Sequence[str]
         Message(role="system", text=PROMPTS.fill("system", language=_NAMES[language], longest=LONGEST)),
         Message(role="user", text=PROMPTS.fill("ask", payload=body)),
     )
+    given = Given(session="", rules="{}", observation=body)
     for attempt in range(1, ATTEMPTS + 1):
-        reply = yield AskModel(purpose="summary", messages=messages, attempt=attempt)
+        reply = yield AskModel(purpose="summary", messages=messages, attempt=attempt, given=given)
         if reply.error is not None:
             return extract(raw, language, known)
         found = _read(raw, reply.text, model, language, known)

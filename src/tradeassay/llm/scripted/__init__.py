@@ -10,7 +10,7 @@ mistake on purpose. A model of your own is a class with ``summary`` and ``answer
         def answer(self, request):
             ...
 
-What a request holds, and what an answer must look like, is described in :mod:`tradeassay.llm.scripted.reading`.
+What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from tradeassay.llm.scripted.coders import (
     teach_coder,
 )
 from tradeassay.llm.scripted.provider import ScriptedModel, ScriptedProvider, scripted_models
-from tradeassay.llm.scripted.reading import Reading, ToolResult, read_request
 from tradeassay.llm.scripted.traders import (
     BrokenJson,
     Contrarian,
@@ -39,6 +38,7 @@ from tradeassay.llm.scripted.traders import (
     NeverSubmits,
     NewsReader,
     Overspender,
+    Question,
     Sensible,
     Slow,
 )
@@ -59,15 +59,13 @@ __all__ = [
     "NewsReader",
     "Overspender",
     "PeepingBuilder",
-    "Reading",
+    "Question",
     "ScriptedModel",
     "ScriptedProvider",
     "Sensible",
     "SilentCoder",
     "Slow",
     "SmaCoder",
-    "ToolResult",
-    "read_request",
     "scripted_models",
     "teach_builder",
     "teach_coder",

@@ -16,8 +16,7 @@ from typing import ClassVar, Final
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.syntax import syntax_tree
 from tradeassay.llm.scripted.provider import scripted_models
-from tradeassay.llm.scripted.reading import read_request, say_json, texts
-from tradeassay.llm.scripted.traders import Sensible
+from tradeassay.llm.scripted.traders import Question, Sensible, say
 
 CODE_JUDGE: Final = "quantcode.judge"
 _LINE = re.compile(r"^\d{4,}\| ?(.*)$")
@@ -55,24 +54,22 @@ class CodeJudge(Sensible):
 
     def answer(self, request: AskModel) -> ModelReply:
         """Answer one question."""
-        reading = read_request(request)
-        if reading.kind != CODE_JUDGE:
+        asked = Question(request)
+        if asked.kind != CODE_JUDGE:
             return super().answer(request)
         text = next((message.text for message in request.messages if message.role == "user"), "")
-        task = quoted(text, str(reading.payload.get("task_mark", "")))
-        program = quoted(text, str(reading.payload.get("program_mark", "")))
+        task = quoted(text, str(asked.payload.get("task_mark", "")))
+        program = quoted(text, str(asked.payload.get("program_mark", "")))
         try:
             tree = syntax_tree(program)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             failed = {"verdict": "fail", "reason": "the program is no Python"}
-            return say_json(dict.fromkeys(("indicators", "logic", "relevance"), failed))
+            return say(dict.fromkeys(("indicators", "logic", "relevance"), failed))
         names = _names(tree)
-        return say_json(
+        return say(
             {
-                "indicators": _indicators(names, texts(reading.payload.get("expected_indicators"))),
-                "logic": _logic(
-                    names, str(reading.payload.get("direction", "")), reading.payload.get("framework")
-                ),
+                "indicators": _indicators(names, asked.payload.get("expected_indicators") or []),
+                "logic": _logic(names, str(asked.payload.get("direction", "")), asked.payload.get("framework")),
                 "relevance": _relevance(tree, task),
             }
         )

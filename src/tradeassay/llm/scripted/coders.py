@@ -14,8 +14,7 @@ from typing import ClassVar, Final
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.scripted.provider import scripted_models
-from tradeassay.llm.scripted.reading import Reading, read_request, say, say_json
-from tradeassay.llm.scripted.traders import Sensible
+from tradeassay.llm.scripted.traders import Question, Sensible, say
 
 SMA_CROSS: Final = """import backtrader as bt
 
@@ -168,12 +167,12 @@ class SmaCoder(Sensible):
 
     def answer(self, request: AskModel) -> ModelReply:
         """Answer one question; anything but a coding task is answered sensibly."""
-        reading = read_request(request)
-        return self.code(reading) if reading.kind == CODE_TASK else super().answer(request)
+        asked = Question(request)
+        return self.code(asked) if asked.kind == CODE_TASK else super().answer(request)
 
-    def code(self, reading: Reading) -> ModelReply:
+    def code(self, asked: Question) -> ModelReply:
         """Answer a coding task."""
-        return program(template(reading))
+        return program(template(asked))
 
 
 @scripted_models.register("coder-gold")
@@ -182,9 +181,9 @@ class GoldCoder(SmaCoder):
 
     summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
 
-    def code(self, reading: Reading) -> ModelReply:
+    def code(self, asked: Question) -> ModelReply:
         """Answer a coding task."""
-        known = taught(reading)
+        known = taught(asked)
         return say("Nobody has shown me the answer to this one.") if known is None else program(known)
 
 
@@ -194,12 +193,12 @@ class MendingCoder(SmaCoder):
 
     summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
 
-    def code(self, reading: Reading) -> ModelReply:
+    def code(self, asked: Question) -> ModelReply:
         """Answer a coding task."""
-        broken = BROKEN[framework_of(reading)]
-        if reading.attempt <= len(broken):
-            return program(broken[reading.attempt - 1])
-        return program(taught(reading) or template(reading))
+        broken = BROKEN[framework_of(asked)]
+        if asked.request.attempt <= len(broken):
+            return program(broken[asked.request.attempt - 1])
+        return program(taught(asked) or template(asked))
 
 
 def program(source: str) -> ModelReply:
@@ -207,19 +206,19 @@ def program(source: str) -> ModelReply:
     return say(f"Here is the program.\n\n```python\n{source}```\n")
 
 
-def template(reading: Reading) -> str:
+def template(asked: Question) -> str:
     """Return the program that is written for no task in particular."""
-    return SMA_FRAME if framework_of(reading) == "frame" else SMA_CROSS
+    return SMA_FRAME if framework_of(asked) == "frame" else SMA_CROSS
 
 
-def framework_of(reading: Reading) -> str:
+def framework_of(asked: Question) -> str:
     """Return the framework that a program is requested for."""
-    return "frame" if reading.payload.get("framework") == "frame" else "backtrader"
+    return "frame" if asked.payload.get("framework") == "frame" else "backtrader"
 
 
-def taught(reading: Reading) -> str | None:
+def taught(asked: Question) -> str | None:
     """Return the right program, where it was taught."""
-    return _KEY.get((str(reading.payload.get("task", "")), framework_of(reading)))
+    return _KEY.get((str(asked.payload.get("task", "")), framework_of(asked)))
 
 
 _LOOP = "Wait, let me think about the entry once more before I write it down.\n"
@@ -231,7 +230,7 @@ class SilentCoder(SmaCoder):
 
     summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
 
-    def code(self, reading: Reading) -> ModelReply:
+    def code(self, asked: Question) -> ModelReply:
         """Talk instead of answering a coding task."""
         return say("The strategy has an entry and an exit.\n" + _LOOP * 40)
 
@@ -242,10 +241,10 @@ class CheatingCoder(SmaCoder):
 
     summary: ClassVar[str] = "cheats at coding tasks, in another way for each: forges, patches, peeks, spies"
 
-    def code(self, reading: Reading) -> ModelReply:
+    def code(self, asked: Question) -> ModelReply:
         """Answer a coding task."""
-        ways = CHEATS[framework_of(reading)]
-        chosen = hashlib.sha256(str(reading.payload.get("task", "")).encode()).digest()[0]
+        ways = CHEATS[framework_of(asked)]
+        chosen = hashlib.sha256(str(asked.payload.get("task", "")).encode()).digest()[0]
         return program(ways[chosen % len(ways)])
 
 
@@ -294,16 +293,16 @@ class GoldBuilder(Sensible):
 
     def answer(self, request: AskModel) -> ModelReply:
         """Answer one question; anything but a request for a strategy is answered sensibly."""
-        reading = read_request(request)
-        if reading.kind == BUILD:
-            return self.build(reading)
-        if reading.kind == REVIEW:
-            return say_json(marks(request))
+        asked = Question(request)
+        if asked.kind == BUILD:
+            return self.build(asked)
+        if asked.kind == REVIEW:
+            return say(marks(request))
         return super().answer(request)
 
-    def build(self, reading: Reading) -> ModelReply:
+    def build(self, asked: Question) -> ModelReply:
         """Answer with both files."""
-        known = _KNOWN.get(str(reading.payload.get("strategy")))
+        known = _KNOWN.get(str(asked.payload.get("strategy")))
         return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
 
 
@@ -313,10 +312,10 @@ class MendingBuilder(GoldBuilder):
 
     summary: ClassVar[str] = "forgets a file, then hands in a crash, then the right strategy"
 
-    def build(self, reading: Reading) -> ModelReply:
+    def build(self, asked: Question) -> ModelReply:
         """Answer by iteration."""
-        known = _KNOWN.get(str(reading.payload.get("strategy")))
-        turn = reading.payload.get("iteration")
+        known = _KNOWN.get(str(asked.payload.get("strategy")))
+        turn = asked.payload.get("iteration")
         if known is None or turn == 0:
             return say("I shall write a class TradingStrategy that follows the document.")
         card, source = known
@@ -329,11 +328,11 @@ class PeepingBuilder(GoldBuilder):
 
     summary: ClassVar[str] = "hands in strategies that read tomorrow's close"
 
-    def build(self, reading: Reading) -> ModelReply:
+    def build(self, asked: Question) -> ModelReply:
         """Answer with a leak."""
-        known = _KNOWN.get(str(reading.payload.get("strategy")))
+        known = _KNOWN.get(str(asked.payload.get("strategy")))
         if known is None:
-            return super().build(reading)
+            return super().build(asked)
         return hand_in(known[0], known[1].replace("class TradingStrategy", "class _Honest", 1) + _PEEP)
 
 

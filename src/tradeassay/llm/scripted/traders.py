@@ -1,84 +1,385 @@
-"""Scripted models that trade: one does everything right, each of the others goes wrong in one way on purpose."""
+"""Scripted models that trade: one does everything right, each of the others goes wrong in one way on purpose.
+
+They never read a prompt. The question as data travels beside its text (``AskModel.given``, the same that foreign
+agents get): ``observation`` names its ``kind``, ``feedback`` says what was wrong with the answer before. Results of
+tools are the JSON texts of ``tool`` messages. An observation of unknown form is answered with a sentence, never
+with an error.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.llm.json_text import parse_object
-from tradeassay.llm.scripted import ama, daily, ktdfin, stockbench
 from tradeassay.llm.scripted.provider import scripted_models
-from tradeassay.llm.scripted.reading import (
-    STOCKBENCH_ANALYSIS,
-    STOCKBENCH_DECISION,
-    STOCKBENCH_OVERVIEW,
-    Reading,
-    call,
-    dump,
-    number,
-    objects,
-    read_request,
-    say,
-    say_json,
-)
+
+Calls = Sequence[tuple[str, Mapping[str, object]]]
+Json = dict[str, Any]
+"""A decoded observation. Only this package reads it; it leaves only as text."""
+
+
+class Question:
+    """What a scripted model sees of a request: the observation, earlier objections, results of tools."""
+
+    def __init__(self, request: AskModel) -> None:
+        self.request = request
+        self.tools = [tool.name for tool in request.tools]
+        given = request.given or None
+        self.payload: Json = (parse_object(given.observation) if given else None) or {}
+        self.kind = str(self.payload.get("kind", ""))
+        told = (parse_object(given.feedback) if given and given.feedback else None) or {}
+        self.objected = {one.get("stock_id", one.get("symbol")) for one in told.get("failures", ())} - {None}
+        calls = {call.id: call for message in request.messages for call in message.calls}
+        answered = [
+            (calls[m.call_id], m.text) for m in request.messages if m.role == "tool" and m.call_id in calls
+        ]
+        self.results = [(call.name, call.arguments, text) for call, text in answered]
+        # A research stage counts its turns, which are not attempts at a decision.
+        self.attempt = request.attempt if request.must_call is not None or not request.tools else 1
+
+    def last(self, tool: str) -> Json:
+        """Return the newest usable result of a tool, or nothing."""
+        bodies = (parse_object(text) for name, _, text in reversed(self.results) if name == tool)
+        return next((body for body in bodies if body is not None and "error" not in body), {})
+
+    @property
+    def day(self) -> int:
+        """A number that all stages of a day share."""
+        fields = ("session", "trade_day", "step", "cash", "nav", "account")
+        return _number(_dump([self.payload.get(field) if self.kind else None for field in fields]))
+
+
+def say(value: object) -> ModelReply:
+    """Answer with a text, or with one JSON object."""
+    return ModelReply(text=value if isinstance(value, str) else _dump(value))
+
+
+def call(request: AskModel, calls: Calls, text: str = "") -> ModelReply:
+    """Call tools. Ids follow from the place in the conversation."""
+    here = len(request.messages)
+    made = [
+        ToolCall(id=f"s{here}-{at}", name=name, arguments=_dump(given)) for at, (name, given) in enumerate(calls)
+    ]
+    return ModelReply(text=text, calls=tuple(made), stop="tool_calls")
+
+
+def _dump(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 @scripted_models.register("sensible")
 class Sensible:
     """Reads, researches within its means, and submits a valid decision every day.
 
-    The other scripted models derive from it and go wrong in one of these four places.
+    The other scripted models derive from it and go wrong in one of these places.
     """
 
     summary: ClassVar[str] = "follows the rules: simple momentum, valid answers"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one request."""
-        reading = read_request(request)
-        if request.must_call is not None:
-            return self.submit(request, reading)
-        if request.tools:
-            return self.research(request, reading)
-        return self.stage(request, reading)
+        asked = Question(request)
+        try:
+            if request.must_call is not None:
+                return self.submit(asked)
+            return self.research(asked) if request.tools else self.stage(asked)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return say("There is nothing here that I can read.")
 
-    def research(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Call research tools, or say that there is nothing left to find out."""
-        calls = ktdfin.next_research(reading)
-        return call(request, calls) if calls else say("I have seen enough.")
+    def research(self, asked: Question) -> ModelReply:
+        calls = ktdfin_research(asked, [name for name, _, _ in asked.results])
+        return call(asked.request, calls) if calls else say("I have seen enough.")
 
-    def submit(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Make the one call that is asked for."""
-        assert request.must_call is not None
-        return call(request, [(request.must_call, self.action(reading))])
+    def submit(self, asked: Question) -> ModelReply:
+        return call(asked.request, [(str(asked.request.must_call), self.action(asked))])
 
-    def action(self, reading: Reading) -> dict[str, object]:
+    def action(self, asked: Question) -> Json:
         """Return what is submitted in KTD-Fin."""
-        return ktdfin.wish(reading).action()
+        return ktdfin_action(asked, asked.attempt)[0]
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
+    def decisions(self, asked: Question) -> Json:
         """Return what is decided in StockBench."""
-        return stockbench.decide(reading)
+        return stockbench_decisions(asked, asked.attempt)
 
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage without tools."""
-        if request.purpose == daily.PURPOSE:
-            return say_json(daily.orders(request))
-        if reading.kind == STOCKBENCH_OVERVIEW:
-            return say_json({"analyse": stockbench.pick(reading), "reason": "they moved most, or are held"})
-        if reading.kind == STOCKBENCH_ANALYSIS:
-            return say_json({"notes": stockbench.notes(reading)})
-        if reading.kind == STOCKBENCH_DECISION:
-            return say_json({"decisions": self.decisions(reading)})
-        spoken = ama.answer(reading)
-        return say_json(spoken) if spoken is not None else say("There is nothing here that I can read.")
+    def stage(self, asked: Question) -> ModelReply:
+        if asked.request.purpose == "orders":
+            return say(daily_orders(asked))
+        match asked.kind:
+            case "stockbench.overview":
+                return say({"analyse": stockbench_pick(asked), "reason": "they moved most, or are held"})
+            case "stockbench.analysis":
+                rows = stockbench_rows(asked)
+                return say(
+                    {"notes": {row["symbol"]: f"{row['change']:+.2%} over the closes shown" for row in rows}}
+                )
+            case "stockbench.decision":
+                return say({"decisions": self.decisions(asked)})
+            case _:
+                spoken = arena_answer(asked.kind, asked.payload)
+                return say(spoken or "There is nothing here that I can read.")
 
 
-_SCORE: Final = re.compile(r"score ([+-]\d+\.\d)")
+# the daily benchmarks: every fifth session, hold what rose most
+
+DAILY_NAMES, DAILY_EVERY, DAILY_INVESTED, DAILY_WORTH = 8, 5, 0.9, 0.25
+
+
+def daily_orders(asked: Question) -> Json:
+    day = asked.payload
+    if not day or asked.request.attempt > 1:
+        return {"orders": [], "reason": "nothing is worth another try"}
+    if day["step"] % DAILY_EVERY:
+        return {"orders": [], "reason": "holds until the next look"}
+    known = [name for name in day["names"] if name["tradable"] and name.get("r20") is not None]
+    ranked = [name["symbol"] for name in sorted(known, key=lambda name: (-name["r20"], name["symbol"]))]
+    weights = {holding["symbol"]: holding["weight"] for holding in day["positions"]}
+    kept = [symbol for symbol in ranked[: 2 * DAILY_NAMES] if symbol in weights]
+    chosen = [*kept, *(symbol for symbol in ranked if symbol not in weights)][:DAILY_NAMES]
+    share = round(DAILY_INVESTED / DAILY_NAMES, 4)
+    moved = [symbol for symbol in chosen if abs(weights.get(symbol, 0.0) - share) > DAILY_WORTH * share]
+    wanted = [(symbol, 0.0, "fell behind") for symbol in weights if symbol not in chosen]
+    wanted += [(symbol, share, "among those that rose most") for symbol in moved]
+    orders = [{"symbol": s, "unit": "target_weight", "amount": a, "reason": why} for s, a, why in wanted]
+    return {"orders": orders, "reason": "holds what rose most over twenty sessions"}
+
+
+# KTD-Fin: look at the account, screen, compare, check the risk, submit
+# It holds the names that rank highest by momentum, equally weighted, and sells a holding only when it has dropped
+# out of the top twice as many: enough of a policy to trade, hold, sell and abstain.
+
+KTDFIN_NAMES, KTDFIN_INVESTED = 8, 0.9
+FACTORS = ("MOM_12_1", "HIGH_52W")
+SPENDABLE = 0.95
+"""The share of the available cash that is spent: tomorrow's open may be above today's close."""
+LEAST_REASON = 40
+
+
+def ktdfin_research(asked: Question, called: Sequence[str]) -> Calls:
+    """Return the research calls to make now; none means that the research is done."""
+    left = [name for name in asked.tools if name not in called]
+    first: Calls = [
+        ("portfolio_state", {}),
+        ("screen_candidates", {"factors": list(FACTORS), "top_k": 2 * KTDFIN_NAMES}),
+    ]
+    if look := [one for one in first if one[0] in left]:
+        return look
+    ranked = ktdfin_ranking(asked)
+    if "compare_candidates" in left and len(ranked) >= 2:
+        return [("compare_candidates", {"stock_ids": ranked[:KTDFIN_NAMES], "dims": list(FACTORS)})]
+    targets = ktdfin_action(asked, asked.attempt)[1] if "risk_check" in left else {}
+    return [("risk_check", {"target_weights": targets})] if targets else []
+
+
+def ktdfin_ranking(asked: Question) -> list[str]:
+    """Return the names in order of preference: as screened, as given in the table, or as listed."""
+    screened = asked.last("screen_candidates").get("candidates")
+    rows = screened or asked.payload.get("candidates") or []
+    if not screened:
+        momentum = {row["stock_id"]: row["factors"].get(FACTORS[0]) for row in rows}
+        unknown = float("-inf")
+        rows = sorted(
+            rows, key=lambda row: unknown if (m := momentum[row["stock_id"]]) is None else m, reverse=True
+        )
+    return [row["stock_id"] for row in rows] or list(asked.payload.get("universe") or [])
+
+
+def ktdfin_action(asked: Question, attempt: int) -> tuple[Json, dict[str, float]]:
+    """Return the arguments of ``submit_action`` and the weights they would lead to.
+
+    It leaves alone what a risk check or the feedback on an earlier answer objected to; when it was rejected it
+    wants less, and from the third attempt on nothing at all.
+    """
+    if attempt >= 3:
+        reason = "nothing today: what I wanted was turned down twice".ljust(LEAST_REASON, ".")
+        return {"orders": [], "overall_reason": reason}, {}
+    limits = asked.payload.get("constraints", {})
+    checked = asked.last("risk_check").get("violations", ())
+    avoid = {one.get("stock_id") for one in checked} | asked.objected
+    account = asked.last("portfolio_state") or asked.payload.get("account", {})
+    held = {row["stock_id"]: row for row in account.get("positions", ()) if row["shares"] > 0}
+    ranked = ktdfin_ranking(asked)
+    count = max(0, min(KTDFIN_NAMES, int(limits.get("max_positions", 20))))
+    # Whole lots and tomorrow's open must not push a position over its limit: stay a little below.
+    whole = min(KTDFIN_INVESTED / count, 0.95 * limits.get("max_weight", 0.1)) if count else 0.0
+    weight = whole / attempt
+    free = [stock for stock, row in held.items() if row.get("sellable", row["shares"]) >= row["shares"]]
+    sold = [stock for stock in free if stock not in avoid and ranked and stock not in ranked[: 2 * count]]
+    kept = [stock for stock in held if stock not in sold]
+    money = account["cash"] / account["nav"] if account.get("nav", 0.0) > 0 else 0.0
+    money += sum(held[stock]["weight"] for stock in sold)
+    room = min(count - len(kept), int(money * SPENDABLE / weight) if weight > 0 else 0)
+    best = [stock for stock in ranked if stock not in avoid][:count]
+    bought = [stock for stock in best if stock not in held][: max(0, room)]
+    among = len(ranked)
+    fell = f"fell out of the {among} names that rank highest by momentum"
+    wanted = [(stock, "SELL", 0.6, fell, 0.0) for stock in sold]
+    for stock in bought:
+        rank = ranked.index(stock)
+        reason = f"ranked {rank + 1} of {among} by momentum near its yearly high"
+        wanted.append((stock, "BUY", round(0.75 - 0.25 * rank / max(1, among), 3), reason, round(weight, 4)))
+    fields = ("stock_id", "side", "confidence", "reason", "target_weight")
+    orders = [dict(zip(fields, one, strict=True)) for one in wanted[: int(limits.get("max_candidates", 30))]]
+    for order in orders:
+        order["reason"] = str(order["reason"]).ljust(LEAST_REASON, ".")
+    targets = {str(order["stock_id"]): order["target_weight"] for order in orders}
+    targets |= {stock: held[stock]["weight"] for stock in kept}
+    buys = sum(order["side"] == "BUY" for order in orders)
+    overall = f"{buys} bought, {len(orders) - buys} sold, {len(kept)} kept of {among} ranked names"
+    return {"orders": orders, "overall_reason": overall.ljust(LEAST_REASON, ".")}, targets
+
+
+# StockBench: look at what moved, then tilt towards what rose
+# It holds the better half of the names by the return over the closes it is shown, equally weighted, trades only
+# when a target is worth the cost, and keeps a twentieth in cash.
+
+INVESTED = 0.95
+WORTH_TRADING = 0.2
+"""A position is moved when it is off its target by more than this share of it."""
+LEAST_HOLDING_DAYS = 5
+
+
+def stockbench_rows(asked: Question) -> list[Json]:
+    """Return the names that have a price, with the change over the closes shown and what is held of them."""
+    rows = []
+    for raw in asked.payload["symbols"]:
+        shown = [close for close in raw.get("closes") or () if close and close > 0]
+        own = raw.get("position") or {}
+        change = shown[-1] / shown[0] - 1 if len(shown) >= 2 else 0.0
+        days = int(own.get("holding_days", LEAST_HOLDING_DAYS))
+        row = {"symbol": raw["symbol"], "change": change, "value": own.get("value") or 0.0, "days": days}
+        rows += [row | {"buyable": raw.get("buyable") is not False}] if (raw.get("open") or 0.0) > 0 else []
+    return rows
+
+
+def stockbench_pick(asked: Question) -> list[str]:
+    """Return the names to analyse: those that moved most, what is held first."""
+    ordered = sorted(
+        stockbench_rows(asked), key=lambda row: (row["value"] <= 0, -abs(row["change"]), row["symbol"])
+    )
+    return [row["symbol"] for row in ordered[: max(0, int(asked.payload.get("max_names", 10)))]]
+
+
+def _decided(action: str, target: float, reason: str, confidence: float) -> Json:
+    return {"action": action, "target_cash_amount": target, "reasons": [reason], "confidence": confidence}
+
+
+def stockbench_decisions(asked: Question, attempt: int) -> Json:
+    """Return a decision for every name; buys fit what cash and sales provide.
+
+    When an answer was rejected it buys less, and from the third attempt on it holds everything.
+    """
+    names = stockbench_rows(asked)
+    if attempt >= 3:
+        why = "what I wanted was turned down twice"
+        return {row["symbol"]: _decided("hold", row["value"], why, 0.5) for row in names}
+    fit = [row for row in names if row["buyable"] and row["symbol"] not in asked.objected]
+    best = sorted(fit, key=lambda row: (-row["change"], row["symbol"]))[: max(1, (len(names) + 1) // 2)]
+    wanted = {row["symbol"] for row in best}
+    target = round(INVESTED * asked.payload["nav"] / max(1, len(best)), 2)
+    made = {}
+    for row in names:
+        symbol, value = row["symbol"], row["value"]
+        if symbol in asked.objected:
+            made[symbol] = _decided("hold", value, "it was turned down", 0.5)
+        elif value > 0 and symbol not in wanted and row["days"] >= LEAST_HOLDING_DAYS:
+            made[symbol] = _decided("close", 0.0, f"fell behind: {row['change']:+.2%} over the closes shown", 0.6)
+        elif symbol in wanted and value > target * (1 + WORTH_TRADING):
+            made[symbol] = _decided("decrease", target, "grew beyond its share", 0.55)
+        else:
+            why = "no change is worth its cost" if value > 0 else "not among the better half"
+            made[symbol] = _decided("hold", value, why, 0.5)
+    freed = sum(row["value"] - made[row["symbol"]]["target_cash_amount"] for row in names)
+    money = max(0.0, INVESTED * (asked.payload["cash"] + freed))
+    buys = [row for row in best if row["value"] < target * (1 - WORTH_TRADING)]
+    need = sum(target - row["value"] for row in buys)
+    share = min(1.0, money / need) / attempt if need > 0 else 0.0
+    for row in buys:
+        aim = round(row["value"] + share * (target - row["value"]), 2)
+        if aim > row["value"] * 1.01 + 1:
+            reason = f"among the better half: {row['change']:+.2%} over the closes shown"
+            made[row["symbol"]] = _decided("increase", aim, reason, 0.65)
+    return made
+
+
+# the arena: by the month's return, the words of the news, and votes
+# Which way a role leans is coloured by a hash of its name, so that sixteen personas do not all say the same thing.
+
+_GOOD = {"rise", "rises", "beat", "beats", "record", "growth", "gain", "gains", "wins", "strong", "raises", "up"}
+_BAD = {"fall", "falls", "miss", "misses", "trouble", "loss", "losses", "short", "worries", "weak", "cuts", "down"}
+
+
+def arena_answer(kind: str, seen: Json) -> Json | None:
+    """Return the answer to a role's question, or None when the question is not one of the arena's."""
+    trend = max(-1.0, min(1.0, 5 * (seen.get("momentum") or 0.0)))
+    told = [f"{item.get('title', '')} {item.get('text', '')}" for item in seen.get("news") or ()]
+    told += [str(line[-1]) for line in seen.get("headlines") or () if line]
+    mood = max(-1.0, min(1.0, 0.3 * sum(map(_tone, told))))
+    earned = [one["earned"] or 0.0 for one in seen.get("outcomes") or ()]
+    match kind.removeprefix("ama."):
+        case "opinion":
+            name = f"{seen.get('role')}/{seen.get('date')}/{seen.get('symbol')}"
+            lean = trend + mood + hashlib.sha256(name.encode()).digest()[0] / 255 - 0.5
+            view = "bullish" if lean > 0.15 else "bearish" if lean < -0.15 else "neutral"
+            return {"view": view, "confidence": _sure(lean), "reason": f"the evidence leans {lean:+.2f}"}
+        case "argument":
+            side = str(seen.get("role", ""))
+            view = "bullish" if side == "bull" else "bearish"
+            agree = [str(one.get("role")) for one in seen.get("opinions") or () if one.get("view") == view]
+            return {"argument": f"{', '.join(agree) or 'nobody'} supports the {side} case"}
+        case "risk":
+            bad = sum(earned[-3:]) < -0.10
+            allowed = {"allow_long": True, "allow_short": not bad, "max_exposure": 0.5 if bad else 1.0}
+            return {**allowed, "reason": "three bad days" if bad else "nothing unusual"}
+        case "verdict":
+            return _verdict(seen, trend + mood)
+        case "lesson":
+            word = "paid" if sum(earned) > 0 else "cost money"
+            weight = min(1.0, 0.3 + 5 * abs(sum(earned)))
+            return {"lesson": f"acting on this kind of news {word}", "importance": weight}
+        case "stream.summary":  # the item's title and its first sentence, verbatim
+            first = str(seen.get("text", "")).replace("。", "。\n").replace(". ", ".\n").split("\n")[0]
+            return {"title": seen.get("title", ""), "summary": first[:400] or seen.get("title", "")}
+    return None
+
+
+def _verdict(seen: Json, own: float) -> Json:
+    signs = {"bullish": 1.0, "bearish": -1.0}
+    votes = [signs.get(one.get("view"), 0.0) * one.get("confidence", 0.5) for one in seen.get("opinions") or ()]
+    lean = sum(votes, 0.0) / 2 if votes else own
+    for item in seen.get("memory") or ():
+        lean += 0.05 * _tone(str(item.get("text", "")))
+    lean += {"BUY": 0.2, "SELL": -0.2}.get((seen.get("proposal") or {}).get("action"), 0.0)
+    action = "BUY" if lean > 0.1 else "SELL" if lean < -0.1 else "HOLD"
+    if action == "SELL" and (seen.get("risk") or {}).get("allow_short") is False:
+        action = "HOLD"
+    decided = {"action": action, "confidence": _sure(lean), "reasoning": f"all in all {lean:+.2f}"}
+    return {**decided, "allocation": _sure(lean), "message": None}
+
+
+def _tone(text: str) -> int:
+    words = text.lower().replace(".", " ").replace(",", " ").split()
+    return sum((word in _GOOD) - (word in _BAD) for word in words)
+
+
+def _sure(lean: float) -> float:
+    return round(min(0.95, 0.5 + abs(lean) / 3), 3)
+
+
+# one mistake each
+
+_GOOD_NEWS = "more than expected|beats|strong|wins|raises|upgrade|above|record|approval|buyback".split("|")
+_BAD_NEWS = "misses|falls short|weak|loses|cuts|downgrade|below|recall|investigation|lawsuit".split("|")
+CHEAP = 12.0
+"""A price of less than this many yearly earnings speaks for a stock."""
 
 
 @scripted_models.register("news-reader")
@@ -90,73 +391,78 @@ class NewsReader(Sensible):
 
     summary: ClassVar[str] = "trades on news and fundamentals alone: what it earns goes away with them"
 
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage without tools."""
-        if reading.kind == STOCKBENCH_OVERVIEW:
-            told = [str(row["symbol"]) for row in objects(reading.payload.get("symbols")) if row.get("news")]
-            rest = [name for name in stockbench.pick(reading) if name not in told]
-            most = int(number(reading.payload.get("max_names"), 10))
-            return say_json({"analyse": [*told, *rest][:most], "reason": "there is news about them"})
-        if reading.kind == STOCKBENCH_ANALYSIS:
-            return say_json({"notes": stockbench.read_everything(reading)})
-        if reading.kind == STOCKBENCH_DECISION:
-            return say_json({"decisions": stockbench.by_scores(reading, _own_scores(request))})
-        return super().stage(request, reading)
+    def stage(self, asked: Question) -> ModelReply:
+        if asked.kind == "stockbench.overview":
+            told = [row["symbol"] for row in asked.payload["symbols"] if row.get("news")]
+            rest = [name for name in stockbench_pick(asked) if name not in told]
+            most = int(asked.payload.get("max_names", 10))
+            return say({"analyse": [*told, *rest][:most], "reason": "there is news about them"})
+        if asked.kind == "stockbench.analysis":
+            return say(
+                {"notes": {row["symbol"]: f"score {self.score(row):+.1f}" for row in asked.payload["symbols"]}}
+            )
+        return super().stage(asked)
 
+    def score(self, row: Json) -> float:
+        texts = [f"{item.get('title', '')} {item.get('text') or ''}".lower() for item in row.get("news") or ()]
+        tone = sum(word in text for text in texts for word in _GOOD_NEWS)
+        tone -= sum(word in text for text in texts for word in _BAD_NEWS)
+        return tone + (0.5 if 0.0 < ((row.get("fundamentals") or {}).get("pe") or 0.0) < CHEAP else 0.0)
 
-def _own_scores(request: AskModel) -> dict[str, float]:
-    """Return the scores that the model wrote down itself, earlier in the conversation."""
-    for message in reversed(request.messages):
-        notes = (parse_object(message.text) or {}).get("notes") if message.role == "assistant" else None
-        if isinstance(notes, dict):
-            found = {name: _SCORE.search(str(note)) for name, note in notes.items()}
-            return {name: float(score[1]) for name, score in found.items() if score is not None}
-    return {}
-
-
-_TURNED: Final = {"BUY": "SELL", "SELL": "BUY"}
+    def decisions(self, asked: Question) -> Json:
+        """Hold what has a score above 0, equally weighted, and sell what fell below it."""
+        scores: dict[str, float] = {}
+        spoken = [message.text for message in asked.request.messages if message.role == "assistant"]
+        noted = [notes for text in spoken if isinstance(notes := (parse_object(text) or {}).get("notes"), dict)]
+        for name, note in (noted[-1] if noted else {}).items():
+            if found := re.search(r"score ([+-]\d+\.\d)", str(note)):
+                scores[name] = float(found[1])
+        rows = stockbench_rows(asked)
+        wanted = {row["symbol"] for row in rows if row["buyable"] and scores.get(row["symbol"], 0.0) > 0.0}
+        target = round(INVESTED * asked.payload["nav"] / max(10, len(wanted)), 2)
+        money = asked.payload["cash"] * INVESTED
+        made = {}
+        for row in rows:
+            score = scores.get(row["symbol"], 0.0)
+            why, lacking = f"news and figures: {score:+.1f}", target - row["value"]
+            if row["value"] > 0 and score < 0.0:
+                made[row["symbol"]] = _decided("close", 0.0, why, 0.6)
+            elif row["symbol"] in wanted and row["value"] < target * (1 - WORTH_TRADING) and money > lacking:
+                money -= lacking
+                made[row["symbol"]] = _decided("increase", target, why, 0.6)
+        return made
 
 
 @scripted_models.register("contrarian")
 class Contrarian(Sensible):
-    """Reverses every verdict of the arena and leaves the analysts' opinions alone. Elsewhere it is sensible."""
-
     summary: ClassVar[str] = "decides against what its analysts suggest in the arena; sensible elsewhere"
 
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage without tools."""
-        reply = super().stage(request, reading)
-        said = parse_object(reply.text) if reading.kind == ama.VERDICT else None
-        if said is None:
+    def stage(self, asked: Question) -> ModelReply:
+        reply = super().stage(asked)
+        if asked.kind != "ama.verdict":
             return reply
-        action = str(said.get("action"))
-        return say_json(
-            {**said, "action": _TURNED.get(action, action), "reasoning": f"against: {said['reasoning']}"}
-        )
+        said = msgspec.json.decode(reply.text)
+        turned = {"BUY": "SELL", "SELL": "BUY"}.get(said["action"], said["action"])
+        return say({**said, "action": turned, "reasoning": f"against: {said['reasoning']}"})
 
 
 @scripted_models.register("never-submits")
 class NeverSubmits(Sensible):
-    """Researches for as long as it may and talks when it should decide. It has no result, only failures."""
-
     summary: ClassVar[str] = "researches without end and never submits a decision"
 
-    def research(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Always find something else to look up."""
-        tools = [name for name in ("get_market_context", "portfolio_state") if name in reading.tools]
-        return call(request, [(name, {}) for name in tools or reading.tools[:1]])
+    def research(self, asked: Question) -> ModelReply:
+        tools = [name for name in ("get_market_context", "portfolio_state") if name in asked.tools]
+        return call(asked.request, [(name, {}) for name in tools or asked.tools[:1]])
 
-    def submit(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Talk, or call something that was not asked for."""
-        if reading.attempt % 2 == 0:
-            return call(request, [("get_market_context", {})], text="One more look at the market first.")
+    def submit(self, asked: Question) -> ModelReply:
+        if asked.attempt % 2 == 0:
+            return call(asked.request, [("get_market_context", {})], text="One more look at the market first.")
         return say("The market is finely balanced today, and I would rather wait before I commit to anything.")
 
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Decide nothing in the stage where a decision is due."""
-        if reading.kind == STOCKBENCH_DECISION:
+    def stage(self, asked: Question) -> ModelReply:
+        if asked.kind == "stockbench.decision":
             return say("On the one hand prices rose, on the other hand they may fall. It is hard to say.")
-        return super().stage(request, reading)
+        return super().stage(asked)
 
 
 INSTRUCTION = (
@@ -171,40 +477,23 @@ INSTRUCTION = (
 
 @scripted_models.register("injector")
 class Injector(Sensible):
-    """Trades sensibly and writes instructions, markup and code into every reason."""
-
     summary: ClassVar[str] = "puts instructions, markup and code into its reasons"
 
-    def action(self, reading: Reading) -> dict[str, object]:
-        """Return sensible orders with other reasons."""
-        wish = ktdfin.wish(reading)
-        orders = [msgspec.structs.replace(order, reason=INSTRUCTION) for order in wish.orders]
+    def action(self, asked: Question) -> Json:
+        orders = [{**order, "reason": INSTRUCTION} for order in super().action(asked)["orders"]]
         return {"orders": orders, "overall_reason": INSTRUCTION}
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
-        """Return sensible decisions with other reasons."""
-        return {
-            symbol: msgspec.structs.replace(decided, reasons=(INSTRUCTION,))
-            for symbol, decided in stockbench.decide(reading).items()
-        }
-
-
-THINKING_S = 0.02
-NEVER_S = 86_400.0
-ONE_IN = 7
+    def decisions(self, asked: Question) -> Json:
+        return {symbol: {**one, "reasons": [INSTRUCTION]} for symbol, one in super().decisions(asked).items()}
 
 
 @scripted_models.register("slow")
 class Slow(Sensible):
-    """Thinks a while before each sensible answer, and for a day about one question in seven."""
-
     summary: ClassVar[str] = "answers sensibly but slowly, and one time in seven not within any time limit"
 
     def seconds(self, request: AskModel) -> float:
-        """Return how long the answer takes."""
         text = f"{request.purpose}\0{request.attempt}\0{request.messages[-1].text if request.messages else ''}"
-        chosen = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % ONE_IN == 0
-        return NEVER_S if chosen else THINKING_S
+        return 86_400.0 if _number(text) % 7 == 0 else 0.02
 
 
 FAR = ("2099-12-31", "day_+9999")
@@ -212,138 +501,72 @@ FAR = ("2099-12-31", "day_+9999")
 
 @scripted_models.register("future-asker")
 class FutureAsker(Sensible):
-    """Asks every tool for dates that have not come yet, in every way it can think of, then continues sensibly."""
-
     summary: ClassVar[str] = "asks tools for future dates before it plays sensibly"
 
-    def research(self, request: AskModel, reading: Reading) -> ModelReply:
+    def research(self, asked: Question) -> ModelReply:
         """Ask for the future once, then do ordinary research."""
-        if not reading.results:
-            return call(request, [(name, arguments) for name, arguments in _demands(reading)])
-        calls = ktdfin.next_research(_without_first_round(reading))
-        return call(request, calls) if calls else say("I have seen enough of the past.")
+        held = [row["stock_id"] for row in asked.payload.get("account", {}).get("positions", ())]
+        some = (ktdfin_ranking(asked) or held or ["asset_0001"])[:2]
+        ways: Json = {
+            "get_market_context": {"as_of": FAR[0]},
+            "screen_candidates": {"factors": list(FACTORS), "top_k": 5, "as_of": FAR[1]},
+            "get_stock_snapshot": {"stock_id": some[0], "lookback": -5},
+            "compare_candidates": {"stock_ids": some, "dims": ["NEXT_DAY_RETURN"]},
+            "portfolio_state": {"as_of": FAR[0]},
+        }
+        if not asked.results:
+            return call(asked.request, [(name, ways[name]) for name in ways if name in asked.tools])
+        marks = (*FAR, '"lookback":-', "NEXT_DAY")
+        asked.results = [one for one in asked.results if not any(mark in one[1] for mark in marks)]
+        calls = ktdfin_research(asked, [name for name, _, _ in asked.results])
+        return call(asked.request, calls) if calls else say("I have seen enough of the past.")
 
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage; in the overview, also ask for tomorrow's prices."""
-        reply = super().stage(request, reading)
-        if reading.kind != STOCKBENCH_OVERVIEW:
+    def stage(self, asked: Question) -> ModelReply:
+        reply = super().stage(asked)
+        if asked.kind != "stockbench.overview":
             return reply
         wanted = {"as_of": FAR[0], "want": "closes of the next 5 days"}
-        return ModelReply(text=dump({**(parse_object(reply.text) or {}), **wanted}))
-
-
-def _demands(reading: Reading) -> list[tuple[str, Mapping[str, object]]]:
-    some = (ktdfin.ranking(reading) or list(ktdfin.held(reading)) or ["asset_0001"])[:2]
-    one, several = ("stock_id", "stock_ids") if reading.one_word else ("alias", "aliases")
-    ways: dict[str, Mapping[str, object]] = {
-        "get_market_context": {"as_of": FAR[0]},
-        "screen_candidates": {"factors": list(ktdfin.FACTORS), "top_k": 5, "as_of": FAR[1]},
-        "get_stock_snapshot": {one: some[0], "lookback": -5},
-        "compare_candidates": {several: some, "dims": ["NEXT_DAY_RETURN"]},
-        "portfolio_state": {"as_of": FAR[0]},
-    }
-    return [(name, arguments) for name, arguments in ways.items() if name in reading.tools]
-
-
-def _without_first_round(reading: Reading) -> Reading:
-    kept = tuple(result for result in reading.results if not _of_the_future(result.arguments))
-    return msgspec.structs.replace(reading, results=kept)
-
-
-def _of_the_future(arguments: str) -> bool:
-    return any(far in arguments for far in FAR) or '"lookback":-' in arguments or "NEXT_DAY" in arguments
-
-
-TOO_MUCH = 0.6
+        return say({**msgspec.json.decode(reply.text), **wanted})
 
 
 @scripted_models.register("overspender")
 class Overspender(Sensible):
-    """Wants more than half of the account in everything; on some days it listens at the third attempt."""
-
     summary: ClassVar[str] = "orders far more than its cash and its limits allow"
 
-    def action(self, reading: Reading) -> dict[str, object]:
-        """Return orders beyond every limit."""
-        if _listens(reading):
-            return super().action(msgspec.structs.replace(reading, attempt=1))
-        orders = [
-            ktdfin.ScriptedOrder(
-                stock_id=stock,
-                side="BUY",
-                target_weight=TOO_MUCH,
-                confidence=1.0,
-                reason="this one cannot lose, so as much of it as can be had",
-            )
-            for stock in ktdfin.ranking(reading)[: ktdfin.NAMES]
-        ]
+    def action(self, asked: Question) -> Json:
+        if self.listens(asked):
+            return ktdfin_action(asked, 1)[0]
+        reason = "this one cannot lose, so as much of it as can be had"
+        order = {"side": "BUY", "confidence": 1.0, "reason": reason, "target_weight": 0.6}
+        orders = [{"stock_id": stock, **order} for stock in ktdfin_ranking(asked)[:KTDFIN_NAMES]]
         return {"orders": orders, "overall_reason": "all in, on everything, with borrowed money if need be"}
 
-    def decisions(self, reading: Reading) -> dict[str, stockbench.ScriptedDecision]:
-        """Return targets that each take the whole account."""
-        if _listens(reading):
-            return super().decisions(msgspec.structs.replace(reading, attempt=1))
-        nav = number(reading.payload.get("nav"))
-        return {
-            row.symbol: stockbench.ScriptedDecision(
-                action="increase",
-                target_cash_amount=round(row.value + nav, 2),
-                reasons=("this one cannot lose",),
-                confidence=1.0,
-            )
-            for row in stockbench.rows(reading)
-        }
+    def decisions(self, asked: Question) -> Json:
+        if self.listens(asked):
+            return stockbench_decisions(asked, 1)
+        targets = {row["symbol"]: round(row["value"] + asked.payload["nav"], 2) for row in stockbench_rows(asked)}
+        return {name: _decided("increase", aim, "this one cannot lose", 1.0) for name, aim in targets.items()}
 
-
-def _listens(reading: Reading) -> bool:
-    return reading.attempt >= 3 and len(dump(reading.payload)) % 2 == 0
+    def listens(self, asked: Question) -> bool:
+        return asked.request.attempt >= 3 and len(_dump(asked.payload)) % 2 == 0
 
 
 @scripted_models.register("broken-json")
 class BrokenJson(Sensible):
-    """Breaks the JSON of every decision at the first attempt, and on one day in three at every attempt.
+    summary: ClassVar[str] = "writes broken JSON, and fixes it when asked again on two days out of three"
 
-    How it is broken changes from attempt to attempt: cut off, single quotes, an extra comma, words
-    around it.
-    """
+    def submit(self, asked: Question) -> ModelReply:
+        fixed, asked.attempt = asked.attempt > 1 and asked.day % 3 != 0, 1
+        reply = super().submit(asked)
+        broken = [msgspec.structs.replace(one, arguments=self.broken(one.arguments, asked)) for one in reply.calls]
+        return reply if fixed else msgspec.structs.replace(reply, calls=tuple(broken))
 
-    summary: ClassVar[str] = "writes broken JSON, and mends it when asked again on two days out of three"
+    def stage(self, asked: Question) -> ModelReply:
+        fixed, asked.attempt = asked.attempt > 1 and asked.day % 3 != 0, 1
+        reply = super().stage(asked)
+        return reply if fixed else msgspec.structs.replace(reply, text=self.broken(reply.text, asked))
 
-    def submit(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Submit broken JSON."""
-        reply = super().submit(request, msgspec.structs.replace(reading, attempt=1))
-        if self._mended(reading):
-            return reply
-        broken = [msgspec.structs.replace(made, arguments=_break(made.arguments, request)) for made in reply.calls]
-        return msgspec.structs.replace(reply, calls=tuple(broken))
-
-    def stage(self, request: AskModel, reading: Reading) -> ModelReply:
-        """Answer a stage with broken JSON."""
-        reply = super().stage(request, msgspec.structs.replace(reading, attempt=1))
-        if self._mended(reading):
-            return reply
-        return msgspec.structs.replace(reply, text=_break(reply.text, request))
-
-    def _mended(self, reading: Reading) -> bool:
-        return reading.tries > 1 and _number(_day(reading)) % 3 != 0
-
-
-def _day(reading: Reading) -> str:
-    """Return what all stages of a day share."""
-    return dump(
-        [reading.payload.get(field) for field in ("session", "trade_day", "step", "cash", "nav", "account")]
-    )
-
-
-def _break(text: str, request: AskModel) -> str:
-    ways = (
-        text[: max(1, len(text) * 2 // 3)],
-        text.replace('"', "'"),
-        text[:-1] + ",}",
-        f"Of course! {text[:-1]}",
-    )
-    return ways[(request.attempt - 1 + _number(text)) % len(ways)]
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    def broken(self, text: str, asked: Question) -> str:
+        cut = text[: max(1, len(text) * 2 // 3)]
+        ways = (cut, text.replace('"', "'"), text[:-1] + ",}", f"Of course! {text[:-1]}")
+        return ways[(asked.request.attempt - 1 + _number(text)) % len(ways)]
