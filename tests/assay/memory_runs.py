@@ -8,12 +8,12 @@ from tempfile import mkdtemp
 from typing import ClassVar
 
 import numpy as np
-from tradeassay.llm.scripted.traders import Question, call
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Panel, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm import scripted_models
+from tradeassay.llm.scripted.traders import Question, call
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, Window, run
 
