@@ -1,8 +1,8 @@
 """Scripted models that trade: one does everything right, each of the others goes wrong in one way on purpose.
 
 They never read a prompt. The question as data travels beside its text (``AskModel.given``, which foreign agents
-get too): ``observation`` names its ``kind``, ``feedback`` says what was wrong with the answer before. Results of tools
-are the JSON texts of ``tool`` messages. An observation of unknown form is answered with a sentence, never with an error.
+get too): ``observation`` names its ``kind``, ``feedback`` says what was wrong with the answer before. Results of
+tools are the JSON texts of ``tool`` messages. An observation of unknown form is answered with a sentence.
 """
 
 from __future__ import annotations
