@@ -16,7 +16,6 @@ from llm_servers import StandIn, chat
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
-from tradeassay.llm import open as opening
 
 
 def open_and_ask(name: str, **named: Any) -> ModelReply:
@@ -168,13 +167,3 @@ def test_params_are_checked() -> None:
         msgspec.convert({"temperature": 3.0}, ModelParams)
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"max_tokens": 0}, ModelParams)
-
-
-def test_another_release_of_inspect_gets_one_line(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    opening._tell_release.cache_clear()
-    monkeypatch.setattr(opening, "version", lambda name: "0.0.1")
-    opening._require_inspect()
-    opening._require_inspect()
-    opening._tell_release.cache_clear()
-    (line,) = caplog.messages
-    assert line.startswith("inspect-ai 0.0.1 is installed and 0.3.") and "pip install" in line

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
-from importlib.metadata import requires, version
 from pathlib import Path
 
 import msgspec
@@ -21,8 +18,6 @@ from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_
 from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep
 from tradeassay.llm.scripted.provider import ScriptedProvider
 from tradeassay.llm.tables import Price, PriceTable, load_prices
-
-_LOG = logging.getLogger(__name__)
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +94,7 @@ def check_model(name: str, access: Access | None = None) -> None:
             if settings.server is None:
                 find_local_model(parsed, access.home)
         case "inspect":
-            _require_inspect()
+            require("inspect_ai", "models")
             from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
 
             opened = open_provider(name, ModelParams(), None, base_url=access.base_url)
@@ -118,7 +113,7 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
 
             return await open_local(name, params, price, home=access.home, settings=settings)
         case "inspect":
-            _require_inspect()
+            require("inspect_ai", "models")
             from tradeassay.llm.via_inspect.provider import open_provider
 
             return open_provider(name.full, params, price, base_url=access.base_url)
@@ -139,21 +134,4 @@ def _require_local(name: ModelName, settings: LocalSettings) -> None:
         if name.gguf is None:
             local_models.get(name.rest)
         require("xllamacpp", "local")
-    _require_inspect()
-
-
-def _require_inspect() -> None:
     require("inspect_ai", "models")
-    _tell_release()
-
-
-@cache
-def _tell_release() -> None:
-    """Say once in a process that another release of Inspect is installed than the tested one."""
-    tested = next((one for one in requires("tradeassay") or () if one.startswith("inspect-ai==")), "")
-    wanted = tested.partition("==")[2].partition(";")[0].strip()
-    if wanted and (found := version("inspect-ai")) != wanted:
-        _LOG.warning(
-            "inspect-ai %s is installed and %s is tested: answers may be read differently "
-            "(pip install 'tradeassay[models]' brings back the tested one)", found, wanted
-        )  # fmt: skip
