@@ -37,28 +37,12 @@ intervals. Its programs nearly always compile, seldom run, and solve no QuantCod
 SysTradeBench submissions is valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives no
 valid answer on any day of KTD-Fin and StockBench, and none of its programs runs.
 
-**What models of this size can show.** That the prompts can be followed, that failures are the model's and not the
-harness's, how tokens are spent and what a failure profile looks like. They cannot show skill at trading: the
-windows are short, the intervals wide, and a return without its failure profile means nothing here. A dash is a
+**What models of this size can show.** That the prompts can be followed, how tokens are spent, and what a failure
+profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A dash is a
 number that could not be computed.
 
-**What the prompts had to achieve** with Qwen2.5-Coder-1.5B: a program in at least 98 % of QuantCode's answers, a
-readable submission for at least 10 of SysTradeBench's 12 strategies, and a valid answer on at least 60 % of the
-days of KTD-Fin's `fixed-candidate`. The results are below, benchmark by benchmark.
-
-**On other Python versions.** Every recording was replayed on Python 3.11. On Python 3.12.1, with numpy 2.5.4 and
-scipy 1.18.1 instead of 2.4.6 and 1.17.1, `recordings check` passes for StockBench of both models and for the
-twelve cells of Qwen's KTD-Fin: the same decisions, scores to 1e-12. Recordings of programs (QuantCode,
-SysTradeBench) name the versions that the programs ran on and are refused under others with one line; with those
-versions, QuantCode of both models, single-turn and agentic, and patched strategies of SysTradeBench pass on 3.12
-too. To make that possible, syntax errors are reported in our own words instead of the interpreter's, and runtime
-errors as Python 3.11 words them.
-
-**Were answers refused unfairly?** In the arena, 337 different answers contained no complete JSON object. 9 of them
-lacked only their last brace and are accepted. Of the other 328, 235 ran into the token limit, 3 repeat a refused
-answer as far as it was quoted, and 90 are prose: the question again, the form with its own placeholders, or a
-sentence. None of them has everything that was asked for; five sentences name a view and a confidence without a
-reason, and stay refused.
+**On other Python versions.** Every recording replays on Python 3.11. Recordings of programs name the versions that
+the programs ran on and are refused under others with one line.
 
 **What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
 not ship.
@@ -83,33 +67,32 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def trading(run: Run) -> str:
     """Write a run that trades: returns, failed days and tokens, cell by cell."""
-    rows = []
+    rows, baselines = [], set()
     for one in run.scores.agents:
         measures = {name: found.median for name, found in one.measures.items()}
-        kinds: Counter[str] = Counter()
-        questions = said = 0
-        for episode in run.scores.episodes:
-            if episode.key in one.episodes:
-                kinds.update(episode.failures)
-                outcome = run.outcome(episode.key)
-                spent = None if outcome is None else outcome.spending
-                questions += 0 if spent is None else spent.calls
-                said += 0 if spent is None else spent.output_tokens
+        if one.baseline:
+            baselines.add(f"{one.agent} {shown(measures.get('cumulative_return'))}")
+            continue
+        played = [episode for episode in run.scores.episodes if episode.key in one.episodes]
+        kinds = sum((Counter(episode.failures) for episode in played), Counter[str]())
+        outcomes = [run.outcome(episode.key) for episode in played]
+        spent = [one.spending for one in outcomes if one is not None and one.spending is not None]
         setting = one.cell.split("__")[-1] if one.cell.count("__") > 1 else ""
-        rows.append(
-            (
-                setting.replace("+", ", "), one.agent + (" (baseline)" if one.baseline else ""),
-                shown(measures.get("cumulative_return")), shown(measures.get("failure_rate"), ".0%"),
-                shown(measures.get("abstention_rate"), ".0%"), shown(measures.get("turnover"), ".2f"),
-                ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(4)) or "-",
-                f"{questions}" if questions else "-", f"{said:,}" if said else "-",
-            )
-        )  # fmt: skip
+        row = [", ".join(part for part in setting.split("+") if not part.startswith("max_tokens")) or "all"]
+        row += [shown(measures.get("cumulative_return")), shown(measures.get("failure_rate"), ".0%")]
+        row += [shown(measures.get("abstention_rate"), ".0%"), shown(measures.get("turnover"), ".2f")]
+        row += [", ".join(f"{kind} {count}" for kind, count in kinds.most_common(3)) or "-"]
+        rows.append((*row, f"{sum(one.calls for one in spent)}"))
     head = (
-        "setting", "agent", "return", "days without a valid answer", "days without an order", "turnover",
-        "failures by kind", "questions", "tokens written",
-    )  # fmt: skip
-    return table(head, rows)
+        "setting",
+        "return",
+        "days without a valid answer",
+        "without an order",
+        "turnover",
+        "failures",
+        "questions",
+    )
+    return f"Baseline: {'; '.join(sorted(baselines))}.\n\n{table(head, rows)}"
 
 
 def quantcode(run: CodeRun) -> str:
@@ -164,8 +147,8 @@ def systrade(run: CodeRun) -> str:
         parts += [
             f"{model.items} strategies, {model.unanswered} without an answer, {handed} with a readable "
             f"submission; valid: {shown(model.valid, '.0%')}.",
-            table(("gate", "passed"), gates), table(("score", "value"), scores),
-        ]  # fmt: skip
+            table(tuple(name for name, _ in [*gates, *scores]), [tuple(value for _, value in [*gates, *scores])]),
+        ]
     return "\n\n".join(parts)
 
 
@@ -218,18 +201,20 @@ def beside(folder: Path) -> list[str]:
     parts = []
     if (file := folder / "probe.json").is_file():
         report = json.loads(file.read_text())
-        names = list(report["rows"][0]["of_all"])
-        rows = [
-            (row["attacker"], row["mask"], _plain(row["response"]), *(_plain(row["of_all"][one]) for one in names))
-            for row in report["rows"]
-        ]
-        head = ("attacker", "mask", "answered", *(f"right: {name}" for name in names))
+        masks = list(dict.fromkeys(row["mask"] for row in report["rows"]))
+        found: dict[str, list[str]] = {}
+        for row in report["rows"]:
+            cells = [row["of_all"][name]["value"] for name in ("top_1", "date_1", "joint")]
+            found.setdefault(row["attacker"], []).append(
+                " / ".join("-" if c is None else f"{c:.0%}" for c in cells)
+            )
         parts += [
             f"### The mask probe, attacked by this model ({report['benchmark']})",
-            "`bright` hides nothing: its row checks that the question is understood. `levels`, "
-            "`grid` and `match` are programs that know the real prices: they look up the shown price, "
-            "search for the scale under which prices are whole cents, or look for the same pattern.",
-            table(head, rows),
+            f"Share of {report['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
+            "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
+            "know the real prices: they look up the shown price, search for the scale under which prices are whole "
+            "cents, or look for the same pattern.",
+            table(("attacker", *masks), [(name, *cells) for name, cells in found.items()]),
         ]
     if (file := folder / "judge.json").is_file():
         rows = [
