@@ -211,9 +211,9 @@ def beside(folder: Path) -> list[str]:
         parts += [
             f"### The mask probe, attacked by this model ({report['benchmark']})",
             f"Share of {report['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
-            "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
-            "know the real prices: they look up the shown price, search for the scale under which prices are whole "
-            "cents, or look for the same pattern.",
+            "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs "
+            "that know the real prices: they look up the shown price, search for the scale under which prices are "
+            "whole cents, or look for the same pattern.",
             table(("attacker", *masks), [(name, *cells) for name, cells in found.items()]),
         ]
     if (file := folder / "judge.json").is_file():

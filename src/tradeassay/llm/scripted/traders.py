@@ -32,7 +32,7 @@ class Question:
         given = request.given or None
         self.payload: Json = (parse_object(given.observation) if given else None) or {}
         self.kind = str(self.payload.get("kind", ""))
-        told = (parse_object(given.feedback) if given and given.feedback else None) or {}
+        told: Json = (parse_object(given.feedback) if given and given.feedback else None) or {}
         self.objected = {one.get("stock_id", one.get("symbol")) for one in told.get("failures", ())} - {None}
         calls = {call.id: call for message in request.messages for call in message.calls}
         answered = [
@@ -356,7 +356,7 @@ def _verdict(seen: Json, own: float) -> Json:
     lean = sum(votes, 0.0) / 2 if votes else own
     for item in seen.get("memory") or ():
         lean += 0.05 * _tone(str(item.get("text", "")))
-    lean += {"BUY": 0.2, "SELL": -0.2}.get((seen.get("proposal") or {}).get("action"), 0.0)
+    lean += {"BUY": 0.2, "SELL": -0.2}.get(str((seen.get("proposal") or {}).get("action")), 0.0)
     action = "BUY" if lean > 0.1 else "SELL" if lean < -0.1 else "HOLD"
     if action == "SELL" and (seen.get("risk") or {}).get("allow_short") is False:
         action = "HOLD"
