@@ -35,9 +35,9 @@ import tradeassay
 from numbered_parts import ask, gather
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data import FilesConfig, export_parquet, import_parquet, open_snapshot, write_snapshot
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
+from tradeassay.data.tables.folder import read_files
 from tradeassay.runs import Run, run
 from tradeassay.runs.verify.report import verify
 from tradeassay.runs.verify.seal import open_seal, seal_plan, seal_run

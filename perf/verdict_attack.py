@@ -20,9 +20,9 @@ import sys
 
 import numpy as np
 
-from tradeassay.assay.own_tables import OwnSeries
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.build import assay_series
+from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 
 Series = np.ndarray

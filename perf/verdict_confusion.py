@@ -35,7 +35,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.leaks import LeakTestConfig, leak_test
-from tradeassay.assay.own_tables import OwnSeries
 from tradeassay.assay.planted import (
     PASSIVE,
     Bench,
@@ -55,6 +54,7 @@ from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Snapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
+from tradeassay.data.tables.account import OwnSeries
 from tradeassay.metrics import rate_measure
 
 FIRST = 1_310_000

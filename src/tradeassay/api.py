@@ -22,7 +22,6 @@ from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
 from tradeassay.agents import plays_alone as _plays_alone
 from tradeassay.assay.own import OwnAccount
-from tradeassay.assay.own_tables import TableReading
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
@@ -30,6 +29,7 @@ from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.time import parse_day
+from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.play.progress import ProgressChoice

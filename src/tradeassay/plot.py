@@ -141,7 +141,7 @@ def _of_assay(assay: Any) -> list[GrowthPath]:
 
 
 def _of_table(source: object, against: object) -> list[GrowthPath]:
-    from tradeassay.assay.own_tables import TableReading, read_series
+    from tradeassay.data.tables.account import TableReading, read_series
 
     reading = TableReading(against=against) if isinstance(against, str) and not Path(against).is_file() else None
     series = read_series(source, reading)

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 import runs_world as world
 
 from tradeassay.assay import Attribution, OwnAccount, assay, attribute_tables, check_identity
-from tradeassay.assay.own_tables import read_series
 from tradeassay.core.errors import UserError
 from tradeassay.data import write_snapshot
+from tradeassay.data.tables.account import read_series
 from tradeassay.metrics import BootstrapConfig
 
 FEW = BootstrapConfig(draws=20)
@@ -189,7 +189,7 @@ def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
         ({"date": ["2024-01-29"] * 2, "symbol": ["S4"] * 2, "weight": [0.5, 0.5]}, "given twice"),
         ({"date": ["2024-01-29"], "symbol": ["S44"], "weight": [1.0]}, "no name 'S44'.*S4"),
         ({"date": ["2024-01-27", "2024-01-29"], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "not a session"),
-        ({"date": ["soon"], "symbol": ["S4"], "weight": [1.0]}, "dates as days"),
+        ({"date": ["soon"], "symbol": ["S4"], "weight": [1.0]}, "row 1: 'soon' is not a day"),
         (
             {"date": ["2024-01-29"], "symbol": ["S4"], "weight": [float("inf")]},
             "row 1 of 2024-01-29 has no 'weight'",
@@ -197,7 +197,7 @@ def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
         ({"date": ["2024-01-29", "2024-01-30"], "symbol": ["S4"] * 2, "weight": [1.0, float("nan")]}, "row 2"),
         ({"date": ["2024-01-29", "2024-01-30"], "symbol": ["S4"] * 2, "weight": [1.0, None]}, "row 2"),
         ({"date": ["2024-01-29", None], "symbol": ["S4"] * 2, "weight": [1.0, 1.0]}, "row 2 has no 'date'"),
-        ({"date": [20240129], "symbol": ["S4"], "weight": [1.0]}, "holds numbers, not days"),
+        ({"date": [29], "symbol": ["S4"], "weight": [1.0]}, "row 1: '29' is not a day"),
         ({"date": [], "symbol": [], "weight": []}, "no rows"),
     ],
 )
@@ -260,7 +260,7 @@ def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
         taken(returns=short, dataset="tiny-us", home=home)
     torn = tmp_path / "torn.parquet"
     torn.write_bytes(b"PAR1")
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="not a Parquet file"):
         taken(torn, dataset="tiny-us", home=home)
     names = write(tmp_path / "n.parquet", date=["2024-01-29"], symbol=["S4"], **{"return": [0.1]})
     with pytest.raises(UserError, match="give the weights"):

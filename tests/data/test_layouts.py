@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import Imported, read_files
-from tradeassay.data.layouts import guess_layout, unpacked
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import Imported, read_files
+from tradeassay.data.tables.layouts import guess_layout, unpacked
 
 DAYS = [f"2025-03-{day:02d}" for day in (3, 4, 5, 6, 7, 10, 11, 12)]
 

@@ -12,8 +12,8 @@ from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
 from tradeassay.data import import_files
 from tradeassay.data.fault import DROPS
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import Imported, read_files
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import Imported, read_files
 
 DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
 BARS = "symbol,date,open,high,low,close,volume,amount\n" + "".join(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
 
 DAYS = ("2024-01-02", "2024-01-03", "2024-01-04")
 CLOSES = (10.5, 11.25, 12.75)
@@ -84,6 +84,12 @@ READ: dict[str, str | bytes] = {
     "only an adjusted close": PLAIN.replace("close,", "adj close,"),
     "headers in capitals": PLAIN.replace("date,open,high,low,close,volume", "DATE,OPEN,HIGH,LOW,CLOSE,VOLUME"),
     "headers in brackets": PLAIN.replace("date,open,high,low,close,volume", "<DATE>,<O>,<H>,<L>,<CLOSE>,<VOL>"),
+    "utf-16": PLAIN.encode("utf-16"),
+    "utf-16 without a mark": PLAIN.encode("utf-16-le"),
+    "days of a spreadsheet": table(days=("45293", "45294", "45295")),
+    "a comma too many in the rows": PLAIN.replace("1000\n", "1000,\n"),
+    "a comment between the rows": PLAIN.replace("2024-01-03", "# late\n2024-01-03"),
+    "a title on top": "Prices of AAA\n" + PLAIN,
 }
 REFUSED: dict[str, str | bytes] = {
     "old mac line ends": table(end="\r"),
@@ -91,13 +97,10 @@ REFUSED: dict[str, str | bytes] = {
     "decimal commas, three digits": table(";", number=lambda value: f"{value:.3f}".replace(".", ",")),
     "decimal commas below one": table(";", number=lambda value: f"{value / 100:.3f}".replace(".", ",")),
     "apostrophes in thousands": table(number=lambda value: f"1'{value:06.2f}"),
-    "utf-16": PLAIN.encode("utf-16"),
-    "utf-16 without a mark": PLAIN.encode("utf-16-le"),
     "day first, all below 13": dated("{d}/{m}/{y}"),
     "day first with dots": dated("{d}.{m}.{y}"),
     "two spellings of dates": table(days=("2024-01-02", "01/03/2024", "2024-01-04")),
     "years of two digits": table(days=("02/01/24", "03/01/24", "04/01/24")),
-    "days of a spreadsheet": table(days=("45293", "45294", "45295")),
     "weekdays beside the days": dated("Tue {y}-{m}-{d}"),
     "a day that is none": table(days=("2024-02-28", "2024-02-30", "2024-03-01")),
     "a year that is none": table(days=("0001-01-02", "2024-01-03", "2024-01-04")),
@@ -105,10 +108,7 @@ REFUSED: dict[str, str | bytes] = {
     "a day twice, the same": PLAIN + LINES[3],
     "a day twice, otherwise": PLAIN + LINES[3].replace("12.75", "12.5"),
     "shuffled days": "".join((LINES[0], LINES[2], LINES[3], LINES[1])),
-    "a comma too many in the rows": PLAIN.replace("1000\n", "1000,\n"),
     "a sum at the end": PLAIN + "Total,,,,,3000\n",
-    "a comment between the rows": PLAIN.replace("2024-01-03", "# late\n2024-01-03"),
-    "a title on top": "Prices of AAA\n" + PLAIN,
     "an empty file": b"",
     "a header only": LINES[0],
     "a zero byte": PLAIN.encode().replace(b"1000", b"10\x0000", 1),

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tradeassay.core.instruments import Instrument
+from tradeassay.data.dates import DateHit
 from tradeassay.data.names import company_name, us_names
-from tradeassay.masking.days import DateHit
 from tradeassay.masking.lexicon import Lexicon
 from tradeassay.masking.scrubber import Scrubber, Words
 
@@ -143,8 +143,8 @@ def test_honest_texts_stay_as_they_are(honest: str) -> None:
 @pytest.mark.parametrize(
     "spelled",
     [
-        "Jan '24", "'24", "2024W04", "2024-W04-5", "2024M01", "2024E", "26.01.24", "twenty twenty-four", "MMXXIV",
-        "2k24", "甲辰年", "龙年", "Year of the Dragon", "正月初五", "腊月", "两会", "1H24", "FY2024",
+        "Jan '24", "'24", "2024W04", "2024-W04-5", "2024M01", "2024E", "26.01.24", "twenty twenty-four",
+        "甲辰年", "龙年", "Year of the Dragon", "正月初五", "腊月", "两会", "1H24", "FY2024",
         "Lunar New Year", "618", "除夕",
     ],
 )  # fmt: skip

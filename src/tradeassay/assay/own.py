@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -14,8 +11,6 @@ import numpy as np
 from tradeassay.assay.attribution import Account, Attribution, Taking, build, record
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
-from tradeassay.assay.own_cells import read_parquet
-from tradeassay.assay.own_tables import TableReading, read_columns, read_series
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.badges import Convention
@@ -24,139 +19,13 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
+from tradeassay.data.tables.account import LongTable, TableReading, columns_of, read_long, read_series
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Exposures, fit, fit_returns, vif_screen
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-DATE, SYMBOL, WEIGHT, RETURN, SIZE = "date", "symbol", "weight", "return", "size"
-"""Column names. ``date`` is the session in which a weight is held, or a return earned."""
-
-
-@dataclass(frozen=True, slots=True)
-class LongTable:
-    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
-    symbols).
-
-    NaN where there is no row.
-    """
-
-    dates: tuple[str, ...]
-    symbols: tuple[str, ...]
-    columns: Mapping[str, Floats]
-
-    def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
-        """Return a column with other rows and columns; NaN where this table has none."""
-        found = np.full((len(dates), len(symbols)), np.nan)
-        mine = {symbol: k for k, symbol in enumerate(self.symbols)}
-        rows = {date: k for k, date in enumerate(self.dates)}
-        there = [(k, rows[date]) for k, date in enumerate(dates) if date in rows]
-        names = [(k, mine[symbol]) for k, symbol in enumerate(symbols) if symbol in mine]
-        if there and names:
-            to_rows, from_rows = (list(side) for side in zip(*there, strict=True))
-            to_columns, from_columns = (list(side) for side in zip(*names, strict=True))
-            found[np.ix_(to_rows, to_columns)] = self.columns[column][np.ix_(from_rows, from_columns)]
-        return found
-
-
-def read_weights(path: Path) -> LongTable:
-    """Read ``date``, ``symbol``, ``weight``: shares of the account at the start of each date, shorts negative.
-
-    What is not listed is not held; the rest up to 1 is cash. Raises :class:`UserError` with one clear line
-    for a missing column, a row given twice, or a weight that is not a number.
-    """
-    return read_long(path, (WEIGHT,))
-
-
-def is_long(path: Path) -> bool:
-    """Return whether a table has a ``symbol`` column: returns of names, not of one account."""
-    return SYMBOL in columns_of(path)
-
-
-def columns_of(path: Path) -> list[str]:
-    """Return the names of a table's columns."""
-    return list(_frame(path).columns)
-
-
-def read_long(
-    path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
-) -> LongTable:
-    """Read a table of ``date``, ``symbol`` and numbers; with ``gaps`` a name may have none on a date.
-
-    Raises :class:`UserError` for a row given twice and, without ``gaps``, for a number of ``wanted`` that is
-    missing or infinite.
-    """
-    frame = _read(path, (DATE, SYMBOL, *wanted), optional)
-    _complete(path, frame, (DATE, SYMBOL) if gaps else (DATE, SYMBOL, *wanted))
-    dates, symbols = frame[DATE].to_list(), [str(name) for name in frame[SYMBOL].to_list()]
-    _once(path, list(zip(dates, symbols, strict=True)))
-    days, names = sorted(set(dates)), sorted(set(symbols))
-    rows = np.searchsorted(np.array(days), np.array(dates))
-    places = np.searchsorted(np.array(names), np.array(symbols))
-    columns = {}
-    for name in (*wanted, *optional):
-        if name in frame.columns:
-            values = np.full((len(days), len(names)), np.nan)
-            values[rows, places] = frame[name].to_numpy().astype(np.float64)
-            columns[name] = values
-    return LongTable(tuple(days), tuple(names), columns)
-
-
-def _once(path: Path, keys: list[Any]) -> None:
-    if len(set(keys)) != len(keys):
-        twice = next(key for key, count in Counter(keys).items() if count > 1)
-        raise UserError(f"{path}: {twice} is given twice", hint="keep one row of each")
-
-
-def _read(path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
-    import pandas as pd
-
-    frame = _frame(path)
-    titles = [str(title) for title in frame.columns]
-    for name in wanted:
-        if name not in titles:
-            near = did_you_mean(name, titles, f"it has {', '.join(titles) or 'none'}")
-            raise UserError(f"{path} has no column '{name}'", hint=near)
-    if not len(frame):
-        raise UserError(f"{path} has no rows", hint="write one row per session")
-    numbers = [name for name in (*wanted, *optional) if name in titles and name not in (DATE, SYMBOL)]
-    if pd.api.types.is_numeric_dtype(frame[DATE]):
-        raise UserError(f"{path}: '{DATE}' holds numbers, not days", hint="write days as 2024-01-31")
-    try:
-        text: list[Any] = [None if pd.isna(day) else str(day)[:10] for day in frame[DATE]]
-        days = pd.Series(pd.to_datetime(text, format="%Y-%m-%d")).dt.strftime("%Y-%m-%d")
-        read: dict[str, Any] = {name: pd.to_numeric(frame[name]).astype("float64") for name in numbers}
-    except (ValueError, TypeError) as error:
-        line = str(error).splitlines()[0].partition(". You might")[0]
-        raise UserError(f"{path}: {line}", hint="dates as days, numbers as numbers") from error
-    return frame.assign(**{DATE: days.to_numpy(), **read})
-
-
-def _complete(path: Path, frame: pd.DataFrame, wanted: tuple[str, ...]) -> None:
-    """Refuse a row that lacks something: leaving it out would silently change the account."""
-    for name in wanted:
-        column = frame[name]
-        held = column.notna().to_numpy() if name in (DATE, SYMBOL) else np.isfinite(column.to_numpy())
-        if not held.all():
-            at = int(np.argmin(held))
-            day = "" if name == DATE else f" of {frame[DATE].iloc[at]}"
-            raise UserError(
-                f"{path}: row {at + 1}{day} has no '{name}' that can be used",
-                hint="give one (0 for nothing), or leave the row out",
-            )
-
-
-def _frame(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        return pd.DataFrame(read_columns(path, words=(SYMBOL,)))
-    found: pd.DataFrame = read_parquet(path, hint="write it as Parquet").to_pandas(ignore_metadata=True)
-    return found
+WEIGHT, RETURN, SIZE = "weight", "return", "size"
+"""Columns of tables whose ``date`` is the session in which a weight is held, or a return earned."""
 
 
 Between = Literal["cash", "hold"]
@@ -214,11 +83,11 @@ def attribute_tables(
     exposures are constants and trading cannot be seen. Raises :class:`UserError` with one line for whatever does
     not fit together.
     """
-    table = None if own.weights is None else read_weights(Path(own.weights))
+    table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
     # Over time, a score of factors would explain anything.
     settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig(beside=table is not None)
-    if isinstance(given, Path) and is_long(given):
+    if isinstance(given, Path) and "symbol" in columns_of(given):
         if table is None:
             raise UserError(f"{given} holds returns of names", hint="give the weights too")
         inputs, year, earned = _inputs_from(given, table.dates, config), 252, None

@@ -127,10 +127,10 @@ def assay(
     known nature.
     """
     from tradeassay.assay.leaks import LeakTestConfig
-    from tradeassay.assay.own_tables import TableReading
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.core.executors import Spread
+    from tradeassay.data.tables.account import TableReading
 
     config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
     spread = Spread(executor=executor, workers=workers)

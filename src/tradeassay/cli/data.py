@@ -161,7 +161,7 @@ def import_command(
     if layout is None:
         _stored_import(config, replace=replace, allow=allow_faults, as_json=as_json)
         return
-    from tradeassay.data.layouts import unpacked
+    from tradeassay.data.tables.layouts import unpacked
 
     with unpacked(layout, path, config) as made:
         _stored_import(made, replace=replace, allow=allow_faults, as_json=as_json)
@@ -204,7 +204,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> FilesConfig:
     from tradeassay.data import make_source, parse_columns
-    from tradeassay.data.files.file_source import FilesSource
+    from tradeassay.data.builtin import FilesSource
 
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if columns is not None:

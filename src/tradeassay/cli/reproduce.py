@@ -137,13 +137,13 @@ def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
 def _dataset(paper: str, data: str) -> str:
     """Return a data set of the store; a folder is imported first, in the layout it plainly has."""
     from tradeassay.data import list_datasets
-    from tradeassay.data.files.import_config import FilesConfig
     from tradeassay.data.importing import import_files
+    from tradeassay.data.tables.columns import FilesConfig
 
     path = Path(data).expanduser()
     if not path.exists():
         return data
-    from tradeassay.data.layouts import guess_layout, unpacked
+    from tradeassay.data.tables.layouts import guess_layout, unpacked
 
     layout = guess_layout(path)
     name = f"{paper}-{path.resolve().name}".lower().replace("_", "-").replace(" ", "-")

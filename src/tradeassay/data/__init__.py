@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import load_stored as load_stored
     from tradeassay.data.doctor.diagnose import diagnose as diagnose
     from tradeassay.data.fault import DataFault as DataFault
-    from tradeassay.data.files.import_config import FilesConfig as FilesConfig
-    from tradeassay.data.files.import_config import ImportReport as ImportReport
-    from tradeassay.data.files.import_config import parse_columns as parse_columns
     from tradeassay.data.home import data_home as data_home
     from tradeassay.data.importing import ImportResult as ImportResult
     from tradeassay.data.importing import fetch_dataset as fetch_dataset
@@ -47,6 +44,9 @@ if TYPE_CHECKING:
     from tradeassay.data.store.manifest import Manifest as Manifest
     from tradeassay.data.store.read import verify_snapshot as verify_snapshot
     from tradeassay.data.store.write import write_snapshot as write_snapshot
+    from tradeassay.data.tables.columns import FilesConfig as FilesConfig
+    from tradeassay.data.tables.columns import ImportReport as ImportReport
+    from tradeassay.data.tables.columns import parse_columns as parse_columns
     from tradeassay.data.view import AsOfView as AsOfView
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -12,12 +12,12 @@ import msgspec
 from tradeassay.core.errors import UserError
 from tradeassay.data.builtin import sources
 from tradeassay.data.fault import DROPS
-from tradeassay.data.files.import_config import FilesConfig, ImportReport
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.home import snapshot_folder
 from tradeassay.data.source import Source
 from tradeassay.data.store.manifest import Manifest
 from tradeassay.data.store.write import write_snapshot
+from tradeassay.data.tables.columns import FilesConfig, ImportReport
+from tradeassay.data.tables.folder import read_files
 
 
 @dataclass(frozen=True, slots=True)

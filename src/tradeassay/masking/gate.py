@@ -17,9 +17,10 @@ from tradeassay.core.events import Event
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
 from tradeassay.core.view import Ints, MarketView
+from tradeassay.data.dates import DateHit
 from tradeassay.masking import masked_records as records
 from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.days import DateHit, DayMap, label_of
+from tradeassay.masking.days import DayMap, label_of
 from tradeassay.masking.lexicon import Lexicon, is_ordinary
 from tradeassay.masking.mask_config import MaskConfig, UnknownAlias
 from tradeassay.masking.masked_records import NAMED_FIELDS, FieldRules, Json, walk

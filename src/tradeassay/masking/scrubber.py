@@ -10,7 +10,7 @@ from html import unescape
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from tradeassay.masking.days import DateHit, DatesWanted, find_dates
+from tradeassay.data.dates import DateHit, DatesWanted, find_dates
 from tradeassay.masking.folding import FOLD
 from tradeassay.masking.lexicon import WORD, Hit, JsonSpans, Lexicon
 
@@ -78,7 +78,8 @@ class Scrubber:
             thorough = depth == "thorough"
             bare = self._years if thorough else self._bare
             wanted = DatesWanted(bare, thorough, self._all_spellings)
-            found = find_dates(*read, self._today, wanted)
+            number = lambda at: read.spans().bare(at)  # noqa: E731
+            found = find_dates(read.probe, read.low, read.tokens, number, self._today, wanted)
             cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
         cuts += [(hit.start, hit.end, words.name(hit.symbol)) for hit in hits]
         return _replaced(text, cuts) if cuts else text

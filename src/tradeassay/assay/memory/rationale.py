@@ -17,9 +17,9 @@ from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.measure import Measure
+from tradeassay.data.dates import DateHit
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.masking import Truth, find_leaks
-from tradeassay.masking.days import DateHit
 from tradeassay.masking.lexicon import CHINESE, chinese_terms
 from tradeassay.masking.scrubber import Scrubber, Words
 from tradeassay.metrics import rate_measure

@@ -14,8 +14,7 @@ import numpy as np
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
-from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, columns_of, is_long, luck_of_file
-from tradeassay.assay.own_tables import OwnSeries, read_series, with_benchmark
+from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, luck_of_file
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import (
@@ -59,6 +58,7 @@ from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
+from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
 from tradeassay.metrics import BootstrapConfig, measured_design, power_summary
 from tradeassay.runs.score.scores import NET_RETURN
 from tradeassay.runs.summary.figures import setting_words
@@ -662,7 +662,7 @@ def _sorted_out(own: OwnAccount) -> OwnAccount:
 def _has_weights(path: Path) -> bool:
     if not path.is_file():
         raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
-    return is_long(path) and WEIGHT in columns_of(path)
+    return {"symbol", WEIGHT} <= columns_of(path)
 
 
 def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:

@@ -15,12 +15,12 @@ import numpy as np
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry
-from tradeassay.data.files.assemble import BarGrid, days_of_minutes, listings_of, times_of
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
-from tradeassay.data.files.table import read_csv
-from tradeassay.data.files.values import read_stamps, to_floats
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts
+from tradeassay.data.tables.bars import session_times
+from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.grid import BarGrid, days_of_minutes, listings_of
 
 NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
 
@@ -105,7 +105,7 @@ def panel_from_grid(
     config = FilesConfig(path="", currency=market.currency)
     told = {symbol: Listing(instrument=item, listed="") for symbol, item in market.instruments.items()}
     listings, notes = listings_of(grid, market.calendar, config, told)
-    opens, closes = times_of(grid, market.calendar)
+    opens, closes = session_times(market.calendar, sessions)
     order = sorted(range(len(symbols)), key=lambda i: (listings[i].listed, symbols[i]))
     return Panel(
         name=entry.name,

@@ -27,9 +27,9 @@ from tradeassay.data.catalogue.making import (
     read_wide,
     unpacked,
 )
-from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.import_config import FilesConfig
+from tradeassay.data.names import ashare_code
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel
+from tradeassay.data.tables.columns import FilesConfig
 
 _INDEX_NAMES = {"SPX": "S&P 500", "IXIC": "Nasdaq Composite"}
 _FUTURES = {"IF": ("CSI 300", 300.0), "IC": ("CSI 500", 200.0), "IH": ("SSE 50", 300.0)}

@@ -17,9 +17,9 @@ from tradeassay.core.time import DAY, midnight, parse_day
 from tradeassay.data.catalogue.download import WheelFiles
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry, recipe
 from tradeassay.data.catalogue.recipes import sp500_closes
-from tradeassay.data.files.bars import to_utc
 from tradeassay.data.names import company_name
 from tradeassay.data.panel import Panel
+from tradeassay.data.tables.bars import to_utc
 
 _replace = msgspec.structs.replace
 _RENAMED = {"META": "FB", "WBD": "DISCA"}

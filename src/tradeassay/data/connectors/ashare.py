@@ -16,7 +16,7 @@ from tradeassay.core.view import Days, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.asked import action_time
 from tradeassay.data.connectors.grid import Column, shorten
-from tradeassay.data.files.codes import ashare_code, board_of
+from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.panel import Membership
 
 UNEXPLAINED = 0.005

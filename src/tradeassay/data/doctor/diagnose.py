@@ -9,11 +9,11 @@ import msgspec
 from tradeassay.core.errors import DataError
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.files.reader import read_files
 from tradeassay.data.snapshot import Snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE
 from tradeassay.data.store.read import read_panel, verify_snapshot
+from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
 
 
 def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:

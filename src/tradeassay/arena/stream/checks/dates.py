@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import msgspec
 
-from tradeassay.masking.days import DateHit, DatesWanted, find_dates
+from tradeassay.data.dates import DateHit, DatesWanted, find_dates
 from tradeassay.masking.lexicon import JsonSpans
 
 _EPOCH = date(1970, 1, 1)
@@ -48,8 +48,8 @@ def find(text: str, published: date) -> tuple[DateFact, ...]:
     """Return the dates of a text in order; a day without a year is the nearest one to ``published``."""
     low = text.lower()
     today = (published - _EPOCH).days
-    wanted = DatesWanted(_YEARS, weekdays=True, all_spellings=False)
-    hits = find_dates(text, low, set(_WORD.findall(low)), lambda: JsonSpans(text), today, wanted)
+    wanted = DatesWanted(_YEARS, weekdays=True, festivals=False)
+    hits = find_dates(text, low, set(_WORD.findall(low)), JsonSpans(text).bare, today, wanted)
     facts = [fact for hit in hits if (fact := _fact(text, hit)) is not None]
     taken = [(fact.start, fact.end) for fact in facts if fact.quarter or fact.half or fact.day]
     facts += [fact for fact in _spelled(text) if not any(s < fact.end and fact.start < e for s, e in taken)]

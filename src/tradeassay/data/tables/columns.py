@@ -1,10 +1,11 @@
-"""How files are requested, which column means what, and what was understood.
+"""Which column means what, how files are requested, and what was understood.
 
 A column's meaning is guessed from its name, shown to the user, and overruled by the user.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -15,41 +16,44 @@ from tradeassay.core.view import Adjustment, Frequency
 from tradeassay.data.panel import CalendarName
 from tradeassay.data.source import SourceConfig
 
-ROLES = (
-    "date", "time", "symbol", "open", "high", "low", "close", "adj_close", "volume", "amount", "status", "ignore",
-)  # fmt: skip
+ROLES = tuple("date time symbol open high low close adj_close volume amount status ignore".split())
 """``time`` is a time of day beside ``date``; ``status`` is 1 (trading) or 0 (suspended)."""
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "date": (
-        "date", "datetime", "timestamp", "trade_date", "tradedate", "trading_date", "day", "time_key", "open_time",
-        "opentime", "ts", "dt", "日期", "交易日期", "时间", "日期时间", "交易时间", "time",
-    ),
-    "time": ("time", "time_of_day", "时刻"),
-    "symbol": (
-        "symbol", "ticker", "code", "ts_code", "order_book_id", "instrument", "stock_code", "stockcode", "secid",
-        "sec_code", "tic", "asset", "wind_code", "windcode", "代码", "股票代码", "证券代码", "合约",
-    ),
-    "open": ("open", "o", "open_price", "openprice", "px_open", "price_open", "1. open", "开盘", "开盘价"),
-    "high": ("high", "h", "high_price", "highprice", "px_high", "max", "2. high", "最高", "最高价"),
-    "low": ("low", "l", "low_price", "lowprice", "px_low", "min", "3. low", "最低", "最低价"),
-    "close": (
-        "close", "c", "close_price", "closeprice", "px_last", "last", "price", "close/last", "4. close", "收盘",
-        "收盘价",
-    ),
-    "adj_close": (
-        "adj_close", "adj close", "adjclose", "adjusted_close", "adjusted close", "5. adjusted close",
-        "复权收盘价",
-    ),
-    "volume": (
-        "volume", "v", "vol", "vol.", "qty", "shares", "5. volume", "6. volume", "成交量", "成交股数", "总手",
-    ),
-    "amount": (
-        "amount", "turnover", "amt", "value", "money", "quote_volume", "quote_asset_volume", "total_turnover",
-        "turnover_value", "成交额", "成交金额", "金额",
-    ),
-    "status": ("tradestatus", "trade_status", "is_trading", "交易状态"),
-}  # fmt: skip
+_NAMES = {
+    role: tuple(names.split("|"))
+    for role, names in {
+        "date": "date|datetime|timestamp|trade_date|tradedate|trading_date|day|time_key|open_time|opentime|ts|dt"
+        "|日期|交易日期|时间|日期时间|交易时间|time",
+        "time": "time|time_of_day|时刻",
+        "symbol": "symbol|ticker|code|ts_code|order_book_id|instrument|stock_code|stockcode|secid|sec_code|tic"
+        "|asset|wind_code|windcode|代码|股票代码|证券代码|合约",
+        "open": "open|o|open_price|openprice|px_open|price_open|1. open|开盘|开盘价",
+        "high": "high|h|high_price|highprice|px_high|max|2. high|最高|最高价",
+        "low": "low|l|low_price|lowprice|px_low|min|3. low|最低|最低价",
+        "close": "close|c|close_price|closeprice|px_last|last|price|close/last|4. close|收盘|收盘价",
+        "adj_close": "adj_close|adj close|adjclose|adjusted_close|adjusted close|5. adjusted close|复权收盘价",
+        "volume": "volume|v|vol|vol.|qty|shares|5. volume|6. volume|成交量|成交股数|总手",
+        "amount": "amount|turnover|amt|value|money|quote_volume|quote_asset_volume|total_turnover|turnover_value"
+        "|成交额|成交金额|金额",
+        "status": "tradestatus|trade_status|is_trading|交易状态",
+    }.items()
+}
+DATE_TITLES = tuple(
+    "date|day|session|datetime|time|timestamp|datum|fecha|as of|asof|as of date|trade date|month|period|日期"
+    "|交易日期|净值日期|时间|日付|index|".split("|")
+)
+"""Plain titles of an account's column of days, the surest first; also in Chinese and Japanese."""
+
+
+def plain_title(title: str) -> str:
+    """Return a title in small letters, with single blanks; empty for one that a program made up."""
+    words = re.sub(r"[_\-]+", " ", title.strip().strip("\ufeff").lower())
+    return "" if re.match(r"unnamed|column\d+$", words) else re.sub(r"\s+", " ", words)
+
+
+def bare_title(title: str) -> str:
+    """Return a plain title without its unit: ``Return (%)`` is ``return``."""
+    return re.sub(r"\(.*?\)|\[.*?\]|[%,]|\b(bps|pct|percent)\b", "", plain_title(title)).strip()
 
 
 class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):

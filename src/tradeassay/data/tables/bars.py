@@ -6,10 +6,9 @@ the files are daily or intraday are guessed here and shown.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,12 +22,12 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Frequency, Ints
 from tradeassay.data.calendars import known_range, sessions_between
+from tradeassay.data.dates import is_day
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.import_config import ColumnMap, FilesConfig, guess_columns
-from tradeassay.data.files.table import RawTable, read_table, stem_of
-from tradeassay.data.files.values import Stamps, read_stamps, same, to_floats
+from tradeassay.data.names import ashare_code
 from tradeassay.data.panel import CalendarName
+from tradeassay.data.tables.cells import RawTable, Stamps, read_stamps, read_table, same, stem_of, to_floats
+from tradeassay.data.tables.columns import ColumnMap, FilesConfig, guess_columns
 
 Int32s = NDArray[np.int32]
 """Counts of rows, files and symbols: half the memory, which is most of that of a large import."""
@@ -41,10 +40,9 @@ SIDE_TABLES = ("actions", "membership", "memberships", "news", "fundamentals", "
 class LongBars:
     """All rows of all bar files. ``symbol`` holds numbers into ``symbols``, ``file`` numbers into ``files``.
 
-    ``absent`` are the price and volume fields that no file has.
+    ``present`` are the price and volume fields that some file has.
     """
 
-    files: tuple[str, ...]
     file: Int32s
     row: Int32s
     symbols: tuple[str, ...]
@@ -53,100 +51,79 @@ class LongBars:
     values: dict[Field, Floats]
     adj_close: Floats | None
     halted: Bools
-    absent: tuple[Field, ...]
-    columns: dict[str, ColumnMap]
+    present: frozenset[Field]
+    files: tuple[str, ...] = ()
+    columns: dict[str, ColumnMap] = field(default_factory=dict)
 
-
-def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[LongBars, list[DataFault]]:
-    """Read bar files; raises :class:`UserError` when one cannot be understood, returns faults of single rows."""
-    faults: list[DataFault] = []
-    parts: list[_Part] = []
-    merged: list[_Part] = []
-    maps: dict[str, ColumnMap] = {}
-    for number, path in enumerate(paths):
-        label = str(path.relative_to(root)) if path != root else path.name
-        table = read_table(path, label, config.header)
-        columns = guess_columns(tuple(table.columns), label, config.columns or _roles(config.header))
-        maps[label] = columns
-        part, found = _read_part(table, columns, number, stem_of(path), config)
-        parts.append(part)
-        faults += [*table.faults, *found]
-        if len(parts) == _TOGETHER:
-            merged.append(_merged(parts))
-            parts.clear()
-    whole = _merged([*merged, *parts])
-    bars = LongBars(
-        files=tuple(maps),
-        file=whole.file,
-        row=whole.row,
-        symbols=tuple(whole.names),
-        symbol=whole.symbol,
-        stamps=whole.stamps,
-        values=whole.values,
-        adj_close=whole.adj_close,
-        halted=whole.halted,
-        absent=tuple(field for field in FIELDS if field not in whole.present),
-        columns=_summarised(maps),
-    )
-    return bars, faults
+    @property
+    def absent(self) -> tuple[Field, ...]:
+        return tuple(name for name in FIELDS if name not in self.present)
 
 
 _TOGETHER = 250
 """Files that are joined as soon as they are read: memory of many small arrays is not given back when they go."""
 
 
-def _roles(header: tuple[str, ...]) -> dict[str, str]:
-    return {name: name for name in header if name != "ignore"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    file: Int32s
-    row: Int32s
-    names: list[str]
-    symbol: Int32s
-    stamps: Stamps
-    values: dict[Field, Floats]
-    adj_close: Floats | None
-    halted: Bools
-    present: frozenset[Field]
+def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[LongBars, list[DataFault]]:
+    """Read bar files; raises :class:`UserError` when one cannot be understood, returns faults of single rows."""
+    faults: list[DataFault] = []
+    parts: list[LongBars] = []
+    merged: list[LongBars] = []
+    maps: dict[str, ColumnMap] = {}
+    roles = config.columns or {name: name for name in config.header if name != "ignore"}
+    for number, path in enumerate(paths):
+        label = str(path.relative_to(root)) if path != root else path.name
+        table = read_table(path, label, config.header)
+        maps[label] = guess_columns(tuple(table.columns), label, roles)
+        part, found = _read_part(table, maps[label], number, stem_of(path), config)
+        parts.append(part)
+        faults += [*table.faults, *found]
+        if len(parts) == _TOGETHER:
+            merged.append(_merged(parts))
+            parts.clear()
+    # One entry per distinct meaning, labelled with a file and how many more read the same way.
+    alike: dict[str, list[str]] = {}
+    for label, columns in maps.items():
+        alike.setdefault(str(columns), []).append(label)
+    shown = {
+        labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} more": maps[labels[0]]
+        for labels in alike.values()
+    }
+    return replace(_merged([*merged, *parts]), files=tuple(maps), columns=shown), faults
 
 
 def _read_part(
     table: RawTable, columns: ColumnMap, number: int, stem: str, config: FilesConfig
-) -> tuple[_Part, list[DataFault]]:
+) -> tuple[LongBars, list[DataFault]]:
     roles = columns.roles
     stamps, faults = read_stamps(table, roles["date"], roles.get("time"))
     names, codes = _symbols(table, roles.get("symbol"), stem)
-    values: dict[Field, Floats] = {}
-    for field in FIELDS:
-        if field in roles:
-            values[field], found = to_floats(table, roles[field])
+    read: dict[str, Floats] = {}
+    for role in (*FIELDS, "adj_close", "status"):
+        if role in roles:
+            read[role], found = to_floats(table, roles[role])
             faults += found
+    if "volume" in read and config.volume_unit != 1.0:
+        read["volume"] = read["volume"] * config.volume_unit
     count = len(table.rows)
-    adj_close = None
-    if "adj_close" in roles:
-        adj_close, found = to_floats(table, roles["adj_close"])
-        faults += found
-    halted = np.zeros(count, dtype=np.bool_)
-    if "status" in roles:
-        status, found = to_floats(table, roles["status"])
-        halted = status == 0
-        faults += found
-    if "volume" in values and config.volume_unit != 1.0:
-        values["volume"] = values["volume"] * config.volume_unit
-    present = frozenset(values)
     empty = np.full(count, np.nan)
-    values |= {field: empty for field in FIELDS if field not in values}
-    files = np.full(count, number, dtype=np.int32)
-    return _Part(
-        files, table.rows.astype(np.int32), names, codes, stamps, values, adj_close, halted, present
-    ), faults
+    part = LongBars(
+        file=np.full(count, number, dtype=np.int32),
+        row=table.rows.astype(np.int32),
+        symbols=tuple(names),
+        symbol=codes,
+        stamps=stamps,
+        values={name: read.get(name, empty) for name in FIELDS},
+        adj_close=read.get("adj_close"),
+        halted=read["status"] == 0 if "status" in read else np.zeros(count, dtype=np.bool_),
+        present=frozenset(name for name in FIELDS if name in read),
+    )
+    return part, faults
 
 
 def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str], Int32s]:
     if column is None:
-        if is_date(stem):
+        if is_day(stem):
             raise UserError(
                 f"{table.file} has no column with symbols, and its name is a date",
                 hint="name the column, e.g. --columns symbol=NAME; a file without one is named after its symbol",
@@ -161,15 +138,14 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         ) from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
+    empty = np.flatnonzero(pc.fill_null(pc.equal(text, ""), True).to_numpy())
+    if empty.size:
+        raise UserError(
+            f"{table.file}:{table.rows[empty[0]]}: the row has no {column}", hint="fill it or remove the row"
+        )
     encoded = text.combine_chunks().dictionary_encode()
-    if encoded.null_count:
-        row = int(table.rows[int(np.flatnonzero(encoded.is_null().to_numpy(zero_copy_only=False))[0])])
-        raise UserError(f"{table.file}:{row}: the row has no {column}", hint="fill it or remove the row")
     names: list[str] = encoded.dictionary.to_pylist()
-    if "" in names:
-        row = int(table.rows[int(np.flatnonzero(encoded.indices.to_numpy() == names.index(""))[0])])
-        raise UserError(f"{table.file}:{row}: the row has no {column}", hint="fill it or remove the row")
-    dated = next((name for name in names if is_date(name)), None)
+    dated = next((name for name in names if is_day(name)), None)
     if dated is not None:
         raise UserError(
             f"{table.file}: column {column} is taken for symbols and holds the date '{dated}'",
@@ -178,70 +154,34 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
     return names, encoded.indices.to_numpy().astype(np.int32)
 
 
-_DATES = (
-    re.compile(r"(?P<y>(?:19|20)\d\d)[-_/.]?(?P<m>\d\d)[-_/.]?(?P<d>\d\d)(?:[ T].*)?"),
-    re.compile(r"(?P<m>\d\d?)[-_/.](?P<d>\d\d?)[-_/.](?P<y>(?:19|20)\d\d)"),
-    re.compile(r"(?P<d>\d\d?)[-_/.](?P<m>\d\d?)[-_/.](?P<y>(?:19|20)\d\d)"),
-)
-
-
-def is_date(text: str) -> bool:
-    """Say whether a text is a calendar day, which no symbol is."""
-    for pattern in _DATES:
-        if match := pattern.fullmatch(text):
-            try:
-                date(int(match["y"]), int(match["m"]), int(match["d"]))
-            except ValueError:
-                continue
-            return True
-    return False
-
-
-def _merged(parts: list[_Part]) -> _Part:
+def _merged(parts: list[LongBars]) -> LongBars:
     """Join parts into one, with the numbers of their symbols made common. Takes the values out of the parts."""
-    names = sorted({name for part in parts for name in part.names})
+    names = sorted({name for part in parts for name in part.symbols})
     place = {name: index for index, name in enumerate(names)}
-    symbol = [np.array([place[name] for name in part.names], dtype=np.int32)[part.symbol] for part in parts]
+    symbol = [np.array([place[name] for name in part.symbols], dtype=np.int32)[part.symbol] for part in parts]
     adjusted = None
     if any(part.adj_close is not None for part in parts):
         adjusted = np.concatenate(
             [part.values["close"] if part.adj_close is None else part.adj_close for part in parts]
         )
-    return _Part(
+    stamps = [part.stamps for part in parts]
+    local = np.concatenate([one.local for one in stamps])
+    offset, zoned = same(0, local.size), same(False, local.size)
+    if any(one.zoned.any() for one in stamps):
+        offset, zoned = (np.concatenate([getattr(one, name) for one in stamps]) for name in ("offset", "zoned"))
+    spellings = sorted({spelling for one in stamps for spelling in one.spelling.split(" and ")})
+    return LongBars(
         file=np.concatenate([part.file for part in parts]),
         row=np.concatenate([part.row for part in parts]),
-        names=names,
+        symbols=tuple(names),
         symbol=np.concatenate(symbol),
-        stamps=_all_stamps([part.stamps for part in parts]),
+        stamps=Stamps(local, offset, zoned, np.concatenate([one.good for one in stamps]), " and ".join(spellings)),
         # Taken out of the parts one by one: all fields twice would be most of the memory of a large import.
-        values={field: np.concatenate([part.values.pop(field) for part in parts]) for field in FIELDS},
+        values={name: np.concatenate([part.values.pop(name) for part in parts]) for name in FIELDS},
         adj_close=adjusted,
         halted=np.concatenate([part.halted for part in parts]),
         present=frozenset[Field]().union(*(part.present for part in parts)),
     )
-
-
-def _all_stamps(parts: list[Stamps]) -> Stamps:
-    spellings = sorted({spelling for part in parts for spelling in part.spelling.split(" and ")})
-    local = np.concatenate([part.local for part in parts])
-    if any(part.zoned.any() for part in parts):
-        offset = np.concatenate([part.offset for part in parts])
-        zoned = np.concatenate([part.zoned for part in parts])
-    else:
-        offset, zoned = same(0, local.size), same(False, local.size)
-    good = np.concatenate([part.good for part in parts])
-    return Stamps(local, offset, zoned, good, " and ".join(spellings))
-
-
-def _summarised(maps: dict[str, ColumnMap]) -> dict[str, ColumnMap]:
-    """Return one entry per distinct meaning, labelled with a file and how many more read the same way."""
-    seen: dict[str, list[str]] = {}
-    for label, columns in maps.items():
-        seen.setdefault(str(columns), []).append(label)
-    return {
-        labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} more": maps[labels[0]]
-        for labels in seen.values()
-    }
 
 
 ZONES: dict[CalendarName, str] = {"XNYS": "America/New_York", "XSHG": "Asia/Shanghai", "24/7": "UTC"}
@@ -268,21 +208,40 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
     zone = config.timezone or ZONES[calendar]
     _zone(zone)
     frequency = config.frequency or _guess_frequency(bars)
+    stamps = bars.stamps
     if frequency == "1d":
-        return BarTiming(calendar, zone, "1d", _session_days(bars, ZONES[calendar]), None, 1, "end"), []
-    faults = _naive(bars, zone) if config.timezone is None else []
-    instants = _instants(bars, zone)
+        day = stamps.local // DAY
+        # A zoned stamp at midnight is a date, whatever its zone; at any other time of day it is an instant.
+        moved = stamps.zoned & ~stamps.midnight
+        if moved.any():
+            day = day.copy()
+            day[moved] = to_local(stamps.local[moved] - stamps.offset[moved], ZONES[calendar]) // DAY
+        return BarTiming(calendar, zone, "1d", day.view("datetime64[D]"), None, 1, "end"), []
+    faults: list[DataFault] = []
+    instants: Ints = stamps.local - stamps.offset
+    naive = stamps.good & ~stamps.zoned
+    if naive.any():
+        instants = instants.copy()
+        instants[naive] = to_utc(stamps.local[naive], zone)
+    for number in np.unique(bars.file[naive]).tolist() if config.timezone is None else ():
+        rows = bars.row[naive & (bars.file == number)]
+        reason = (
+            f"{rows.size} time stamps have no time zone ({zone} would be assumed; say so with -o timezone={zone})"
+        )
+        file = bars.files[number]
+        faults.append(DataFault(check="time stamp without zone", file=file, row=int(rows[0]), reason=reason))
     length = _bar_length(bars, instants)
-    stamps = config.stamps or _guess_stamps(instants, length, calendar)
-    close = instants + length * MINUTE if stamps == "start" else instants
-    day = _local_days(close - 1, ZONES[calendar])
-    return BarTiming(calendar, zone, "1m", day, close, length, stamps), faults
+    edge = config.stamps or _guess_stamps(instants, length, calendar)
+    close = instants + length * MINUTE if edge == "start" else instants
+    day = to_local(close - 1, ZONES[calendar]) // DAY
+    return BarTiming(calendar, zone, "1m", day.astype("datetime64[D]"), close, length, edge), faults
 
 
 def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
     """Return open and close instants of days; a day the calendar does not know gets the usual hours."""
     earliest, latest = known_range(calendar)
-    opens, closes = _usual(calendar, days)
+    wall = days.astype(np.int64) * DAY
+    opens, closes = (to_utc(wall + minute * MINUTE, ZONES[calendar]) for minute in _HOURS[calendar])
     known = days
     if earliest is not None:
         known = known[known >= np.datetime64(earliest)]
@@ -295,12 +254,6 @@ def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
         inside[inside] = days[place[inside]] == found.days[inside]
         opens[place[inside]], closes[place[inside]] = found.open_time[inside], found.close_time[inside]
     return opens, closes
-
-
-def _usual(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
-    start, end = _HOURS[calendar]
-    wall = days.astype(np.int64) * DAY
-    return to_utc(wall + start * MINUTE, ZONES[calendar]), to_utc(wall + end * MINUTE, ZONES[calendar])
 
 
 def _guess_calendar(bars: LongBars) -> CalendarName:
@@ -337,44 +290,6 @@ def distinct_days(days: Ints) -> tuple[Ints, Int32s]:
     return np.flatnonzero(seen) + first, lookup[days - first]
 
 
-def _session_days(bars: LongBars, zone: str) -> Days:
-    stamps = bars.stamps
-    day = stamps.local // DAY
-    # A zoned stamp at midnight is a date, whatever its zone; at any other time of day it is an instant.
-    moved = stamps.zoned & ~stamps.midnight
-    if moved.any():
-        day = day.copy()
-        day[moved] = _local_days(stamps.local[moved] - stamps.offset[moved], zone).astype(np.int64)
-    return day.view("datetime64[D]")
-
-
-def _naive(bars: LongBars, zone: str) -> list[DataFault]:
-    naive = bars.stamps.good & ~bars.stamps.zoned
-    faults = []
-    for number in np.unique(bars.file[naive]).tolist():
-        rows = bars.row[naive & (bars.file == number)]
-        faults.append(
-            DataFault(
-                check="time stamp without zone",
-                file=bars.files[number],
-                row=int(rows[0]),
-                reason=f"{rows.size} time stamps have no time zone ({zone} would be assumed; "
-                f"say so with -o timezone={zone})",
-            )
-        )
-    return faults
-
-
-def _instants(bars: LongBars, zone: str) -> Ints:
-    stamps = bars.stamps
-    utc: Ints = stamps.local - stamps.offset
-    naive = stamps.good & ~stamps.zoned
-    if naive.any():
-        utc = utc.copy()
-        utc[naive] = to_utc(stamps.local[naive], zone)
-    return utc
-
-
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
@@ -384,29 +299,24 @@ def _zone(name: str) -> ZoneInfo:
 
 def to_utc(wall: Ints, zone: str) -> Ints:
     """Return the instants of local wall times; the offset is looked up once per hour that occurs."""
-    place = _zone(zone)
-    hours, where = np.unique(wall // (60 * MINUTE), return_inverse=True)
-    offsets = [_offset(datetime.fromtimestamp(int(hour) * 3600, UTC).replace(tzinfo=place)) for hour in hours]
-    result: Ints = wall - np.array(offsets, dtype=np.int64)[where.reshape(-1)]
-    return result
+    return wall - _offsets(wall, zone, local=True)
 
 
 def to_local(instants: Ints, zone: str) -> Ints:
     """Return the local wall times of instants."""
+    return instants + _offsets(instants, zone, local=False)
+
+
+def _offsets(times: Ints, zone: str, *, local: bool) -> Ints:
     place = _zone(zone)
-    hours, where = np.unique(instants // (60 * MINUTE), return_inverse=True)
-    offsets = [_offset(datetime.fromtimestamp(int(hour) * 3600, UTC).astimezone(place)) for hour in hours]
-    local: Ints = instants + np.array(offsets, dtype=np.int64)[where.reshape(-1)]
-    return local
-
-
-def _local_days(instants: Ints, zone: str) -> Days:
-    return (to_local(instants, zone) // DAY).astype("datetime64[D]")
-
-
-def _offset(moment: datetime) -> int:
-    shift = moment.utcoffset() or timedelta(0)
-    return (shift // timedelta(microseconds=1)) * 1000
+    hours, where = np.unique(times // (60 * MINUTE), return_inverse=True)
+    found = []
+    for hour in hours.tolist():
+        moment = datetime.fromtimestamp(hour * 3600, UTC)
+        shift = (moment.replace(tzinfo=place) if local else moment.astimezone(place)).utcoffset() or timedelta(0)
+        found.append((shift // timedelta(microseconds=1)) * 1000)
+    offsets: Ints = np.array(found, dtype=np.int64)[where.reshape(-1)]
+    return offsets
 
 
 def _bar_length(bars: LongBars, instants: Ints) -> int:
@@ -422,7 +332,7 @@ def _bar_length(bars: LongBars, instants: Ints) -> int:
 def _guess_stamps(instants: Ints, length: int, calendar: CalendarName) -> Literal["start", "end"]:
     if calendar == "24/7":
         return "start"
-    days = np.unique(_local_days(instants, ZONES[calendar]))
+    days = np.unique((to_local(instants, ZONES[calendar]) // DAY).astype("datetime64[D]"))
     opens, closes = session_times(calendar, days)
     at_open, at_close = np.isin(instants, opens).sum(), np.isin(instants, closes).sum()
     return "end" if at_close > at_open else "start"

@@ -22,17 +22,15 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Adjustment
-from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.import_config import FilesConfig
-from tradeassay.data.names import company_name
+from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.panel import CalendarName
+from tradeassay.data.tables.columns import FilesConfig
 
 if TYPE_CHECKING:
     import polars as pl
 else:
     pl = OptionalPackage("polars", "polars", "reading another project's layout")
 
-Table = dict[str, list[Any]]
 _DAY = re.compile(r"(\d{4}-?\d{2}-?\d{2})\.(?:parquet|csv)$")
 
 

@@ -13,14 +13,13 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.view import FIELDS, Field, Floats
 from tradeassay.data.doctor.panel import diagnose_panel
 from tradeassay.data.fault import DataFault, told_once
-from tradeassay.data.files import assemble
-from tradeassay.data.files.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, timing
-from tradeassay.data.files.import_config import FilesConfig, ImportReport
-from tradeassay.data.files.sides import Axis, SideTables, read_instruments, read_sides
-from tradeassay.data.files.table import is_table, stem_of
-from tradeassay.data.files.values import Stamps
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.shape import normalised
+from tradeassay.data.tables import grid as grids
+from tradeassay.data.tables.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, session_times, timing
+from tradeassay.data.tables.cells import Stamps, is_table, stem_of
+from tradeassay.data.tables.columns import FilesConfig, ImportReport
+from tradeassay.data.tables.sides import Axis, SideTables, read_instruments, read_sides
 
 Locate = Callable[[DataFault], DataFault]
 
@@ -55,21 +54,25 @@ def read_files(config: FilesConfig) -> Imported:
     faults += found
     minutes: MinutePanel | None = None
     if when.frequency == "1m":
-        grid, minutes, found = assemble.minute_grid(bars, when)
+        grid, minutes, found = grids.minute_grid(bars, when)
+        values = dict(minutes.bars)
+        grids.fill_prices(values, bars)
+        minutes = replace(minutes, bars=values)
     else:
-        grid, found = assemble.daily_grid(bars, when)
+        grid, found = grids.daily_grid(bars, when)
     faults += found
-    grid, notes = assemble.complete(grid, bars, when.calendar, config)
-    told = {}
+    grid, notes = grids.complete(grid, bars, when.calendar, config)
+    opens, closes = session_times(when.calendar, grid.sessions)
+    axis = Axis(grid.symbols, grid.sessions, opens)
+    known = {}
     if "instruments" in side_files:
-        told = read_instruments(
+        known = read_instruments(
             side_files["instruments"],
-            lambda symbol: assemble.default_instrument(symbol, when.calendar, config),
-            grid.symbols,
+            lambda symbol: grids.default_instrument(symbol, when.calendar, config),
+            axis,
         )
-    listings, inferred = assemble.listings_of(grid, when.calendar, config, told)
-    opens, closes = assemble.times_of(grid, when.calendar)
-    sides = read_sides(side_files, Axis(grid.symbols, grid.sessions, opens, closes))
+    listings, inferred = grids.listings_of(grid, when.calendar, config, known)
+    sides = read_sides(side_files, axis)
     faults += sides.faults
     notes += inferred
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
@@ -80,9 +83,10 @@ def read_files(config: FilesConfig) -> Imported:
         sessions=grid.sessions,
         open_time=opens,
         close_time=closes,
-        bars={field: _ordered(grid.bars, field, order) for field in FIELDS},
+        # Taken out of the grid one by one, as all fields twice would be most of the memory of a large import.
+        bars={field: _take(grid.bars, field, order) for field in FIELDS},
         suspended=grid.suspended[:, order],
-        minutes=_filled(minutes, bars),
+        minutes=minutes,
         actions=sides.actions,
         memberships=sides.memberships,
         indices=sides.indices,
@@ -102,8 +106,7 @@ def read_files(config: FilesConfig) -> Imported:
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
 
 
-def _ordered(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats:
-    """Take a field out of a grid, its columns in order."""
+def _take(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats:
     taken = values.pop(field)
     return taken if order == list(range(len(order))) else taken[:, order]
 
@@ -135,11 +138,10 @@ def _side_tables(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
     found = {stem_of(path).lower(): path for path in sorted(folder.iterdir()) if is_table(path)}
-    sides = {"memberships" if stem == "membership" else stem: path for stem, path in found.items()
-             if stem in SIDE_TABLES}  # fmt: skip
+    sides = {stem: path for stem, path in found.items() if stem in SIDE_TABLES}
     if not sides:
         raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
-    return sides
+    return {"memberships" if stem == "membership" else stem: path for stem, path in sides.items()}
 
 
 def _facts(config: FilesConfig, when: BarTiming, sides: SideTables, notes: list[str], root: Path) -> PanelFacts:
@@ -151,26 +153,13 @@ def _facts(config: FilesConfig, when: BarTiming, sides: SideTables, notes: list[
         kind="real",
         source="files",
         query=root.name,
-        currency=config.currency or assemble.CURRENCY[when.calendar],
+        currency=config.currency or grids.CURRENCY[when.calendar],
         calendar=when.calendar,
         adjusted=adjusted,
         biases=tuple(biases),
         licence=config.licence,
         minutes_per_bar=when.minutes_per_bar,
     )
-
-
-def _filled(minutes: MinutePanel | None, bars: LongBars) -> MinutePanel | None:
-    if minutes is None:
-        return None
-    values = dict(minutes.bars)
-    if "open" in bars.absent:
-        values["open"] = values["close"]
-    if "high" in bars.absent:
-        values["high"] = np.fmax(values["open"], values["close"])
-    if "low" in bars.absent:
-        values["low"] = np.fmin(values["open"], values["close"])
-    return replace(minutes, bars=values)
 
 
 def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
@@ -223,7 +212,7 @@ def _report(
     )
 
 
-def _locator(name: str, bars: LongBars, grid: assemble.BarGrid, when: BarTiming, root: Path) -> Locate:
+def _locator(name: str, bars: LongBars, grid: grids.BarGrid, when: BarTiming, root: Path) -> Locate:
     origin, sessions = grid.origin, grid.sessions
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
     days: dict[str, int] = {}

@@ -21,33 +21,89 @@ from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Ins
 from tradeassay.core.time import DAY, Instant
 from tradeassay.core.view import Days, Floats, Ints
 from tradeassay.data.fault import DataFault, Severity
-from tradeassay.data.files.codes import ashare_code
-from tradeassay.data.files.table import RawTable, read_table
-from tradeassay.data.files.values import read_stamps
+from tradeassay.data.names import ashare_code
 from tradeassay.data.panel import Listing, Membership, action_known_at
+from tradeassay.data.tables.cells import RawTable, read_stamps, read_table
 
 Row = Mapping[str, str]
+_SYMBOL = "ticker code ts_code 代码 股票代码"
+_COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
+    "actions": (
+        "symbol ex_date",
+        {
+            "symbol": _SYMBOL,
+            "ex_date": "date exdate ex-date 除权除息日",
+            "kind": "type action",
+            "value": "ratio amount",
+            "split": "split_ratio splits",
+            "dividend": "dividends cash",
+            "known_at": "announced_at declared_at",
+        },
+    ),
+    "memberships": (
+        "symbol start",
+        {
+            "index": "index_name universe",
+            "symbol": _SYMBOL,
+            "start": "from in_date added date",
+            "end": "to out_date removed",
+        },
+    ),
+    "news": (
+        "published_at title",
+        {
+            "published_at": "published publisheddate datetime time date",
+            "title": "headline",
+            "symbols": "symbol tickers ticker",
+            "body": "text content summary",
+            "source": "site publisher",
+            "url": "link",
+            "id": "",
+        },
+    ),
+    "fundamentals": (
+        "symbol field period_end known_at value",
+        {
+            "symbol": _SYMBOL,
+            "field": "name item",
+            "period_end": "period report_date",
+            "known_at": "announced_at published_at ann_date filed",
+            "value": "",
+        },
+    ),
+    "indices": (
+        "date index close",
+        {"date": "session day 日期", "index": "symbol name code", "close": "level value 收盘"},
+    ),
+    "instruments": (
+        "symbol",
+        {
+            "symbol": _SYMBOL,
+            "listed": "list_date listed_on ipo_date",
+            "delisted": "delist_date",
+            **dict.fromkeys("board name kind sector currency expiry root lot step tick multiplier".split(), ""),
+        },
+    ),
+}
+"""By side file: the columns it needs, and every column it may have with its other names."""
+_TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
+_FIGURES = ("lot", "step", "tick", "multiplier")
 
 
-@dataclass(frozen=True, slots=True)
 class Axis:
     """What side files are matched with: the symbols and the sessions of the bars."""
 
-    symbols: tuple[str, ...]
-    sessions: Days
-    open_time: Ints
-    close_time: Ints
+    def __init__(self, symbols: tuple[str, ...], sessions: Days, open_time: Ints) -> None:
+        self.sessions, self.open_time = sessions, open_time
+        self._symbols = frozenset(symbols)
+        self._codes = {code: symbol for symbol in symbols if (code := ashare_code(symbol)) is not None}
 
     def symbol(self, spelled: str) -> str | None:
         """Return the bars' spelling of a symbol, None when the bars do not have it."""
-        if spelled in self.symbols:
+        if spelled in self._symbols:
             return spelled
         code = ashare_code(spelled)
         return None if code is None else self._codes.get(code)
-
-    @property
-    def _codes(self) -> dict[str, str]:
-        return {code: symbol for symbol in self.symbols if (code := ashare_code(symbol)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +117,33 @@ class SideTables:
     indices: dict[str, Floats] = field(default_factory=dict)
     faults: tuple[DataFault, ...] = ()
     notes: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
 
 
 class _Reader:
-    """Rows of one side file, with errors that name file, line and column."""
+    """Rows of one side file, with errors that name file, line and column.
 
-    def __init__(self, path: Path, need: tuple[str, ...], other: Mapping[str, tuple[str, ...]]) -> None:
+    ``faults`` are rows that are left out or changed, ``notes`` sentences about the file.
+    """
+
+    def __init__(self, kind: str, path: Path, axis: Axis) -> None:
+        self.path, self.axis = path, axis
+        self.faults: list[DataFault] = []
+        self.notes: list[str] = []
         self.table: RawTable = read_table(path, path.name)
         if self.table.faults:
             raise UserError(str(self.table.faults[0]), hint="fix the line")
+        needed, known = _COLUMNS[kind]
         have = {name.strip().lower(): name for name in self.table.columns}
         self.columns: dict[str, str] = {}
-        for role, names in other.items():
-            found = next((have[name] for name in (role, *names) if name in have), None)
+        for role, names in known.items():
+            found = next((have[name] for name in (role, *names.split()) if name in have), None)
             if found is not None:
                 self.columns[role] = found
-        missing = [role for role in need if role not in self.columns]
+        missing = [role for role in needed.split() if role not in self.columns]
         if missing:
             raise UserError(
                 f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
-                hint=f"it needs {', '.join(need)}",
+                hint=f"it needs {', '.join(needed.split())}",
             )
 
     def rows(self) -> Iterator[tuple[int, Row]]:
@@ -98,7 +160,9 @@ class _Reader:
         return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
 
     def days(self, role: str, *, optional: bool = False) -> list[str]:
-        """Return a column as ISO days; empty cells stay empty where ``optional``."""
+        """Return a column as ISO days; an ``optional`` one may be missing or have empty cells."""
+        if optional and role not in self.columns:
+            return [""] * len(self.table.rows)
         stamps, _ = read_stamps(self.table, self.columns[role])
         cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
         days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
@@ -107,7 +171,7 @@ class _Reader:
                 raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is not a date")
         return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
 
-    def instants(self, role: str, faults: list[DataFault]) -> list[Instant | None]:
+    def instants(self, role: str) -> list[Instant | None]:
         """Return a column as instants; None where the cell is empty or, with a fault, unreadable.
 
         A date without a time counts from its end (24:00 UTC): what was known "on" a day is safe to use after it.
@@ -121,9 +185,7 @@ class _Reader:
             local = int(stamps.local[index])
             if not stamps.good[index]:
                 if cells[index].strip():
-                    faults.append(
-                        self.fault(line, "undated record", f"{role} '{cells[index]}' is not a time stamp")
-                    )
+                    self.fault(line, "undated record", f"{role} '{cells[index]}' is not a time stamp")
                 result.append(None)
             elif bool(stamps.zoned[index]):
                 result.append(local - int(stamps.offset[index]))
@@ -133,33 +195,26 @@ class _Reader:
                 raise self.wrong(line, f"{role} has a time but no zone; write e.g. 2025-03-03T14:30:00Z")
         return result
 
-    def fault(self, line: int, check: str, reason: str, severity: Severity = "error") -> DataFault:
-        """Return a fault of one line."""
-        return DataFault(check=check, file=self.table.file, row=line, reason=reason, severity=severity)
+    def fault(self, line: int, check: str, reason: str, severity: Severity = "error") -> None:
+        found = DataFault(check=check, file=self.table.file, row=line, reason=reason, severity=severity)
+        self.faults.append(found)
 
-    def stranger(self, line: int, what: str) -> DataFault:
-        """Return the warning for a row about something that the bars do not have."""
-        return self.fault(
-            line, "unknown symbol or day", f"{what} is not in the bars; the row is left out", "warning"
-        )
+    def unknown(self, line: int, what: str) -> None:
+        """Note a row about something that the bars do not have."""
+        self.fault(line, "unknown symbol or day", f"{what} is not in the bars; the row is left out", "warning")
+
+    def number(self, line: int, role: str, cell: str) -> float:
+        value = _number(cell)
+        if value is None:
+            raise self.wrong(line, f"{role} '{cell}' is not a number")
+        return value
 
 
-def _number(reader: _Reader, line: int, role: str, cell: str) -> float:
+def _number(cell: str) -> float | None:
     try:
         return float(cell.replace(",", ""))
     except ValueError:
-        raise reader.wrong(line, f"{role} '{cell}' is not a number") from None
-
-
-_SYMBOL = ("ticker", "code", "ts_code", "代码", "股票代码")
-
-
-@dataclass(slots=True)
-class _Told:
-    """What a reader has to say about a file's rows."""
-
-    faults: list[DataFault] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+        return None
 
 
 def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
@@ -168,36 +223,35 @@ def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
     A row that is left out or changed comes back as a fault: an error unless it is only about something that the
     bars do not have.
     """
-    told = _Told()
-    readers: dict[str, Callable[[Path, Axis, _Told], Any]] = {
+    readers: dict[str, Callable[[_Reader], Any]] = {
         "actions": _actions,
         "memberships": _memberships,
         "news": _news,
         "fundamentals": _fundamentals,
         "indices": _indices,
     }
-    found = {name: read(tables[name], axis, told) for name, read in readers.items() if name in tables}
-    files = tuple(path.name for path in tables.values())
-    return SideTables(**found, faults=tuple(told.faults), notes=tuple(told.notes), files=files)
+    opened = {name: _Reader(name, tables[name], axis) for name in readers if name in tables}
+    found = {name: readers[name](reader) for name, reader in opened.items()}
+    return SideTables(
+        **found,
+        faults=tuple(fault for reader in opened.values() for fault in reader.faults),
+        notes=tuple(note for reader in opened.values() for note in reader.notes),
+    )
 
 
-def _actions(path: Path, axis: Axis, told: _Told) -> tuple[CorporateAction, ...]:
-    reader = _Reader(path, ("symbol", "ex_date"), {
-        "symbol": _SYMBOL, "ex_date": ("date", "exdate", "ex-date", "除权除息日"), "kind": ("type", "action"),
-        "value": ("ratio", "amount"), "split": ("split_ratio", "splits"), "dividend": ("dividends", "cash"),
-        "known_at": ("announced_at", "declared_at"),
-    })  # fmt: skip
-    if "value" not in reader.columns and not {"split", "dividend"} & set(reader.columns):
-        raise UserError(f"{path.name}: no column value, split or dividend", hint="give kind and value, or either")
+def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
+    axis, name = reader.axis, reader.path.name
+    if not {"value", "split", "dividend"} & set(reader.columns):
+        raise UserError(f"{name}: no column value, split or dividend", hint="give kind and value, or either")
     days = reader.days("ex_date")
-    known = reader.instants("known_at", told.faults) if "known_at" in reader.columns else None
-    undated = {fault.row for fault in told.faults}  # the first file that is read: all of them are its own
+    known = reader.instants("known_at") if "known_at" in reader.columns else None
+    undated = {fault.row for fault in reader.faults}
     result: list[CorporateAction] = []
     nothing = unannounced = 0
     for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
-            told.faults.append(reader.stranger(line, row["symbol"]))
+            reader.unknown(line, row["symbol"])
             continue
         if line in undated:
             continue
@@ -208,34 +262,24 @@ def _actions(path: Path, axis: Axis, told: _Told) -> tuple[CorporateAction, ...]
         at = latest if announced is None else announced
         if at > latest and place < axis.sessions.size:
             reason = f"{symbol} is announced after its ex-date {days[index]} and taken as known on it"
-            told.faults.append(reader.fault(line, "late action", reason, "warning"))
+            reader.fault(line, "late action", reason, "warning")
             at = latest
         for kind, cell in _kinds(reader, line, row):
-            value = _cell(cell)
+            value = _number(cell)
             if value == (0.0 if kind == "dividend" else 1.0):
                 nothing += 1
             elif value is None or not LEAST_PRICE <= value <= LARGEST_PRICE:
                 reason = f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; it is left out"
-                told.faults.append(reader.fault(line, "bad action", reason))
+                reader.fault(line, "bad action", reason)
             else:
                 result.append(
                     CorporateAction(symbol=symbol, kind=kind, ex_date=days[index], known_at=at, value=value)
                 )
     if nothing:
-        told.notes.append(f"{nothing:,} entries of {path.name} say that nothing happens (dividend 0, split 1)")
+        reader.notes.append(f"{nothing:,} entries of {name} say that nothing happens (dividend 0, split 1)")
     if unannounced:
-        told.notes.append(
-            f"{unannounced:,} rows of {path.name} have no known_at and count as known on their ex-date"
-        )
+        reader.notes.append(f"{unannounced:,} rows of {name} have no known_at and count as known on their ex-date")
     return tuple(result)
-
-
-def _cell(cell: str) -> float | None:
-    """Return a cell as a number, None when it is not one."""
-    try:
-        return float(cell.replace(",", ""))
-    except ValueError:
-        return None
 
 
 def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["split", "dividend"], str]]:
@@ -251,47 +295,34 @@ def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["spli
         yield "dividend", row["dividend"]
 
 
-def _memberships(path: Path, axis: Axis, told: _Told) -> tuple[Membership, ...]:
-    reader = _Reader(path, ("symbol", "start"), {
-        "index": ("index_name", "universe"), "symbol": _SYMBOL, "start": ("from", "in_date", "added", "date"),
-        "end": ("to", "out_date", "removed"),
-    })  # fmt: skip
-    starts = reader.days("start")
-    ends = reader.days("end", optional=True) if "end" in reader.columns else [""] * len(starts)
+def _memberships(reader: _Reader) -> tuple[Membership, ...]:
+    starts, ends = reader.days("start"), reader.days("end", optional=True)
     result = []
     for index, (line, row) in enumerate(reader.rows()):
-        symbol = axis.symbol(row["symbol"])
+        symbol = reader.axis.symbol(row["symbol"])
         if symbol is None:
-            told.faults.append(reader.stranger(line, row["symbol"]))
+            reader.unknown(line, row["symbol"])
             continue
         name = row.get("index") or "INDEX"
         result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
     return tuple(result)
 
 
-def _news(path: Path, axis: Axis, told: _Told) -> tuple[NewsItem, ...]:
-    reader = _Reader(path, ("published_at", "title"), {
-        "published_at": ("published", "publisheddate", "datetime", "time", "date"), "title": ("headline",),
-        "symbols": ("symbol", "tickers", "ticker"), "body": ("text", "content", "summary"),
-        "source": ("site", "publisher"), "url": ("link",), "id": (),
-    })  # fmt: skip
-    published = reader.instants("published_at", told.faults)
+def _news(reader: _Reader) -> tuple[NewsItem, ...]:
+    published = reader.instants("published_at")
     result: dict[str, NewsItem] = {}
     for index, (line, row) in enumerate(reader.rows()):
         moment = published[index]
         if moment is None:
             if not row["published_at"]:
-                told.faults.append(
-                    reader.fault(line, "undated record", f"'{row['title'][:40]}' has no published_at")
-                )
+                reader.fault(line, "undated record", f"'{row['title'][:40]}' has no published_at")
             continue
         spelled = row.get("symbols", "").replace(";", " ").replace("|", " ").replace(",", " ").split()
-        symbols = tuple(dict.fromkeys(axis.symbol(name) or name for name in spelled))
+        symbols = tuple(dict.fromkeys(reader.axis.symbol(name) or name for name in spelled))
         content = f"{moment}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
         name = row.get("id") or sha256_bytes(content.encode())[:16]
         if name in result and not row.get("id"):
-            reason = f"'{row['title'][:40]}' is repeated and left out"
-            told.faults.append(reader.fault(line, "repeated news", reason, "warning"))
+            reader.fault(line, "repeated news", f"'{row['title'][:40]}' is repeated and left out", "warning")
             continue
         result[name] = NewsItem(
             id=name,
@@ -305,78 +336,57 @@ def _news(path: Path, axis: Axis, told: _Told) -> tuple[NewsItem, ...]:
     return tuple(result.values())
 
 
-def _fundamentals(path: Path, axis: Axis, told: _Told) -> tuple[Fundamental, ...]:
-    reader = _Reader(path, ("symbol", "field", "period_end", "known_at", "value"), {
-        "symbol": _SYMBOL, "field": ("name", "item"), "period_end": ("period", "report_date"),
-        "known_at": ("announced_at", "published_at", "ann_date", "filed"), "value": (),
-    })  # fmt: skip
-    periods, known = reader.days("period_end"), reader.instants("known_at", told.faults)
+def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
+    periods, known = reader.days("period_end"), reader.instants("known_at")
     result: list[Fundamental] = []
     empty = 0
     for index, (line, row) in enumerate(reader.rows()):
-        symbol, at = axis.symbol(row["symbol"]), known[index]
+        symbol, at = reader.axis.symbol(row["symbol"]), known[index]
         what = f"{row['field']} of {row['symbol']}"
         if symbol is None:
-            told.faults.append(reader.stranger(line, row["symbol"]))
+            reader.unknown(line, row["symbol"])
         elif at is None:
             if not row["known_at"]:
                 reason = f"{what} has no known_at, without which nobody may see it; it is left out"
-                told.faults.append(reader.fault(line, "undated record", reason))
+                reader.fault(line, "undated record", reason)
         elif not row["value"]:
             empty += 1
-        elif (value := _cell(row["value"])) is None or not isfinite(value):
-            told.faults.append(
-                reader.fault(line, "bad figure", f"{what}: '{row['value']}' is not a number; left out")
-            )
+        elif (value := _number(row["value"])) is None or not isfinite(value):
+            reader.fault(line, "bad figure", f"{what}: '{row['value']}' is not a number; left out")
         else:
-            result.append(Fundamental(symbol=symbol, field=row["field"], period_end=periods[index],
-                                      known_at=at, value=value))  # fmt: skip
+            result.append(
+                Fundamental(symbol=symbol, field=row["field"], period_end=periods[index], known_at=at, value=value)
+            )
     if empty:
-        told.notes.append(f"{empty:,} rows of {path.name} have no value and are left out")
+        reader.notes.append(f"{empty:,} rows of {reader.path.name} have no value and are left out")
     return tuple(result)
 
 
-def _indices(path: Path, axis: Axis, told: _Told) -> dict[str, Floats]:
-    reader = _Reader(path, ("date", "index", "close"), {
-        "date": ("session", "day", "日期"), "index": ("symbol", "name", "code"),
-        "close": ("level", "value", "收盘"),
-    })  # fmt: skip
-    days = np.array(reader.days("date"), dtype="datetime64[D]")
-    place = np.searchsorted(axis.sessions, days)
+def _indices(reader: _Reader) -> dict[str, Floats]:
+    sessions, days = reader.axis.sessions, np.array(reader.days("date"), dtype="datetime64[D]")
+    place = np.searchsorted(sessions, days)
     result: dict[str, Floats] = {}
     for index, (line, row) in enumerate(reader.rows()):
         at = int(place[index])
-        if at >= axis.sessions.size or axis.sessions[at] != days[index]:
-            told.faults.append(reader.stranger(line, f"{row['index']} on {days[index]}"))
+        if at >= sessions.size or sessions[at] != days[index]:
+            reader.unknown(line, f"{row['index']} on {days[index]}")
             continue
-        levels = result.setdefault(row["index"], np.full(axis.sessions.size, np.nan))
-        levels[at] = _number(reader, line, "close", row["close"])
+        levels = result.setdefault(row["index"], np.full(sessions.size, np.nan))
+        levels[at] = reader.number(line, "close", row["close"])
     return result
 
 
-_TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
-_FIGURES = ("lot", "step", "tick", "multiplier")
-
-
-def read_instruments(
-    path: Path, default: Callable[[str], Instrument], symbols: tuple[str, ...]
-) -> dict[str, Listing]:
+def read_instruments(path: Path, default: Callable[[str], Instrument], axis: Axis) -> dict[str, Listing]:
     """Read an instruments file: facts and listing days by symbol; what it leaves out comes from the default."""
-    reader = _Reader(path, ("symbol",), {
-        "symbol": _SYMBOL, "listed": ("list_date", "listed_on", "ipo_date"), "delisted": ("delist_date",),
-        "board": (), **{name: () for name in (*_TEXT, *_FIGURES)},
-    })  # fmt: skip
-    axis = Axis(symbols, np.empty(0, "datetime64[D]"), np.empty(0, np.int64), np.empty(0, np.int64))
-    count = len(reader.table.rows)
-    listed = reader.days("listed", optional=True) if "listed" in reader.columns else [""] * count
-    delisted = reader.days("delisted", optional=True) if "delisted" in reader.columns else [""] * count
+    reader = _Reader("instruments", path, axis)
+    listed, delisted = reader.days("listed", optional=True), reader.days("delisted", optional=True)
     result: dict[str, Listing] = {}
     for index, (line, row) in enumerate(reader.rows()):
         symbol = axis.symbol(row["symbol"])
         if symbol is None:
             continue
         facts: dict[str, Any] = {name: row[name] for name in _TEXT if row.get(name)}
-        facts |= {name: _number(reader, line, name, row[name]) for name in _FIGURES if row.get(name)}
+        facts |= {name: reader.number(line, name, row[name]) for name in _FIGURES if row.get(name)}
         if row.get("board"):
             if row["board"] not in tuple(Board):
                 raise reader.wrong(line, f"board '{row['board']}' is not one of {', '.join(Board)}")

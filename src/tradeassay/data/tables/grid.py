@@ -12,10 +12,10 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
 from tradeassay.data.fault import DataFault
-from tradeassay.data.files.bars import BarTiming, Int32s, LongBars, distinct_days, session_times
-from tradeassay.data.files.codes import board_of
-from tradeassay.data.files.import_config import FilesConfig, InstrumentKind
+from tradeassay.data.names import board_of
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel
+from tradeassay.data.tables.bars import BarTiming, Int32s, LongBars, distinct_days
+from tradeassay.data.tables.columns import FilesConfig, InstrumentKind
 
 CURRENCY: dict[CalendarName, str] = {"XNYS": "USD", "XSHG": "CNY", "24/7": "USDT"}
 
@@ -34,8 +34,19 @@ class BarGrid:
     origin: Int32s
 
 
-def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFault]]:
-    """Return which rows repeat an earlier (symbol, time), and the faults that say so; also those out of order."""
+def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
+    """Return the rows that can be read and do not repeat an earlier (symbol, time), with faults for the others.
+
+    Rows out of order are faults too. Raises :class:`UserError` when there is no row.
+    """
+    again, faults = _repeated(bars, key)
+    keep = np.flatnonzero(bars.stamps.good & ~again)
+    if not keep.size:
+        raise UserError("no readable row in any file", hint="check the date column")
+    return keep, faults
+
+
+def _repeated(bars: LongBars, key: Ints) -> tuple[Bools, list[DataFault]]:
     if _in_order(bars, key):
         return np.zeros(key.size, dtype=np.bool_), []
     good = np.flatnonzero(bars.stamps.good)
@@ -43,8 +54,12 @@ def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFaul
     same = (np.diff(key[order]) == 0) & (np.diff(bars.symbol[order]) == 0)
     again = np.zeros(key.size, dtype=np.bool_)
     again[order[1:][same]] = True
+
+    def fault(row: int, check: str, reason: str) -> DataFault:
+        return DataFault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
+
     faults = [
-        _fault(bars, row, "duplicate", f"a second {what} of {bars.symbols[bars.symbol[row]]} at the same time")
+        fault(row, "duplicate", f"a second bar of {bars.symbols[bars.symbol[row]]} at the same time")
         for row in np.flatnonzero(again).tolist()
     ]
     by_file = good[np.lexsort((good, bars.symbol[good], bars.file[good]))]
@@ -57,7 +72,7 @@ def repeated(bars: LongBars, key: Ints, what: str) -> tuple[Bools, list[DataFaul
         if not (joined & (np.diff(key[by_file]) > 0))[bars.file[by_file[1:]] == number].any()
     }
     faults += [
-        _fault(bars, row, "unsorted", f"earlier than the row before it ({bars.symbols[bars.symbol[row]]})")
+        fault(row, "unsorted", f"earlier than the row before it ({bars.symbols[bars.symbol[row]]})")
         for row in by_file[1:][back].tolist()
         if int(bars.file[row]) not in descending
     ]
@@ -74,16 +89,10 @@ def _in_order(bars: LongBars, key: Ints) -> bool:
     return np.unique(pieces).size == pieces.size and bool((border | (np.diff(key) > 0)).all())
 
 
-def _fault(bars: LongBars, row: int, check: str, reason: str) -> DataFault:
-    return DataFault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
-
-
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
     """Return daily rows on a grid; the first of several rows for one day is kept and the others are faults."""
-    again, faults = repeated(bars, timing.day.view(np.int64), "bar")
-    keep = np.flatnonzero(bars.stamps.good & ~again).astype(np.int32)
-    if not keep.size:
-        raise UserError("no readable row in any file", hint="check the date column")
+    keep, faults = _kept_rows(bars, timing.day.view(np.int64))
+    keep = keep.astype(np.int32)
     days, row = distinct_days(timing.day.view(np.int64)[keep])
     sessions = days.astype("datetime64[D]")
     column = bars.symbol[keep]
@@ -105,10 +114,7 @@ def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFau
 def minute_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, MinutePanel, list[DataFault]]:
     """Return intraday rows on a grid, and the daily bars they add up to."""
     assert timing.close_time is not None
-    again, faults = repeated(bars, timing.close_time, "bar")
-    keep = np.flatnonzero(bars.stamps.good & ~again)
-    if not keep.size:
-        raise UserError("no readable row in any file", hint="check the date column")
+    keep, faults = _kept_rows(bars, timing.close_time)
     times, row = np.unique(timing.close_time[keep], return_inverse=True)
     shape = (times.size, len(bars.symbols))
     minutes: dict[Field, Floats] = {}
@@ -157,12 +163,7 @@ def complete(
         factor[there] = (bars.adj_close / bars.values["close"])[grid.origin[there]]
         for price in _PRICES:
             values[price] = values[price] * factor
-    if "open" in bars.absent:
-        values["open"] = values["close"].copy()
-    if "high" in bars.absent:
-        values["high"] = np.fmax(values["open"], values["close"])
-    if "low" in bars.absent:
-        values["low"] = np.fmin(values["open"], values["close"])
+    fill_prices(values, bars)
     prices = [field for field in ("open", "high", "low") if field in bars.absent]
     if len(prices) == 3:
         notes.append("only closing prices: open, high and low are set equal to the close")
@@ -181,6 +182,16 @@ def complete(
         for field in FIELDS:
             values[field] = np.where(suspended, np.nan, values[field])
     return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes + extra
+
+
+def fill_prices(values: dict[Field, Floats], bars: LongBars) -> None:
+    """Put prices that no file has in place: the open is the close, the high and low are the ends of both."""
+    if "open" in bars.absent:
+        values["open"] = values["close"].copy()
+    if "high" in bars.absent:
+        values["high"] = np.fmax(values["open"], values["close"])
+    if "low" in bars.absent:
+        values["low"] = np.fmin(values["open"], values["close"])
 
 
 def _suspensions(grid: BarGrid, values: dict[Field, Floats], calendar: CalendarName) -> tuple[Bools, list[str]]:
@@ -203,30 +214,26 @@ def _suspensions(grid: BarGrid, values: dict[Field, Floats], calendar: CalendarN
 
 
 def listings_of(
-    grid: BarGrid, calendar: CalendarName, config: FilesConfig, told: dict[str, Listing]
+    grid: BarGrid, calendar: CalendarName, config: FilesConfig, known: dict[str, Listing]
 ) -> tuple[tuple[Listing, ...], list[str]]:
-    """Return the listings of a grid's symbols; ``told`` (from an instruments file) wins over what bars suggest."""
+    """Return the listings of a grid's symbols; ``known`` (an instruments file) wins over what bars suggest."""
     seen = np.isfinite(grid.bars["close"]) | grid.suspended
     result, inferred = [], 0
     for column, symbol in enumerate(grid.symbols):
         rows = np.flatnonzero(seen[:, column])
         first, last = (int(rows[0]), int(rows[-1])) if rows.size else (0, grid.sessions.size - 1)
         gone = config.delist_after is not None and grid.sessions.size - 1 - last > config.delist_after
-        known = told.get(symbol)
-        if known is not None and known.delisted is not None:
+        stated = known.get(symbol)
+        if stated is not None and stated.delisted is not None:
             gone = False
         inferred += gone
-        instrument = known.instrument if known is not None else default_instrument(symbol, calendar, config)
         listing = Listing(
-            instrument=instrument,
-            listed=known.listed if known is not None and known.listed else str(grid.sessions[first]),
-            delisted=str(grid.sessions[last]) if gone else (known.delisted if known is not None else None),
+            instrument=default_instrument(symbol, calendar, config) if stated is None else stated.instrument,
+            listed=stated.listed if stated is not None and stated.listed else str(grid.sessions[first]),
+            delisted=str(grid.sessions[last]) if gone else (None if stated is None else stated.delisted),
         )
         result.append(listing)
-    notes = []
-    if inferred:
-        notes.append(f"{inferred} delistings are inferred from a name's last bar")
-    return tuple(result), notes
+    return tuple(result), [f"{inferred} delistings are inferred from a name's last bar"] if inferred else []
 
 
 def default_instrument(symbol: str, calendar: CalendarName, config: FilesConfig) -> Instrument:
@@ -239,8 +246,3 @@ def default_instrument(symbol: str, calendar: CalendarName, config: FilesConfig)
     if calendar == "XSHG" and kind == "stock":
         return msgspec.structs.replace(plain, lot=100.0, board=board_of(symbol))
     return plain
-
-
-def times_of(grid: BarGrid, calendar: CalendarName) -> tuple[Ints, Ints]:
-    """Return when the sessions of a grid open and close."""
-    return session_times(calendar, grid.sessions)

@@ -1,0 +1,589 @@
+"""Accounts as people have them: a broker's export, a spreadsheet saved in another country, a frame in a notebook.
+
+What is not stated is worked out from the values, and *said*: every guess is a note. What can be read in two ways
+is refused with a line that says how to tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.view import Floats
+from tradeassay.data.dates import DayOrder, read_days
+from tradeassay.data.tables.cells import RULES, decimal_comma, read_number, read_numbers, read_table
+from tradeassay.data.tables.columns import DATE_TITLES, bare_title, plain_title
+
+DATE, SYMBOL = "date", "symbol"
+Unit = Literal["fraction", "percent", "basis points"]
+RETURNS = tuple(
+    (
+        "return|returns|ret|r|daily return|daily returns|net return|strategy|portfolio|pnl %|performance|"
+        "change|change %|rendite|total return|收益率|日收益率|收益|回报率|涨跌幅"
+    ).split("|")
+)
+VALUES = tuple(
+    (
+        "nav|equity|value|price|adj close|adjusted close|close|balance|account value|portfolio value|level|"
+        "net asset value|net liquidation|kurs|total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
+    ).split("|")
+)
+AGAINST = tuple(
+    (
+        "benchmark|market|index return|bench|benchmark return|benchmark value|spy|index|基准|基准收益率|沪深300"
+    ).split("|")
+)
+FLOWS = tuple(
+    (
+        "deposit|deposits|withdrawal|withdrawals|flow|flows|cash flow|cash flows|net flow|net flows|"
+        "contribution|contributions|einzahlungen|出入金"
+    ).split("|")
+)
+"""Titles of money that was paid in or out."""
+_TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
+    (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
+    (r"\b(bps|bp|basis points)\b", "basis points"),
+)
+_NO_RETURN = re.compile(
+    r"\b(mtd|qtd|ytd|drawdown|excess|active|alpha|relative|rolling|annuali[sz]ed|volatility|sharpe)\b"
+)
+"""Words of titles over other numbers than an account's returns."""
+_CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
+_FRACTION_UNTIL = 0.03
+"""A spread per session below which numbers are hardly per cent, whatever their title says."""
+_NOTHING = ("", "nan", "na", "n/a", "<na>", "none", "null", "-")
+"""Cells that say that there is no number."""
+_JUMP = 0.2
+"""A move of an account's value that is said when it is also fifteen times the usual one."""
+_PERCENT_FROM = 0.2
+"""A spread per session from which numbers cannot be fractions."""
+_POINTS_FROM = 20.0
+_CASH_UNTIL = 0.01
+"""Positive numbers below this that hardly change are the returns of cash as likely as a price."""
+_MONEY_FROM = 1000.0
+"""A spread per session from which numbers cannot be basis points either: ten per cent."""
+_MONEY = re.compile(r"^(daily |net |total )?(pnl|p&l|p l|p/l|profit|gain|gains|gewinn|profit and loss)( |$)")
+"""Titles of what was earned in money, unless they state another unit."""
+_WEEKEND = np.timedelta64(4, "D")
+"""By how much a benchmark may end before the account's last row."""
+_HOLE = 14.0
+"""Days without a row that are said."""
+_GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
+"""From the median number of days between rows to the number of rows in a year."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSeries:
+    """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
+    guessed.
+
+    ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of values:
+    each is then what was earned since the row before.
+    """
+
+    returns: dict[str, float]
+    against: dict[str, float] | None = None
+    year: int = 252
+    notes: tuple[str, ...] = ()
+    since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """How a table is to be read; None is worked out. ``column`` and ``against`` name columns."""
+
+    unit: Unit | None = None
+    dates: DayOrder | None = None
+    column: str | None = None
+    against: str | None = None
+
+
+class _Table:
+    """Columns by title, from a file, a pandas Series or DataFrame, or a polars DataFrame.
+
+    ``titles`` are the titles by their plain form. Messages call the table ``name``.
+    """
+
+    def __init__(self, source: Path | object) -> None:
+        made: Any = source
+        self.name = "the table"
+        if isinstance(source, Path | str):
+            self.name = str(source)
+            self.columns = _of_file(Path(source))
+        elif hasattr(made, "reset_index"):
+            if not hasattr(made, "columns"):
+                made = made.to_frame(name="return" if made.name is None else str(made.name))
+            if not any(plain_title(str(title)) in DATE_TITLES for title in made.columns):
+                made = made.reset_index()
+                made = made.rename(columns={made.columns[0]: DATE})
+            self.columns = {str(title): made[title].tolist() for title in made.columns}
+        elif hasattr(made, "to_dict") and hasattr(made, "columns"):
+            self.columns = {str(title): list(values) for title, values in made.to_dict(as_series=False).items()}
+        else:
+            raise UserError(
+                f"a {type(source).__name__} is not a table",
+                hint="give a file, a pandas Series or DataFrame, or a polars DataFrame",
+            )
+        self.titles = {plain_title(title): title for title in self.columns}
+
+    def find(self, asked: str) -> str:
+        """Return the title of a column that somebody named."""
+        if asked in self.columns or plain_title(asked) in self.titles:
+            return self.titles.get(plain_title(asked), asked)
+        has = f"it has {', '.join(self.columns)}"
+        if "/" in asked or asked.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
+            raise UserError(f"there is no file {asked}, and {self.name} has no such column", hint=has)
+        raise UserError(f"{self.name} has no column '{asked}'", hint=has)
+
+    def dates(self) -> str:
+        """Return the title of the dates."""
+        if not next(iter(self.columns.values()), []):
+            raise UserError(f"{self.name} has no rows", hint="write one row per session")
+        for one in DATE_TITLES:
+            if one in self.titles:
+                return self.titles[one]
+        raise UserError(
+            f"{self.name} has no column of dates",
+            hint=f"name one 'date'; it has {', '.join(self.columns) or 'none'}",
+        )
+
+
+def _of_file(path: Path) -> dict[str, list[Any]]:
+    """Return the columns of a file without the totals and remarks below its rows: no digit there says when."""
+    if not path.is_file():
+        raise UserError(f"no file {path}", hint="give a CSV or Parquet file")
+    table = read_table(path, str(path))
+    columns = {title: column.to_pylist() for title, column in table.columns.items()}
+    if not all(pa.types.is_string(column.type) for column in table.columns.values()):
+        return columns
+    columns = {title: [(cell or "").strip() for cell in cells] for title, cells in columns.items()}
+    dates = next(
+        (cells for title, cells in columns.items() if plain_title(title) in set(DATE_TITLES) - {""}), None
+    )
+    dates = dates if dates is not None else next(iter(columns.values()), [])
+    rows = list(zip(*columns.values(), strict=True))
+    kept = [k for k, row in enumerate(rows) if any(cell.strip(RULES) for cell in row) and row[0][:1] != "#"]
+    dated = [k for k in kept if re.search(r"\d", dates[k])]
+    if dated and dated[0] == kept[0]:
+        kept = [k for k in kept if k <= dated[-1]]
+    last = int(table.rows[kept[-1]]) if kept else 0
+    for fault in table.faults:
+        if fault.row is None or fault.row < last or not dated:
+            raise UserError(
+                str(fault), hint="write every row with the same columns (a decimal comma needs ; between columns)"
+            )
+    return {title: [cells[k] for k in kept] for title, cells in columns.items()}
+
+
+# -- weights, and returns of names -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LongTable:
+    """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
+    symbols), NaN where there is no row.
+    """
+
+    dates: tuple[str, ...]
+    symbols: tuple[str, ...]
+    columns: Mapping[str, Floats]
+
+    def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
+        """Return a column with other rows and columns; NaN where this table has none."""
+        found = np.full((len(dates), len(symbols)), np.nan)
+        mine = {symbol: k for k, symbol in enumerate(self.symbols)}
+        rows = {date: k for k, date in enumerate(self.dates)}
+        there = [(k, rows[date]) for k, date in enumerate(dates) if date in rows]
+        names = [(k, mine[symbol]) for k, symbol in enumerate(symbols) if symbol in mine]
+        if there and names:
+            to_rows, from_rows = (list(side) for side in zip(*there, strict=True))
+            to_columns, from_columns = (list(side) for side in zip(*names, strict=True))
+            found[np.ix_(to_rows, to_columns)] = self.columns[column][np.ix_(from_rows, from_columns)]
+        return found
+
+
+def columns_of(path: Path) -> set[str]:
+    """Return the plain titles of a table; one with a ``symbol`` is about names, not about one account."""
+    return set(_Table(path).titles)
+
+
+def read_long(
+    path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
+) -> LongTable:
+    """Read a table of ``date``, ``symbol`` and numbers; with ``gaps`` a name may have none on a date.
+
+    Raises :class:`UserError` with one clear line for a missing column, a row given twice and, without ``gaps``,
+    for a number of ``wanted`` that is missing or infinite: leaving it out would silently change the account.
+    """
+    table = _Table(path)
+    title_of = {
+        name: title
+        for name in (DATE, SYMBOL, *wanted, *optional)
+        if (title := table.titles.get(plain_title(name))) is not None
+    }
+    for name in (DATE, SYMBOL, *wanted):
+        if name not in title_of:
+            near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
+            raise UserError(f"{path} has no column '{name}'", hint=near)
+    table.dates()
+
+    def complete(name: str, held: Sequence[bool], days: Sequence[str] = ()) -> None:
+        if not all(held):
+            at = list(held).index(False)
+            raise UserError(
+                f"{path}: row {at + 1}{f' of {days[at]}' if days else ''} has no '{name}' that can be used",
+                hint="give one (0 for nothing), or leave the row out",
+            )
+
+    given = table.columns[title_of[DATE]]
+    complete(DATE, [str(day or "").strip() != "" for day in given])
+    dates = read_days(str(path), given, None)
+    symbols = [str(name or "").strip() for name in table.columns[title_of[SYMBOL]]]
+    complete(SYMBOL, [name != "" for name in symbols], dates)
+    twice = [key for key, count in Counter(zip(dates, symbols, strict=True)).items() if count > 1]
+    if twice:
+        raise UserError(f"{path}: {twice[0]} is given twice", hint="keep one row of each")
+    days, names = sorted(set(dates)), sorted(set(symbols))
+    rows, places = np.searchsorted(days, dates), np.searchsorted(names, symbols)
+    columns = {}
+    for name in (*wanted, *optional):
+        if name in title_of:
+            texts = ["" if cell is None else str(cell) for cell in table.columns[title_of[name]]]
+            comma = decimal_comma(texts)
+            numbers = np.array([read_number(text, comma=comma) for text in texts])
+            if name in wanted and not gaps:
+                complete(name, np.isfinite(numbers).tolist(), dates)
+            columns[name] = np.full((len(days), len(names)), np.nan)
+            columns[name][rows, places] = numbers
+    return LongTable(tuple(days), tuple(names), columns)
+
+
+# -- one account's returns ---------------------------------------------------------------------------------------
+
+
+def read_series(source: Path | object, reading: TableReading | None = None) -> OwnSeries:
+    """Read one account's returns, or its value, from a CSV, TSV or Parquet file, or from a pandas or polars table.
+
+    Raises :class:`UserError` with one line for what cannot be read, or can be read in two ways.
+    """
+    reading = reading or TableReading()
+    table = _Table(source)
+    day_title = table.dates()
+    days = read_days(table.name, table.columns[day_title], reading.dates)
+    # A column without a title is the number of the row.
+    rest = {plain: title for plain, title in table.titles.items() if title != day_title and plain}
+    named = {**{bare_title(title): title for title in rest.values()}, **rest}
+    if reading.against is not None:
+        against_title: str | None = table.find(reading.against)
+    else:
+        beside = [named[one] for one in AGAINST if one in named]
+        against_title = beside[0] if beside and len(rest) > 1 else None
+    named = {plain: title for plain, title in named.items() if title != against_title}
+    title, by_value = _which(table, named, reading.column, days)
+    notes: list[str] = []
+    if title not in ("return", "returns"):
+        notes.append(f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
+    if by_value:
+        _refuse_flows(table, named)
+    column = _Column(table.name, title, notes)
+    returns = column.returns(table.columns[title], days, by_value, reading.unit)
+    against = None
+    if against_title is not None:
+        other = _Column(table.name, against_title, notes)
+        against = other.returns(table.columns[against_title], days, None, reading.unit)
+        notes.append(f"{table.name}: compared with its column '{against_title}'")
+    first = min(days)
+    return OwnSeries(
+        returns=returns,
+        against=against,
+        year=_year(list(returns), notes),
+        notes=tuple(notes),
+        since=None if first in returns else first,
+    )
+
+
+def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]) -> tuple[str, bool]:
+    """Return the account's column, and whether it holds its value rather than its returns."""
+    titles = list(dict.fromkeys(named.values()))
+    if asked is not None or len(titles) == 1:
+        title = titles[0] if asked is None else table.find(asked)
+    else:
+        title = ""
+    if asked is None:
+        for one in (*RETURNS, *VALUES):
+            if one in named:
+                return named[one], one not in RETURNS
+        if title and _NO_RETURN.search(plain_title(title)):
+            raise UserError(
+                f"{table.name}: '{title}' is not what was earned from one row to the next",
+                hint="give returns or values; --column if it is",
+            )
+    elif plain_title(title) in VALUES:
+        return title, True
+    if not title:
+        raise UserError(
+            f"{table.name} does not say which column is the account's",
+            hint=f"name it with --column: one of {', '.join(titles) or 'none'}",
+        )
+    return title, _Column(table.name, title, []).looks_like_value(table.columns[title], days)
+
+
+def _refuse_flows(table: _Table, named: dict[str, str]) -> None:
+    """Refuse a value beside which money was paid in or out: its moves are not returns."""
+    for title in (named[one] for one in FLOWS if one in named):
+        paid = [str(value).strip() for value in table.columns[title]]
+        if any(read_number(text, comma=decimal_comma(paid)) for text in paid if text and text.lower() != "nan"):
+            raise UserError(
+                f"{table.name}: money was paid in or out ('{title}'), so the value's moves are not returns",
+                hint="give time-weighted returns, or the value of one share",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column of an account's table, to be read as returns; guesses go to ``notes``."""
+
+    name: str
+    title: str
+    notes: list[str]
+
+    def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
+        """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
+        if _CUMULATIVE.search(plain_title(self.title)):
+            return False
+        numbers, _ = read_numbers(self.name, self.title, *_begun(values, days))
+        if numbers.size < 3 or not (numbers > 0).all():
+            return False
+        still = bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
+        bare = bare_title(self.title)
+        if still and numbers.max() < _CASH_UNTIL and bare not in VALUES and bare not in RETURNS:
+            raise UserError(
+                f"{self.name}: '{self.title}' may be a price or the returns of cash: its numbers lie between 0 "
+                f"and {numbers.max():.2g}",
+                hint="call the column 'price' or 'return'",
+            )
+        return still and bare not in RETURNS
+
+    def returns(
+        self, values: Sequence[Any], days: Sequence[str], by_value: bool | None, unit: Unit | None
+    ) -> dict[str, float]:
+        begun, given = _begun(values, days)
+        if len(given) < len(days):
+            self.notes.append(f"{self.name}: the first row has no '{self.title}' and is left out")
+        numbers, percent = read_numbers(self.name, self.title, begun, given)
+        if len(set(given)) != len(given):
+            twice = next(day for day in given if list(given).count(day) > 1)
+            raise UserError(f"{self.name}: {twice} is given twice", hint="keep one row of each, one a day")
+        order = np.argsort(np.array(given))
+        days, numbers = [given[place] for place in order.tolist()], numbers[order]
+        if by_value is None:
+            by_value = self.looks_like_value(values, given)
+        unit = unit or self._title_unit(numbers)
+        if _CUMULATIVE.search(plain_title(self.title)):
+            scale, said = self._scale(np.diff(numbers), percent, unit)
+            self.notes.append(
+                f"{self.name}: '{self.title}' is read as what was earned since the beginning"
+                + (f", in {said}" if said else "")
+            )
+            return self._moves(days, 1.0 + numbers * scale)
+        self._refuse_factors(numbers, unit, by_value=by_value)
+        if by_value:
+            return self._moves(days, numbers)
+        scale, said = self._scale(numbers, percent, unit)
+        if said:
+            self.notes.append(f"{self.name}: '{self.title}' is read as {said}")
+        earned = numbers * scale
+        if "log" in plain_title(self.title).split():
+            earned = np.expm1(earned)
+            self.notes.append(f"{self.name}: '{self.title}' is read as logarithms, as its name says")
+        if np.count_nonzero(earned <= -1.0) > 1:
+            raise UserError(
+                f"{self.name}: more than everything is lost again and again",
+                hint="say what the numbers are: --unit percent",
+            )
+        return dict(zip(days, earned.tolist(), strict=True))
+
+    def _moves(self, days: Sequence[str], numbers: Floats) -> dict[str, float]:
+        """Return the returns of an account's value."""
+        if not (numbers > 0).all():
+            raise UserError(
+                f"{self.name}: '{self.title}' is zero or less somewhere",
+                hint="an account's value must be positive",
+            )
+        earned = numbers[1:] / numbers[:-1] - 1.0
+        if earned.size:
+            far = int(np.argmax(np.abs(earned)))
+            if abs(earned[far]) > max(_JUMP, 15.0 * float(np.median(np.abs(earned)))):
+                self.notes.append(
+                    f"{self.name}: '{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
+                    "paid in or out, give returns instead"
+                )
+        return dict(zip(days[1:], earned.tolist(), strict=True))
+
+    def _refuse_factors(self, numbers: Floats, unit: Unit | None, *, by_value: bool) -> None:
+        """Refuse growth factors, and a value under the name of returns: positive numbers that hardly move."""
+        middle = float(np.median(numbers)) if numbers.size else 0.0
+        if unit is not None or numbers.size < 3 or not (numbers > 0.5).all():
+            return
+        around_one = 0.9 < middle < 1.1
+        moves = float(np.median(np.abs(np.diff(numbers)))) >= 0.2 * middle
+        if moves and not around_one:
+            return
+        if by_value and (not around_one or numbers.size < 20 or numbers.std() > np.diff(numbers).std()):
+            return
+        said = "growth factors, or an account's value?" if around_one else "an account's value?"
+        raise UserError(
+            f"{self.name}: '{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
+            hint="give returns (0.01 for 1 %), a value in a column called 'value', or --unit if they are returns",
+        )
+
+    def _title_unit(self, numbers: Floats) -> Unit | None:
+        """Return the unit that a title states; raises :class:`UserError` where the numbers contradict it."""
+        for pattern, unit in _TITLE_UNITS:
+            if re.search(pattern, plain_title(self.title)):
+                if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
+                    raise UserError(
+                        f"{self.name}: '{self.title}' says per cent, its spread of {_spread(numbers):.4f} says "
+                        "fractions",
+                        hint="say which: --unit percent or --unit fraction",
+                    )
+                return unit
+        return None
+
+    def _scale(self, numbers: Floats, percent: bool, unit: Unit | None) -> tuple[float, str]:
+        if unit is not None:
+            return {"fraction": 1.0, "percent": 0.01, "basis points": 1e-4}[unit], ""
+        if percent:
+            return 0.01, "per cent, as its signs say"
+        deviation = _spread(numbers)
+        if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))):
+            raise UserError(
+                f"{self.name}: '{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
+                hint="give the account's value, or what was earned divided by it; --unit if they are returns",
+            )
+        if deviation > _POINTS_FROM:
+            return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
+        if deviation > _PERCENT_FROM:
+            return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
+        if (numbers < -1.0).any():
+            raise UserError(
+                f"{self.name}: most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or "
+                "per cent?",
+                hint="say which (--unit fraction or --unit percent), or mend the row",
+            )
+        return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
+
+
+def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
+    """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
+    at = min(range(len(days)), key=lambda row: days[row], default=0)
+    if len(days) < 2 or str(values[at]).strip().lower() not in _NOTHING:
+        return values, days
+    return [*values[:at], *values[at + 1 :]], [*days[:at], *days[at + 1 :]]
+
+
+def _spread(numbers: Floats) -> float:
+    """Return the standard deviation of most numbers: one slip of the pen must not change the unit of all."""
+    if numbers.size < 2:
+        return 0.0
+    return float(np.median(np.abs(numbers - np.median(numbers)))) * 1.4826 or float(numbers.std())
+
+
+def _year(days: Sequence[str], notes: list[str]) -> int:
+    """Return how many rows make a year, from the days between them."""
+    if len(days) < 3:
+        return 252
+    gaps = np.diff(np.array(days, dtype="datetime64[D]")).astype(float)
+    middle = float(np.median(gaps))
+    widest = int(np.argmax(gaps))
+    if gaps[widest] > max(_HOLE, 4.0 * middle):
+        notes.append(f"no rows between {days[widest]} and {days[widest + 1]}: what happened there is not known")
+    if middle <= 1.5:
+        weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
+        return 365 if weekends else 252
+    for most, year in _GAPS[1:]:
+        if middle <= most:
+            if year != 252:
+                notes.append(f"rows are {middle:.0f} days apart: {year} of them make a year")
+            return year
+    raise UserError(f"rows are {middle:.0f} days apart", hint="give at least four a year")
+
+
+# -- an account and its benchmark --------------------------------------------------------------------------------
+
+
+def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return an account with another table as its benchmark, both over the same spans.
+
+    Where one has fewer rows a year, or is made of values, what the other earned since its row before is
+    compounded: a month is not compared with its last day. Rows dated the first of a month may stand for that month
+    or for the one before: they are read as what moves more like the other table.
+    """
+    pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
+    return max(pairs, key=_likeness)
+
+
+def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    notes = [*series.notes, *other.notes]
+    if other.year < series.year:
+        notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
+        returns = _spans(series.returns, other)
+        return OwnSeries(returns=returns, against=other.returns, year=other.year, notes=tuple(notes))
+    if other.year == series.year and series.since is None:
+        return replace(series, against=other.returns, notes=tuple(notes))
+    if other.year > series.year:
+        notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
+    return replace(series, against=_spans(other.returns, series), notes=tuple(notes))
+
+
+def _dated(series: OwnSeries) -> list[OwnSeries]:
+    """Return the ways in which a monthly table's rows can be dated by the last days of months; others stay."""
+    days = [*series.returns, *([] if series.since is None else [series.since])]
+    if series.year != 12 or any(3 < int(day[8:]) < 25 for day in days):
+        return [series]
+    starts = all(int(day[8:]) <= 3 for day in days)
+    months = np.array([day[:7] for day in days], dtype="datetime64[M]")
+    found = []
+    for back, whose in ((0, "that month's"), (1, "the month before's")) if starts else ((0, ""),):
+        last = ((months + (1 - back)).astype("datetime64[D]") - 1).astype(str).tolist()
+        ends = dict(zip(days, last, strict=True))
+        if len(set(last)) < len(days):
+            return [series]
+        said = (f"rows dated the first of a month are read as {whose}",) if whose else ()
+        returns = {ends[day]: value for day, value in series.returns.items()}
+        since = None if series.since is None else ends[series.since]
+        found.append(replace(series, returns=returns, since=since, notes=(*series.notes, *said)))
+    return found
+
+
+def _likeness(pair: OwnSeries) -> float:
+    """Return how much an account moves like its benchmark; 0 where they hardly meet."""
+    against = pair.against or {}
+    both = [(value, against[day]) for day, value in pair.returns.items() if day in against]
+    mine, theirs = np.array(both).T if len(both) > 2 else (np.zeros(3), np.zeros(3))
+    moves = mine.std() > 0.0 and theirs.std() > 0.0
+    return abs(float(np.corrcoef(mine, theirs)[0, 1])) if moves else 0.0
+
+
+def _spans(fine: dict[str, float], coarse: OwnSeries) -> dict[str, float]:
+    """Return what ``fine`` earned between the rows of ``coarse``, by the later one; what it does not cover is left
+    out."""
+    days, found = np.array(list(fine), dtype="datetime64[D]"), {}
+    grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.values()))]))
+    before = coarse.since
+    for day in coarse.returns:
+        if before is not None and days[0] <= np.datetime64(before) and np.datetime64(day) <= days[-1] + _WEEKEND:
+            first, last = np.searchsorted(days, np.array([before, day], dtype="datetime64[D]"), side="right")
+            if last > first:
+                found[day] = float(grown[last] / grown[first]) - 1.0
+        before = day
+    return found

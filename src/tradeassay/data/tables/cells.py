@@ -1,0 +1,486 @@
+"""Files as tables of cells: bytes to texts, texts to numbers and time stamps.
+
+One reader serves imports and accounts. Nothing here knows what a column means, and nothing is misread silently:
+every row keeps its line, and what is not a row becomes a fault.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.data.dates import UNREADABLE, is_day, spelling_of
+from tradeassay.data.fault import DataFault
+from tradeassay.data.tables.columns import DATE_TITLES, plain_title
+
+_OPENERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+}
+CSV_ENDINGS = (".csv", ".txt", ".tsv")
+PARQUET_ENDINGS = (".parquet", ".pq")
+_ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1252"]
+_NO_TEXT = {
+    b"PK\x03\x04": "an Excel workbook or a zip file",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+    b"%PDF": "a PDF",
+}
+_MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
+_PREAMBLE = 15
+"""Lines above the titles that are looked through."""
+_KNOWN_TITLES = frozenset(DATE_TITLES) - {"", "index"}
+RULES = " \t|:+-="
+"""What lines between the rows of a drawn table consist of."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row.
+
+    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows;
+    ``delimiter`` stands between the columns of a CSV.
+    """
+
+    file: str
+    columns: dict[str, pa.ChunkedArray]
+    rows: Ints
+    faults: tuple[DataFault, ...] = ()
+    delimiter: str = ","
+
+    def fault(self, row: int, check: str, reason: str) -> DataFault:
+        return DataFault(check=check, file=self.file, row=int(self.rows[row]), reason=reason)
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's text as one short line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file's name says it is a table we can read."""
+    name = path.name.lower()
+    for ending in _OPENERS:
+        name = name.removesuffix(ending)
+    return name.endswith((*CSV_ENDINGS, *PARQUET_ENDINGS))
+
+
+def stem_of(path: Path) -> str:
+    """Return a table's name without its endings (``600000.SH.csv.gz`` gives ``600000.SH``)."""
+    name = path.name
+    for ending in (*_OPENERS, *CSV_ENDINGS, *PARQUET_ENDINGS):
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
+    return name
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
+    """Read a CSV (plain, gz, bz2, xz; any common encoding) or Parquet file.
+
+    ``header`` names the columns of a file that has none. Raises :class:`UserError` naming the file when it cannot
+    be read at all; single broken lines become faults.
+    """
+    parquet: Any = path if path.name.lower().endswith(PARQUET_ENDINGS) else None
+    if parquet is None:
+        try:
+            content = path.read_bytes()
+            opener = _OPENERS.get(path.suffix.lower())
+            content = content if opener is None else opener(content)
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            raise UserError(f"{label} cannot be read: {one_line(error)}", hint="check the file") from error
+        if not content[:4] == content[-4:] == b"PAR1":
+            try:
+                return read_csv(content, label, header)
+            except (pa.ArrowException, csv.Error) as error:
+                raise UserError(f"{label} is not a table: {one_line(error)}", hint="check the file") from error
+        parquet = pa.BufferReader(content)
+    try:
+        table = pa.parquet.read_table(parquet)
+        table.validate(full=True)  # Arrow takes texts as they stand, also where they are none
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{label} is not a Parquet file: {one_line(error)}", hint="check the file") from error
+    names = header or tuple(map(str, table.column_names))
+    if len(names) != table.num_columns:
+        raise UserError(f"{label} has {table.num_columns} columns, {len(names)} were named")
+    return RawTable(label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1))
+
+
+def _utf8(content: bytes, label: str) -> bytes:
+    """Return a text in UTF-8; raises :class:`UserError` for what is no text."""
+    for sign, what in _NO_TEXT.items():
+        if content.startswith(sign):
+            raise UserError(f"{label} is {what}, not text", hint="save it as CSV")
+    encoding = "utf-8"
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encoding = "utf-16"
+    elif b"\0" in content[:2]:
+        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        # Most bytes are text in several encodings: the library says in which one they look like a language.
+        import charset_normalizer
+
+        found = charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
+        try:
+            text = content.decode("gb18030" if found is None else found.encoding)
+        except UnicodeDecodeError as error:
+            raise UserError(f"{label} is not text in any encoding known here", hint="save it as UTF-8") from error
+        encoding = "other"
+    if "\0" in text:
+        raise UserError(f"{label} is not text", hint="write it as CSV in UTF-8")
+    return content.removeprefix(b"\xef\xbb\xbf") if encoding == "utf-8" else text.encode()
+
+
+def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTable:
+    """Read the bytes of a CSV file, with remarks around the table and titles, units or rules above its rows."""
+    text = _utf8(content, label)
+    remarks = 0
+    while text.startswith(b"#"):
+        _, _, text = text.partition(b"\n")
+        remarks += 1
+    source = io.BytesIO(text)
+    first = [source.readline().decode().strip("\r\n") for _ in range(50)]
+    shown = [line for line in first if line.strip(RULES) and not line.startswith("#")]
+    if not shown:
+        raise UserError(f"{label} is empty", hint="remove it, or fill it")
+    if markup := _MARKUP.match(shown[0]):
+        raise UserError(
+            f"{label} is {'a web page' if markup['page'] else 'JSON'}, not a table", hint="save it as CSV"
+        )
+    delimiter = _delimiter(shown)
+    if delimiter == " ":
+        text, delimiter = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", text)), "\t"
+        shown = ["\t".join(line.split()) for line in shown]
+    above = list(csv.reader(shown[: _PREAMBLE + 2], delimiter=delimiter))
+    names, skip = (header, 0) if header else _titles(above)
+    if skip <= 1 and len(shown) > skip and text.startswith(shown[0].encode()):
+        table = pa.csv.read_csv(
+            io.BytesIO(text),
+            read_options=pa.csv.ReadOptions(column_names=list(names), skip_rows=skip),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter, invalid_row_handler=lambda _: "skip", newlines_in_values=b'"' in text
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types={name: pa.string() for name in names}, strings_can_be_null=False
+            ),
+        )
+        if text.count(b"\n") + (not text.endswith(b"\n")) == table.num_rows + skip:
+            columns = dict(zip(names, table.columns, strict=True))
+            return RawTable(label, columns, np.arange(table.num_rows) + remarks + skip + 1, (), delimiter)
+    return _read_slowly(text, label, names, (skip, remarks), delimiter)
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return what separates columns; a blank stands for any number of blanks.
+
+    Remarks above a table have other signs than its rows, so what most lines have counts, if the titles have it:
+    a list inside a cell may be separated by semicolons. Commas may also stand inside numbers, the others hardly.
+    """
+    bare = [re.sub('"[^"]*"', "", line) for line in lines]
+    middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
+    for sign in sorted(";\t|", key=lambda sign: -middle[sign]):
+        titled = any(not _KNOWN_TITLES.isdisjoint(map(plain_title, line.split(sign))) for line in bare[:_PREAMBLE])
+        if middle[sign] and (titled or bare[0].count(sign) >= max(1, bare[0].count(","))):
+            return sign
+    apart = not any(middle.values()) and len(lines[0].split()) > 1
+    return " " if apart and len({len(line.split()) for line in lines}) == 1 else ","
+
+
+def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
+    """Return the titles, and how many rows they and what is above them take; units below are put behind them."""
+    if is_day(rows[0][0].strip()):
+        return ("date", *(f"column {n}" for n in range(2, len(rows[0]) + 1))), 0
+    dated = [k for k, row in enumerate(rows[:_PREAMBLE]) if _KNOWN_TITLES & {plain_title(cell) for cell in row}]
+    at = dated[0] if dated else 0
+    if at and len(rows[0]) == len(rows[at]) and all(cell.strip() for cell in rows[0]):
+        at, dated = 0, []  # a table without dates, in which DAY is a ticker
+    titles, below = [title.strip() for title in rows[at]], rows[at + 1 :]
+    units = below[0] if dated and len(below) > 1 else []
+    skip = at + 1
+    if len(units) == len(titles) and not any(re.search(r"\d", cell) for cell in units):
+        titles = [
+            f"{t} {u.strip()}".strip() if k else t for k, (t, u) in enumerate(zip(titles, units, strict=True))
+        ]
+        skip += 1
+    names: list[str] = []
+    for index, title in enumerate(titles):
+        plain = title or f"column{index + 1}"
+        names.append(plain if plain not in names else f"{plain}.{index + 1}")
+    return tuple(names), skip
+
+
+def _read_slowly(
+    text: bytes, label: str, names: tuple[str, ...], above: tuple[int, int], delimiter: str
+) -> RawTable:
+    """Read a table with empty or broken lines, rules, remarks, or line breaks inside quotes, row by row."""
+    skip, remarks = above
+    reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=delimiter)
+    found: list[tuple[int, list[str]]] = []
+    previous = 0
+    for row in reader:
+        line, previous = previous + 1, reader.line_num
+        if row and not row[0].startswith("#") and any(cell.strip(RULES) for cell in row):
+            found.append((line + remarks, row))
+    found = found[skip:]
+    width = len(names)
+    if found and all(len(row) == width + 1 and not row[-1].strip() for _, row in found):
+        found = [(line, row[:-1]) for line, row in found]  # a separator behind every row
+    good = [(line, row) for line, row in found if len(row) == width]
+    faults = tuple(
+        DataFault(check="broken line", file=label, row=line, reason=f"{len(row)} columns instead of {width}")
+        for line, row in found
+        if len(row) != width
+    )
+    columns = {
+        name: pa.chunked_array([pa.array([row[k] for _, row in good], pa.string())])
+        for k, name in enumerate(names)
+    }
+    return RawTable(label, columns, np.array([line for line, _ in good], dtype=np.int64), faults, delimiter)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+_NOTHING = pa.array(["", "nan", "NaN", "NAN", "null", "NULL", "None", "none", "N/A", "n/a", "NA", "-", "--"])
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
+_SURELY_GROUPED = re.compile(r",\d{3}[,.]")
+"""Where semicolons stand between columns, ``10,500`` is as likely ten and a half: another cell has to tell."""
+_UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
+_CURRENCY = r"(?:[A-Z]{3}|[$€£¥])"
+
+
+def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
+    """Return a column of bars as numbers, NaN where it is empty; a cell that is not a finite number is a fault.
+
+    ``1,234.5`` and units (``1.2M``, ``3万``) are understood, a decimal comma is not: ten times the price is no
+    reading. Raises :class:`UserError` for a column of a type that holds no numbers.
+    """
+    column = table.columns[name]
+    kind, faults = column.type, []
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        text = pc.if_else(pc.is_in(text, value_set=_NOTHING), None, text)
+        try:
+            values: Floats = np.array(pc.cast(text, pa.float64()).to_numpy(), dtype=np.float64)
+        except pa.ArrowInvalid:
+            cells = text.to_pylist()
+            values = np.full(len(cells), np.nan)
+            groups = table.delimiter == "," or any(cell and _SURELY_GROUPED.search(cell) for cell in cells)
+            for row, cell in enumerate(cells):
+                if cell is not None:
+                    number = _grouped_number(cell) if groups or "," not in cell else None
+                    if number is None:
+                        faults.append(table.fault(row, "no number", f"{name} '{cell}' is not a number"))
+                    else:
+                        values[row] = number
+    else:
+        try:
+            values = np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise UserError(
+                f"{table.file}: column {name} holds {kind}, not numbers", hint="name another with --columns"
+            ) from error
+    for row in np.flatnonzero(np.isinf(values)).tolist():
+        faults.append(table.fault(row, "no number", f"{name} {values[row]} is infinite"))
+        values[row] = np.nan
+    return values, faults
+
+
+def _grouped_number(cell: str) -> float | None:
+    plain = cell.replace("$", "")
+    if "," in plain:
+        # Commas group thousands; anywhere else one may be a decimal point.
+        if _GROUPED.fullmatch(plain) is None:
+            return None
+        plain = plain.replace(",", "")
+    scale = _UNITS.get(plain[-1:].upper())
+    try:
+        return float(plain) if scale is None else float(plain[:-1]) * scale
+    except ValueError:
+        return None
+
+
+def read_numbers(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> tuple[Floats, bool]:
+    """Return an account's column as numbers, and whether it is written with per cent signs.
+
+    Raises :class:`UserError` for a cell that is not a finite number; ``days`` name the rows.
+    """
+    percent = False
+    if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
+        numbers = np.array(values, dtype=np.float64)
+    else:
+        texts = ["" if value is None else str(value) for value in values]
+        percent, comma = any("%" in text for text in texts), decimal_comma(texts)
+        numbers = np.array([read_number(text, comma=comma) for text in texts])
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise UserError(
+            f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used",
+            hint="give a number (0 for nothing), or leave the row out",
+        )
+    return numbers, percent
+
+
+def decimal_comma(cells: Sequence[str]) -> bool:
+    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma."""
+    texts = [_bare_number(cell) for cell in cells]
+    for text in texts:
+        if "," in text and "." in text:
+            return text.rindex(",") > text.rindex(".")
+    commas = [text for text in texts if "," in text]
+    return bool(commas) and not all(re.fullmatch(r"[^,]*\d{1,3}(,\d{3})+", text) for text in commas)
+
+
+def read_number(text: str, *, comma: bool) -> float:
+    """Return a cell as a number, NaN where it is none; brackets or a minus behind it make it negative."""
+    plain = _bare_number(text)
+    try:
+        return float(plain.replace(".", "").replace(",", ".") if comma else plain.replace(",", ""))
+    except ValueError:
+        return float("nan")
+
+
+def _bare_number(text: str) -> str:
+    """Return a cell without blanks, per cent sign and currency, and with its minus in front."""
+    plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
+    plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
+    if plain.startswith("(") and plain.endswith(")"):
+        plain = "-" + plain[1:-1].rstrip("%")
+    plain = re.sub(rf"^([-+]?){_CURRENCY}([-+]?)(?=[\d.])", r"\1\2", plain)
+    plain = re.sub(rf"(?<=\d){_CURRENCY}$", "", plain)
+    return "-" + plain[:-1] if re.fullmatch(r"[\d.,]+-", plain) else plain
+
+
+# -- time stamps -------------------------------------------------------------------------------------------------
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local wall time before its zone is known
+_PLAIN = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2})?)?$"
+_EIGHT = r"^(18|19|20)\d{6}$"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """Time stamps of rows: ``local`` wall time in nanoseconds, ``offset`` from UTC where ``zoned``.
+
+    ``good`` is False for rows whose stamp could not be read. ``spelling`` says how they were read.
+    """
+
+    local: Ints
+    offset: Ints
+    zoned: Bools
+    good: Bools
+    spelling: str
+
+    @property
+    def midnight(self) -> Bools:
+        result: Bools = self.local % 86_400_000_000_000 == 0
+        return result
+
+
+def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[Stamps, list[DataFault]]:
+    """Read the stamps of a table from its date column (and its column with the time of day, if there is one)."""
+    column = table.columns[date]
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        try:
+            typed = _typed(column)
+        except pa.ArrowException as error:
+            raise UserError(f"{table.file}: {date} holds dates out of range", hint="fix the column") from error
+        empty = np.flatnonzero(~typed.good).tolist()
+        return typed, [table.fault(row, "unreadable date", f"{date} is empty") for row in empty]
+    try:
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    except pa.ArrowException as error:
+        raise UserError(
+            f"{table.file}: column {date} holds {column.type}, not dates", hint="name another with --columns"
+        ) from error
+    if time is not None:
+        clock = pc.utf8_trim_whitespace(table.columns[time].cast(pa.string()))
+        # 93000, 930 and 9:30 mean 09:30:00, 09:30 and 09:30.
+        long = pc.greater(pc.utf8_length(clock), 4)
+        padded = pc.if_else(long, pc.utf8_lpad(clock, 6, "0"), pc.utf8_lpad(clock, 4, "0"))
+        short = pc.if_else(pc.match_substring_regex(clock, r"^\d:"), pc.utf8_lpad(clock, 5, "0"), clock)
+        clock = pc.if_else(pc.match_substring_regex(clock, r"^\d+$"), padded, short)
+        text = pc.binary_join_element_wise(text, clock, " ")
+    stamps = _quick(text) or _parsed(text)
+    bad = np.flatnonzero(~stamps.good).tolist()
+    reasons = ((row, f"{date} '{text[row].as_py() or ''}' is not a date") for row in bad)
+    return stamps, [table.fault(row, "unreadable date", reason) for row, reason in reasons]
+
+
+def _parsed(text: pa.ChunkedArray) -> Stamps:
+    """Read every distinct cell in the spelling that reads most of them."""
+    encoded = text.combine_chunks().dictionary_encode()
+    unique = encoded.dictionary.to_pylist()
+    spelling, parse = spelling_of([cell for cell in unique if cell])
+    local, offset, zoned, good = (np.zeros(len(unique) + 1, dtype=np.int64) for _ in range(4))
+    for index, cell in enumerate(unique):
+        try:
+            moment = parse(cell or "")
+        except UNREADABLE:
+            continue
+        if not 1700 <= moment.year <= 2200:  # beyond what nanoseconds since 1970 can count
+            continue
+        shift = moment.utcoffset()
+        wall = moment.replace(tzinfo=None) - _EPOCH
+        local[index] = (wall.days * 86_400 + wall.seconds) * 10**9 + wall.microseconds * 1000
+        offset[index] = 0 if shift is None else (shift // timedelta(microseconds=1)) * 1000
+        zoned[index], good[index] = shift is not None, 1
+    codes = encoded.indices.fill_null(len(unique)).to_numpy(zero_copy_only=False)
+    return Stamps(local[codes], offset[codes], zoned[codes] > 0, good[codes] > 0, spelling)
+
+
+def _quick(text: pa.ChunkedArray) -> Stamps | None:
+    """Return the stamps of a column that is plain ISO without a zone, or yyyymmdd, throughout; else None."""
+    if text.null_count or not len(text):
+        return None
+    spelling = "ISO"
+    if pc.all(pc.match_substring_regex(text, _EIGHT)).as_py():
+        text = pc.replace_substring_regex(text, r"^(\d{4})(\d{2})(\d{2})$", r"\1-\2-\3")
+        spelling = "digits"
+    elif not pc.all(pc.match_substring_regex(text, _PLAIN)).as_py():
+        return None
+    try:
+        local = np.asarray(text.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy(), dtype=np.int64)
+    except pa.ArrowInvalid:
+        return None
+    return Stamps(local, same(0, local.size), same(False, local.size), same(True, local.size), spelling)
+
+
+def same(value: int, count: int) -> NDArray[Any]:
+    """Return an array that says the same of every row and takes no memory for it; nobody can write to it."""
+    return np.broadcast_to(np.array(value), (count,))
+
+
+def _typed(column: pa.ChunkedArray) -> Stamps:
+    zone = getattr(column.type, "tz", None)
+    good = ~np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+    utc = column.cast(pa.timestamp("ns", tz=zone)).cast(pa.int64()).fill_null(0).to_numpy()
+    local = np.asarray(utc, dtype=np.int64)
+    if zone is not None:
+        wall = pc.local_timestamp(column.cast(pa.timestamp("ns", tz=zone))).cast(pa.int64()).fill_null(0)
+        local = np.asarray(wall.to_numpy(), dtype=np.int64)
+    spelling = "a typed column" if zone is None else f"a typed column in {zone}"
+    return Stamps(local, local - utc, np.full(local.size, zone is not None), good, spelling)
