@@ -33,7 +33,7 @@ from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.play.progress import ProgressChoice
-from tradeassay.runs.spec.known_models import ModelInfo, known_models
+from tradeassay.runs.spec.models import ModelInfo, known_models
 from tradeassay.runs.spec.run_spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
 from tradeassay.runs.store.frames import Kind as FrameKind
 from tradeassay.runs.store.frames import make_frame

@@ -168,9 +168,9 @@ def test_an_altered_cassette(forged: Path, home: Path) -> None:
 
 def invent_replies(folder: Path, home: Path, key: str) -> None:
     """Replace a model's replies in cassette and dialogue, and play the whole episode by them."""
-    from tradeassay.runs.play.worker_tasks import PlayTask
+    from tradeassay.runs.play.episodes import PlayTask
     from tradeassay.runs.store.manifest import RunManifest, read_manifest
-    from tradeassay.runs.verify.replay import conversation_again
+    from tradeassay.runs.verify.replay import replay_conversation
 
     manifest = read_manifest(folder / "manifest.json")
     assert isinstance(manifest, RunManifest)
@@ -188,7 +188,7 @@ def invent_replies(folder: Path, home: Path, key: str) -> None:
         folder=str(folder), home=str(home), episode=episode, benchmark=manifest.benchmark(episode),
         data_sha256=manifest.datasets[episode.dataset].sha256,
     )  # fmt: skip
-    again = conversation_again(task, outcome)
+    again = replay_conversation(task, outcome)
     (folder / "episodes" / key / "events.jsonl").write_bytes(again.events)
     log.write_bytes(again.dialogue)
     write_outcome(folder / "episodes" / key / "outcome.json", again.outcome)
@@ -199,7 +199,7 @@ def test_invented_replies_of_a_model_that_can_be_asked_again(
     forged: Path, home: Path, honest: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tradeassay.runs.verify.replay.asked_again", lambda names: False)
+        patch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
         invent_replies(forged, home, MODEL)
     assert look(forged, home).exit_code == 1, "the scripted model answers otherwise"
     tape = [
@@ -216,8 +216,8 @@ def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
 ) -> None:
     spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-24"))
     run(spec, tmp_path / "r", executor="inline", home=home)
-    monkeypatch.setattr("tradeassay.runs.verify.checks.asked_again", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
     invent_replies(tmp_path / "r", home, MODEL)
     found = look(tmp_path / "r", home)
     assert (found.violations, found.exit_code) == ((), 3)
@@ -351,8 +351,8 @@ def test_a_failed_episode_does_not_become_a_neutral_one(
     cover_tracks(done.folder, place / "events.jsonl", home)
     assert look(done.folder, home).exit_code == 1
     # Nor where nobody can be asked again: the recorded replies are still those of a model that never answered.
-    monkeypatch.setattr("tradeassay.runs.verify.checks.asked_again", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
     assert look(done.folder, home).exit_code == 1
 
 
@@ -362,8 +362,8 @@ def test_the_best_days_of_two_cassettes_are_not_one(
     """The better reply of two runs of a live model is kept: the cassette fits its question, not the journal."""
     spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
     first = run(spec, tmp_path / "a", executor="inline", home=home)
-    monkeypatch.setattr("tradeassay.runs.verify.checks.asked_again", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.asked_again", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
+    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
     path = first.folder / "models" / f"{MODEL}.jsonl"
     lines = [cassette.DECODER.decode(line) for line in path.read_bytes().splitlines()]
     last = max(n for n, line in enumerate(lines) if isinstance(line, cassette.AnswerLine))

@@ -11,8 +11,7 @@ from tradeassay.data import Snapshot
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked, MarketConfig
 from tradeassay.runs.play.episodes import conversation
-from tradeassay.runs.spec.conversation import with_protocol
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, with_protocol
 from tradeassay.runs.spec.run_spec import ParamValue, model_agent
 from tradeassay.testing._worlds import CUT, small_world
 

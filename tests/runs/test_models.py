@@ -18,7 +18,7 @@ from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
 from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, ProgressEvent, Run, expand, resume, run
 from tradeassay.runs.play.episodes import conversation_rng
 from tradeassay.runs.score.scores import NET_RETURN
-from tradeassay.runs.spec.conversation import protocol_of
+from tradeassay.runs.spec.episode import protocol_of
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.verify.report import VerifyReport, verify
 
@@ -152,7 +152,7 @@ def test_a_changed_prompt_is_refused(
     played: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(played.folder, tmp_path / "r")
-    monkeypatch.setattr("tradeassay.runs.spec.conversation._prompt", lambda kind, name: b"another prompt")
+    monkeypatch.setattr("tradeassay.runs.spec.episode.sha256_bytes", lambda prompt: "0" * 64)
     with pytest.raises(RunError, match=r"the prompt runs_talk_prompt\.txt has changed"):
         resume(tmp_path / "r", executor="inline", home=home)
 

@@ -59,7 +59,7 @@ def test_the_bar_shows_episodes_failures_and_the_hint() -> None:
     listen(PhaseStarted(phase="play", total=2, sessions=20))
     listen(Advanced(key="a", sessions=10))
     listen(Finished(key="a", status="failed", error="no key [x]"))
-    assert listen._episodes() == "1/2 episodes, 1 failed"
+    assert listen._bar.tasks[0].fields["episodes"] == "1/2 episodes, 1 failed"
     listen(PhaseStarted(phase="score", total=2))
     listen(Finished(key="a"))
     listen(RunEnded(complete=False, hint="stopped; continue with: tradeassay resume x"))

@@ -25,7 +25,7 @@ from tradeassay.frontends.prepared import PreparedEpisode, plots_for
 from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
 from tradeassay.runs.play.episodes import conversation
-from tradeassay.runs.spec.conversation import protocol_of
+from tradeassay.runs.spec.episode import protocol_of
 from tradeassay.runs.spec.run_spec import ParamValue
 
 OBSERVE = ToolSpec(

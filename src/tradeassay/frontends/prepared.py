@@ -12,8 +12,8 @@ from tradeassay.data import Snapshot
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import ParamValue, RunSpec, model_agent
+from tradeassay.runs.store.cache import describe, snapshot_for
 from tradeassay.runs.store.manifest import played_as, windows_by_cell
-from tradeassay.runs.store.snapshots import describe, snapshot_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def plots_for(
     episodes = tuple(episode for episode in expand(spec) if episode.by_model)
     first = episodes[0]
     task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
-    entry = describe(first.dataset, None, task.markets, task.windows)
+    entry = describe(task)
     named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
     snapshot = snapshot_for(first.dataset, None, entry.sha256)
     drawn = secret if config.takes_secret else None

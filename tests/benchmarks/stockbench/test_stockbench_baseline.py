@@ -30,7 +30,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import DividendPaid, Filled, Marked, StepRecord
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.play import Market
-from tradeassay.runs.verify.audit import audit
+from tradeassay.runs.verify.checks import audit
 
 BOTH = pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.id)
 BUFFER = 0.005

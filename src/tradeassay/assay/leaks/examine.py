@@ -32,8 +32,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import rate_measure
-from tradeassay.runs.spec.conversation import protocol_config
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
 from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
 
 if TYPE_CHECKING:

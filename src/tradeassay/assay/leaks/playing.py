@@ -33,8 +33,7 @@ from tradeassay.play import Episode as Play
 from tradeassay.play.episode import addressed, as_recorded, by_observation
 from tradeassay.play.market_config import Decide
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng, steps
-from tradeassay.runs.spec.conversation import open_protocol
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol
 
 AHEAD = frozenset(("ex_date", "expiry", "delisted", "until", "end", "to", "end_date", "calendar", "pay_date"))
 """Fields whose dates may lie ahead: what they hold was announced."""

@@ -22,8 +22,7 @@ from tradeassay.masking import Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.universe import Universe, most_traded
 from tradeassay.runs.play.episodes import conversation_rng
-from tradeassay.runs.spec.conversation import open_protocol, protocol_of, with_protocol
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, protocol_of, with_protocol
 from tradeassay.runs.spec.run_spec import AgentSpec
 
 _LONG = "long"

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tradeassay.agents import ModelAgent, Opening, make_conversing
-from tradeassay.agents.model import NAME as MODEL
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.executors import one_thread
-from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model, parse_name
-from tradeassay.runs.play.episodes import Answers, play_with_model
+from tradeassay.llm import Access, Budget, CassetteStore, Model, ModelParams, load_prices, open_model
+from tradeassay.runs.play.episodes import PlayTask, play_with_model
 from tradeassay.runs.play.progress import Listener
-from tradeassay.runs.play.worker_tasks import Played, PlayTask
-from tradeassay.runs.spec.conversation import protocol_config
-from tradeassay.runs.spec.models import Asking, model_config, params_for
+from tradeassay.runs.spec.episode import protocol_config
+from tradeassay.runs.spec.models import Asking, params_for
 from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.outcome import Answers, Played
 
 T = TypeVar("T")
 Ended = Callable[[str, Played], None]
@@ -53,7 +52,7 @@ async def _play_all(
     slots = asyncio.Semaphore(asking.concurrency)
     async with AsyncExitStack() as stack:
         # Answers that cost money or time must survive a power cut; a scripted model gives the same ones again.
-        paid = any(not _scripted(task) for task in tasks)
+        paid = any(not task.episode.model.startswith("scripted/") for task in tasks)
         models = OpenModels(place, asking, stack, home=tasks[0].home, durable=paid)
 
         async def one(task: PlayTask) -> None:
@@ -63,10 +62,6 @@ async def _play_all(
                 ended(task.episode.key, played)
 
         await all_or_first_error([asyncio.ensure_future(one(task)) for task in tasks])
-
-
-def _scripted(task: PlayTask) -> bool:
-    return task.episode.agent.name == MODEL and parse_name(model_config(task.episode).model).route == "scripted"
 
 
 async def all_or_first_error(running: list[asyncio.Future[None]]) -> None:
@@ -164,12 +159,6 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    return _in_a_thread(work)
-
-
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
-    found: list[T] = []
-    errors: list[BaseException] = []
     started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
     async def main() -> T:
@@ -178,23 +167,12 @@ def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
         started.append((asyncio.get_running_loop(), task))
         return await work
 
-    def body() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="tradeassay-models") as thread:
+        future = thread.submit(asyncio.run, main())
         try:
-            found.append(asyncio.run(main()))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=body, name="tradeassay-models")
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        for loop, task in started:
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
-    if errors:
-        raise errors[0]
-    if not found:
-        raise RunError("the models' thread ended without a result", hint="resume the run")
-    return found[0]
+            return future.result()
+        except KeyboardInterrupt:
+            if not future.done():  # it came to this thread: end the other, which leaving the block waits for
+                for loop, task in started:
+                    loop.call_soon_threadsafe(task.cancel)
+            raise

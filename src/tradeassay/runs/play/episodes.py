@@ -13,7 +13,6 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,19 +38,29 @@ from tradeassay.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay.play.episode import NOBODY, by_observation, recorded
 from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, LinesOf, encode_line
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, Listener, ProgressEvent
-from tradeassay.runs.play.worker_tasks import Played, PlayTask
-from tradeassay.runs.spec.conversation import open_protocol
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol
+from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.outcome import ModelPart, Outcome, write_outcome
-from tradeassay.runs.store.snapshots import snapshot_for
+from tradeassay.runs.store.outcome import Answers, ModelPart, Outcome, Played, write_outcome
 
-Answers = Literal["scripted", "replayed", "live"]
 _FATAL = (LedgerError, RunError, CassetteMismatch)
 """Errors that stop a run: wrong money is worse than no result, and so is a journal or replay that does not fit.
 
-A :class:`NotFinite` ends its own episode alone: the ledger refused the event, so no wrong money was booked.
-"""
+A :class:`NotFinite` ends its own episode alone: the ledger refused the event, so no wrong money was booked."""
+
+
+class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
+    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window.
+
+    ``secret`` is what a conversation's draws are derived from, where the benchmark has any.
+    """
+
+    folder: str
+    home: str | None
+    episode: EpisodeSpec
+    benchmark: Benchmark
+    data_sha256: str
+    secret: str | None = None
 
 
 class ListenerBroke(Exception):
@@ -91,24 +100,11 @@ async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen
         remove_temporaries(folder.episode(key))
         with DialogueLog(folder.dialogue(key), len(journal.lines)) as log:
             try:
-                outcome = await converse(task, model, answers, journal, log, listen)
+                outcome = await Conversation(task, model, answers, journal, log, listen).to_its_end()
             except ListenerBroke as broke:
                 raise (broke.__cause__ or broke) from None
         write_outcome(folder.outcome(key), outcome)
     return Played(outcome=outcome, seconds=time.perf_counter() - began)
-
-
-async def converse(
-    task: PlayTask,
-    model: Model,
-    answers: Answers,
-    journal: LinesOf[StepRecord],
-    log: Lines,
-    listen: Listener,
-) -> Outcome:
-    """Carry an episode's conversations from where its journal ends to the end, and return how it ended."""
-    outcome = await _Talked(task, model, journal, log, listen).to_its_end()
-    return msgspec.structs.replace(outcome, model=ModelPart(answers=answers, spending=log.spending))
 
 
 class Tally:
@@ -121,7 +117,6 @@ class Tally:
         self._digest = hashlib.sha256()
 
     def add(self, record: StepRecord, raw: bytes) -> None:
-        """Add one step."""
         self.steps += 1
         if record.decision.status == "failed":
             self._unusable += 1
@@ -139,7 +134,6 @@ class Tally:
         return Outcome(status="done", steps=self.steps, events_sha256=self._digest.hexdigest())
 
     def failed(self, error: str, trace: str | None) -> Outcome:
-        """Return the outcome of an episode that failed."""
         return Outcome(
             status="failed", steps=self.steps, events_sha256=self._digest.hexdigest(), error=error, traceback=trace
         )
@@ -151,7 +145,7 @@ class Tally:
         return self.failed(str(fault_of(error)), "".join(traceback.format_exception(error)))
 
 
-# -- agents that answer at once -----------------------------------------------------------------------------------
+# -- agents that answer at once ---
 
 
 def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping) -> Outcome | None:
@@ -166,7 +160,13 @@ def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, sto
             return tally.broke(record)
         raw = encode_line(record)
         if tally.steps < len(known):
-            _must_match(task.episode.key, known[tally.steps], raw)
+            if known[tally.steps].raw != raw:
+                raise RunError(
+                    f"step {record.step} of {task.episode.key} ({record.session}) does not come out as the "
+                    "journal says",
+                    hint="the agent is not deterministic or the journal was edited: delete the episode's folder, "
+                    "resume",
+                )
         else:
             journal.append(raw)
         tally.add(record, raw)
@@ -233,15 +233,7 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
-def _must_match(key: str, line: JournalLine[StepRecord], raw: bytes) -> None:
-    if line.raw != raw:
-        raise RunError(
-            f"step {line.record.step} of {key} ({line.record.session}) does not come out as the journal says",
-            hint="the agent is not deterministic or the journal was edited: delete the episode's folder, resume",
-        )
-
-
-# -- agents that are asked in a conversation ----------------------------------------------------------------------
+# -- agents that are asked in a conversation ---
 
 
 def conversation(
@@ -281,19 +273,32 @@ def conversation_rng(
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
 
-class _Talked:
-    """An episode being played. It also carries questions to the model and tells the listener."""
+class Conversation:
+    """An episode being played by ``model``, from where its journal ends. It also notifies the listener."""
 
     def __init__(
-        self, task: PlayTask, model: Model, journal: LinesOf[StepRecord], log: Lines, listen: Listener
+        self,
+        task: PlayTask,
+        model: Model,
+        answers: Answers,
+        journal: LinesOf[StepRecord],
+        log: Lines,
+        listen: Listener,
     ) -> None:
         self._task, self._key = task, task.episode.key
-        self._model, self._journal, self._log, self._listen = model, journal, log, listen
+        self._model, self._answers = model, answers
+        self._journal, self._log, self._listen = journal, log, listen
         self._tally = Tally()
         self._scribe = Scribe(0, "")
 
     async def to_its_end(self) -> Outcome:
-        """Restore what the journal holds, then play day by day."""
+        """Restore what the journal holds, then play day by day; returns how the episode ended."""
+        outcome = await self._play_days()
+        return msgspec.structs.replace(
+            outcome, model=ModelPart(answers=self._answers, spending=self._log.spending)
+        )
+
+    async def _play_days(self) -> Outcome:
         async for record in self._bounded(self._records()):
             self._log.append(self._scribe.lines)
             self._scribe = Scribe(0, "")
@@ -302,12 +307,11 @@ class _Talked:
             raw = encode_line(record)
             self._journal.append(raw)
             self._tally.add(record, raw)
-            self._tell(Advanced(key=self._key, sessions=1))
+            self._notify(Advanced(key=self._key, sessions=1))
         return self._tally.ended()
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Carry a question to the model."""
-        self._tell(
+        self._notify(
             AskStarted(
                 key=self._key,
                 agent=self._task.episode.label,
@@ -317,7 +321,7 @@ class _Talked:
             )
         )
         reply = await self._model.ask(request, place)
-        self._tell(Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
+        self._notify(Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
         return reply
 
     async def _records(self) -> AsyncIterator[StepRecord]:
@@ -328,7 +332,7 @@ class _Talked:
             self._tally.add(line.record, line.raw)
         play.resume(line.record for line in known)
         if known:
-            self._tell(Advanced(key=self._key, sessions=len(known)))
+            self._notify(Advanced(key=self._key, sessions=len(known)))
         async for record in play.arecords(self._answer):
             yield record
 
@@ -356,7 +360,7 @@ class _Talked:
         except Exception as error:
             yield error
 
-    def _tell(self, event: ProgressEvent) -> None:
+    def _notify(self, event: ProgressEvent) -> None:
         try:
             self._listen(event)
         except Exception as error:

@@ -47,21 +47,20 @@ from tradeassay.runs.code_protocol import (
     find_protocol,
 )
 from tradeassay.runs.play.concurrency import OpenModels, all_or_first_error, run_async, take_over
-from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, ProgressEvent, Told
-from tradeassay.runs.play.run_kind import Options, RunWatch
-from tradeassay.runs.play.worker_tasks import Played
+from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
 from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.models import refuse_bad_names
+from tradeassay.runs.spec.models import Options, refuse_bad_names
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
 from tradeassay.runs.store.outcome import (
     ModelPart,
     Outcome,
+    Played,
     ProgramPart,
     read_outcome,
     write_outcome,
 )
-from tradeassay.runs.verify.replay import Again, NotAgain, RecordedModels
+from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 from tradeassay.sandbox import JobExecutor
 
 Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
@@ -197,12 +196,12 @@ def examine_again(
     workers: int | None = None,
     examined: dict[str, msgspec.Struct] | None = None,
     *,
-    told: Told | None = None,
-) -> dict[str, Again | TradeassayError]:
+    told: CountListener | None = None,
+) -> dict[str, Replayed | TradeassayError]:
     """Play episodes again in memory: recorded replies, but every program is examined anew.
 
     ``examined`` holds what earlier examinations gave, by the hash of all that decides them. What stops one of
-    them takes its place. Raises :class:`NotAgain` where no program can be examined.
+    them takes its place. Raises :class:`NotReplayable` where no program can be examined.
     """
     many = workers or cores()
     with one_thread(), ExitStack() as stack:
@@ -228,12 +227,12 @@ def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: 
 
 
 async def _examine_all(
-    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, told: Told | None
-) -> dict[str, Again | TradeassayError]:
+    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, told: CountListener | None
+) -> dict[str, Replayed | TradeassayError]:
     slots = asyncio.Semaphore(workers)
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
     asyncio.get_running_loop().set_default_executor(threads)
-    found: dict[str, Again | TradeassayError] = {}
+    found: dict[str, Replayed | TradeassayError] = {}
     async with AsyncExitStack() as stack:
         models = RecordedModels(table.place, stack, home=None)
 
@@ -244,12 +243,12 @@ async def _examine_all(
                 try:
                     outcome = await _Player(episode, table, models, journal, log, ()).to_its_end()
                 except (SandboxError, MissingExtra) as error:
-                    raise NotAgain(error.message) from error
+                    raise NotReplayable(error.message) from error
                 except TradeassayError as error:
                     found[episode.key] = error
                     return
             unasked = models.unasked(episode.key)
-            found[episode.key] = Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+            found[episode.key] = Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
             if told is not None:
                 told("episodes examined again", len(found), len(episodes))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import msgspec
 
 from tradeassay.core.dialogue import Usage
-from tradeassay.runs.play.talk import Talk
-from tradeassay.runs.store.outcome import Status
+from tradeassay.play.dialogue_log import Spending
+from tradeassay.runs.store.outcome import Outcome, Played, Status
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -75,11 +76,44 @@ _FEWEST_SESSIONS = 3
 """Sessions in which a pace shows, over at least two stretches between lines."""
 _REMEMBERED = 360
 """Lines whose pace is kept: a model may take an hour for a session."""
+_MOST_SHOWN = 3
+"""Episodes whose question is shown while models play."""
 ProgressEvent = PhaseStarted | Advanced | AskStarted | Answered | Finished | RunEnded
 Listener = Callable[[ProgressEvent], None]
 ProgressChoice = Listener | Literal["auto", "bar", "lines", "none"]
-Told = Callable[[str, int, int | None], None]
+CountListener = Callable[[str, int, int | None], None]
 """Hears how far something is: what is counted, how many are done, of how many if that is known."""
+
+
+class RunWatch:
+    """Notifies the listener of what happens in a run, and remembers how long it took."""
+
+    def __init__(self, listen: Listener) -> None:
+        self.listen = listen
+        self.episode_seconds: dict[str, float] = {}
+        self.phase_seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: Phase, *, total: int, sessions: int = 0) -> Iterator[None]:
+        """Time one part of a run."""
+        began = time.perf_counter()
+        self.listen(PhaseStarted(phase=name, total=total, sessions=sessions))
+        try:
+            yield
+        finally:
+            self.phase_seconds[name] = time.perf_counter() - began
+
+    def tick(self, key: str, sessions: int) -> None:
+        self.listen(Advanced(key=key, sessions=sessions))
+
+    def played(self, key: str, played: Played) -> None:
+        self.episode_seconds[key] = played.seconds
+        if played.outcome is not None:
+            self.finished(key, played.outcome)
+
+    def finished(self, key: str, outcome: Outcome) -> None:
+        words = "" if isinstance(outcome.program, msgspec.UnsetType) else outcome.words
+        self.listen(Finished(key=key, status=outcome.status, error=outcome.error, words=words))
 
 
 class PacedCount:
@@ -115,72 +149,85 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
     return LineListener(stream)
 
 
+class _Counts:
+    """What both listeners follow: the phase, what is done of it, and which model is being asked what."""
+
+    def __init__(self) -> None:
+        self.phase = PhaseStarted(phase="data", total=0)
+        self.done = self.sessions = self.failed = 0
+        self.spending = Spending()
+        self._asking: dict[str, str] = {}
+
+    def add(self, event: ProgressEvent) -> None:
+        if isinstance(event, PhaseStarted):
+            self.phase, self.done, self.sessions = event, 0, 0
+        elif isinstance(event, Advanced):
+            self.sessions += event.sessions
+        elif isinstance(event, Finished):
+            self.done += 1
+            self.failed += event.status == "failed"
+            self._asking.pop(event.key, None)
+        elif isinstance(event, AskStarted):
+            self._asking[event.key] = f"{event.agent} {event.session} {event.purpose}"
+        elif isinstance(event, Answered):
+            self.spending = self.spending.plus(event.usage)
+
+    def who(self) -> str:
+        """Return who is being asked what, the first few of them."""
+        shown = list(self._asking.values())[:_MOST_SHOWN]
+        more = len(self._asking) - len(shown)
+        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
 class LineListener:
     """One line per phase, per failure, and every ``interval`` seconds in between."""
 
     def __init__(
         self, stream: TextIO, *, interval: float = 10.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._stream = stream
-        self._interval = interval
-        self._clock = clock
-        self._phase = PhaseStarted(phase="data", total=0)
-        self._began = self._spoke = clock()
-        self._done = 0
-        self._sessions = 0
-        self._pace = [(self._began, 0)]
-        self._talk = Talk()
+        self._stream, self._interval, self._clock = stream, interval, clock
+        self._counts = _Counts()
+        self._spoke = clock()
+        self._pace = [(self._spoke, 0)]
 
     def __call__(self, event: ProgressEvent) -> None:
-        """Take note of one event and perhaps say something."""
+        counts = self._counts
+        counts.add(event)
         if isinstance(event, PhaseStarted):
-            self._phase = event
-            self._began = self._spoke = self._clock()
-            self._done = self._sessions = 0
-            self._pace = [(self._began, 0)]
+            self._spoke = self._clock()
+            self._pace = [(self._spoke, 0)]
             if event.total:
                 self._say(f"{_PHASES[event.phase]}: {event.total} {_THINGS[event.phase]}")
-        elif isinstance(event, Advanced):
-            self._sessions += event.sessions
         elif isinstance(event, Finished):
-            self._done += 1
             if event.status == "failed":
                 self._say(f"failed: {event.key}: {event.error}")
             elif event.words:
-                self._say(f"{self._done} of {self._phase.total}: {event.key}: {event.words}")
-            self._talk.left(event.key)
-        elif isinstance(event, AskStarted):
-            self._talk.asked(event.key, event.agent, event.session, event.purpose)
-        elif isinstance(event, Answered):
-            self._talk.answered(event.usage)
-        else:
-            self._ended(event)
-        if self._clock() - self._spoke >= self._interval and not isinstance(event, RunEnded):
+                self._say(f"{counts.done} of {counts.phase.total}: {event.key}: {event.words}")
+        elif isinstance(event, RunEnded):
+            if counts.spending.calls:
+                self._say(f"asked models: {counts.spending.words()}")
+            if event.hint:
+                self._say(event.hint)
+            return
+        if self._clock() - self._spoke >= self._interval:
             self._spoke = self._clock()
             self._say(self._state())
 
     def _state(self) -> str:
-        text = f"{_PHASES[self._phase.phase]}: {self._done} of {self._phase.total}"
-        rate = self._rate()
-        if self._phase.sessions and rate > 0:
-            left = max(0, self._phase.sessions - self._sessions) / rate
-            text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
-        return text + (f"; {self._talk.words()}" if self._talk.spending.calls else "")
-
-    def _rate(self) -> float:
-        """Return sessions per second of late: rules are done in a moment, and models after them take hours."""
-        now = self._clock()
-        spans = [(now - then, self._sessions - sessions) for then, sessions in reversed(self._pace)]
+        counts, now = self._counts, self._clock()
+        text = f"{_PHASES[counts.phase.phase]}: {counts.done} of {counts.phase.total}"
+        # Sessions per second of late: rules are done in a moment, and models after them take hours.
+        spans = [(now - then, counts.sessions - sessions) for then, sessions in reversed(self._pace)]
         enough = (at for at, (_, sessions) in enumerate(spans) if at and sessions >= _FEWEST_SESSIONS)
         seconds, sessions = spans[next(enough, len(spans) - 1)]
-        self._pace = [*self._pace[-_REMEMBERED:], (now, self._sessions)]
-        return sessions / seconds if seconds > 0 else 0.0
-
-    def _ended(self, event: RunEnded) -> None:
-        if self._talk.spending.calls:
-            self._say(f"asked models: {self._talk.spending.words()}")
-        if event.hint:
-            self._say(event.hint)
+        self._pace = [*self._pace[-_REMEMBERED:], (now, counts.sessions)]
+        rate = sessions / seconds if seconds > 0 else 0.0
+        if counts.phase.sessions and rate > 0:
+            left = max(0, counts.phase.sessions - counts.sessions) / rate
+            text += f", {rate:,.{0 if rate >= 1 else 2}f} days/s, {left:,.0f} s left"
+        if counts.spending.calls:
+            text += f"; {counts.spending.words()}" + (f"; {who}" if (who := counts.who()) else "")
+        return text
 
     def _say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
@@ -193,8 +240,7 @@ class BarListener:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._failed = 0
-        self._done = 0
+        self._counts = _Counts()
         self._bar: RichProgress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
@@ -205,56 +251,42 @@ class BarListener:
             transient=True,
         )
         self._task = self._bar.add_task("", total=None, episodes="", counts=False)
-        self._talk = Talk()
         self._second: TaskID | None = None
-        self._phase = PhaseStarted(phase="data", total=0)
 
     def __call__(self, event: ProgressEvent) -> None:
-        """Move the bar."""
+        counts, bar = self._counts, self._bar
+        counts.add(event)
+        failed = f", {counts.failed} failed" if counts.failed else ""
+        episodes = f"{counts.done}/{counts.phase.total} {_THINGS[counts.phase.phase]}{failed}"
         if isinstance(event, PhaseStarted):
-            self._phase = event
-            self._done = 0
-            self._bar.start()
-            self._bar.reset(
-                self._task, total=event.sessions or event.total, description=_PHASES[event.phase],
-                counts=bool(event.sessions), episodes=self._episodes(),
-            )  # fmt: skip
-        elif isinstance(event, Advanced):
-            if self._phase.sessions:
-                self._bar.advance(self._task, event.sessions)
-        elif isinstance(event, Finished):
-            self._done += 1
-            if event.status == "failed":
-                self._failed += 1
-                self._bar.console.print(f"failed: {event.key}: {event.error}", markup=False, highlight=False)
-            self._bar.update(self._task, advance=0 if self._phase.sessions else 1, episodes=self._episodes())
-            self._talk.left(event.key)
-        elif isinstance(event, AskStarted):
-            self._talk.asked(event.key, event.agent, event.session, event.purpose)
-            self._show_talk()
-        elif isinstance(event, Answered):
-            self._talk.answered(event.usage)
-            self._show_talk()
-        else:
-            self._ended(event)
-
-    def _show_talk(self) -> None:
-        if self._second is None:
-            self._second = self._bar.add_task("models", total=None, episodes="", counts=False)
-        self._bar.update(self._second, description=self._talk.spending.words(), episodes=self._talk.who())
-
-    def _ended(self, event: RunEnded) -> None:
-        self._bar.stop()
-        if self._talk.spending.calls:
-            self._bar.console.print(
-                f"asked models: {self._talk.spending.words()}", markup=False, highlight=False, soft_wrap=True
+            bar.start()
+            bar.reset(
+                self._task,
+                total=event.sessions or event.total,
+                description=_PHASES[event.phase],
+                counts=bool(event.sessions),
+                episodes=episodes,
             )
-        if event.hint:
-            self._bar.console.print(event.hint, markup=False, highlight=False, soft_wrap=True)
+        elif isinstance(event, Advanced):
+            if counts.phase.sessions:
+                bar.advance(self._task, event.sessions)
+        elif isinstance(event, Finished):
+            if event.status == "failed":
+                self._say(f"failed: {event.key}: {event.error}")
+            bar.update(self._task, advance=0 if counts.phase.sessions else 1, episodes=episodes)
+        elif isinstance(event, RunEnded):
+            bar.stop()
+            if counts.spending.calls:
+                self._say(f"asked models: {counts.spending.words()}")
+            if event.hint:
+                self._say(event.hint)
+        else:
+            if self._second is None:
+                self._second = bar.add_task("models", total=None, episodes="", counts=False)
+            bar.update(self._second, description=counts.spending.words(), episodes=counts.who())
 
-    def _episodes(self) -> str:
-        failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self._done}/{self._phase.total} {_THINGS[self._phase.phase]}{failed}"
+    def _say(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _days_per_second() -> ProgressColumn:

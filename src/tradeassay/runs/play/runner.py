@@ -1,4 +1,4 @@
-"""Starting and continuing runs: describe, play what has not ended, score, write. The same for both tracks.
+"""Starting and continuing runs: describe, play what has not ended, score, write. The same for both kinds of run.
 
 Starting a spec whose folder already holds that very run continues it, so a run killed at any point is continued by
 repeating the command, or by :func:`resume`.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, overload
+from types import TracebackType
+from typing import Protocol, Self, TypeVar, overload
 
 import msgspec
 
@@ -21,10 +22,10 @@ from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.play.programs import Programs, reopen
-from tradeassay.runs.play.progress import ProgressChoice, RunEnded, listener
-from tradeassay.runs.play.run_kind import Options, RunWatch, Track
+from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay.runs.play.trading import Trading
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.models import Asking, Options
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
 from tradeassay.runs.store.manifest import (
@@ -38,6 +39,36 @@ from tradeassay.runs.store.outcome import read_outcome
 from tradeassay.runs.store.run import CodeRun, Run, load_run
 
 M = TypeVar("M", bound=Manifest)
+
+
+class RunKind(Protocol[M]):
+    """One run to be carried out, of either kind; it knows how its run is described, played and scored.
+
+    Creating one raises for whatever is certain to fail, before anything is written. A context manager: it holds
+    the resources of the run.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def describe(self, watch: RunWatch) -> M:
+        """Return the manifest of the run as it would be started now."""
+        ...
+
+    def sessions(self, manifest: M, waiting: Sequence[EpisodeSpec]) -> int:
+        """Return how many sessions are to be played, 0 where unknown."""
+        ...
+
+    def play(self, manifest: M, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch) -> None:
+        """Play episodes to their end and record how each ended; raises what stops a run."""
+        ...
+
+    def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes:
+        """Return the content of ``scores.json``."""
+        ...
 
 
 @overload
@@ -153,7 +184,7 @@ def _recorded_secret(folder: Path) -> str | None:
     return read_manifest(RunFolder(folder).manifest).secret
 
 
-def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
+def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
     _refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
@@ -161,7 +192,7 @@ def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options:
     try:
         with RunLock(place.lock):
             remove_temporaries(place.path)
-            _carry_out(track, place, RunWatch(listen), options)
+            _carry_out(kind, place, RunWatch(listen), options)
     except KeyboardInterrupt:
         hint = f"stopped; {how_to_go_on(place)}"
         listen(RunEnded(complete=False, hint=hint))
@@ -174,9 +205,9 @@ def _start(track: Track[M], place: RunFolder, progress: ProgressChoice, options:
     listen(RunEnded(complete=True))
 
 
-def _carry_out(track: Track[M], place: RunFolder, watch: RunWatch, options: Options) -> None:
-    with track:
-        manifest = track.describe(watch)
+def _carry_out(kind: RunKind[M], place: RunFolder, watch: RunWatch, options: Options) -> None:
+    with kind:
+        manifest = kind.describe(watch)
         if place.manifest.exists():
             known = read_manifest(place.manifest)
             refuse_changes(known, manifest, place.path)
@@ -190,11 +221,11 @@ def _carry_out(track: Track[M], place: RunFolder, watch: RunWatch, options: Opti
         if waiting:
             # Scores cover all episodes: while one is missing there are none.
             place.scores.unlink(missing_ok=True)
-        with watch.phase("play", total=len(waiting), sessions=track.sessions(manifest, waiting)):
+        with watch.phase("play", total=len(waiting), sessions=kind.sessions(manifest, waiting)):
             if waiting:
-                track.play(manifest, place, waiting, watch)
+                kind.play(manifest, place, waiting, watch)
         if waiting or not place.scores.exists():
-            write_atomic(place.scores, track.scores(manifest, place, watch))
+            write_atomic(place.scores, kind.scores(manifest, place, watch))
     add_timing(place.timing, watch.episode_seconds, watch.phase_seconds)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -18,25 +19,14 @@ from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines
 from tradeassay.runs.play.concurrency import play_model_there, play_models, take_over
-from tradeassay.runs.play.progress import Finished
-from tradeassay.runs.play.run_kind import Options, RunWatch
-from tradeassay.runs.play.worker_tasks import (
-    ENCODE,
-    ENTRY,
-    PLAYED_DECODER,
-    PREPARED_DECODER,
-    SCORED_DECODER,
-    PlayTask,
-    PrepareTask,
-    Scored,
-    ScoreTask,
-    WantedWindow,
-)
-from tradeassay.runs.score.scores import encode_scores
-from tradeassay.runs.score.scoring import gather
+from tradeassay.runs.play.episodes import PlayTask
+from tradeassay.runs.play.progress import Finished, RunWatch
+from tradeassay.runs.play.worker_tasks import ENCODE, ENTRY, PLAYED_DECODER, PREPARED_DECODER, SCORED_DECODER
+from tradeassay.runs.score.scores import Scored, ScoreTask, encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.models import refuse_bad_models
+from tradeassay.runs.spec.models import Options, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.store.cache import PrepareTask, WantedWindow
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, build_manifest, played_as
 from tradeassay.runs.store.outcome import Outcome, write_outcome
@@ -50,9 +40,7 @@ class Trading:
     """
 
     def __init__(self, spec: RunSpec, options: Options) -> None:
-        self._spec = spec
-        self._options = options
-        self._home = options.home
+        self._spec, self._options, self._home = spec, options, options.home
         self._episodes = expand(spec)
         for episode in self._episodes:
             check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
@@ -91,8 +79,12 @@ class Trading:
         return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices)
 
     def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
-        """Return how many sessions are to be played."""
-        return sum(_sessions(manifest, episode, self._datasets[episode.dataset]) for episode in waiting)
+        found = 0
+        for episode in waiting:
+            market = manifest.benchmark(episode).market
+            days = self._datasets[episode.dataset].sessions
+            found += sum(market.first <= day <= market.last for day in days)
+        return found
 
     def play(
         self, manifest: RunManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
@@ -136,26 +128,27 @@ class Trading:
         return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts))
 
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
-        """Yield results; a task whose process died is tried once more, because most such deaths are accidents.
+        """Yield results. An episode whose process died, again and again, has failed; its whole lines stay.
 
-        An episode that dies twice has failed; ``place`` is None for tasks that are not episodes.
+        ``place`` is None for tasks that are not episodes.
         """
-        lost = yield from self._attempt(tasks, watch)
-        again = [task for task in tasks if task.key in lost]
-        for key, reason in (yield from self._attempt(again, watch)).items():
-            if place is None or not place.episode(key).is_dir():
-                raise RunError(f"{key}: {reason}", hint="free some memory, or use workers=1 to see the error")
-            watch.finished(key, _record_death(place, key, reason))
-
-    def _attempt(self, tasks: Sequence[Task], watch: RunWatch) -> Generator[TaskResult, None, dict[str, str]]:
         assert self._executor is not None
-        lost: dict[str, str] = {}
         for result in self._executor.perform(tasks, watch.tick):
-            if isinstance(result, Lost):
-                lost[result.key] = result.reason
-            else:
+            if not isinstance(result, Lost):
                 yield result
-        return lost
+                continue
+            key = result.key
+            if place is None or not place.episode(key).is_dir():
+                hint = "free some memory, or use workers=1 to see the error"
+                raise RunError(f"{key}: {result.reason}", hint=hint)
+            events = place.events(key)
+            lines, length = read_lines(events)
+            events.touch()
+            os.truncate(events, length)
+            digest = sha256_file(events)
+            outcome = Outcome(status="failed", steps=len(lines), events_sha256=digest, error=result.reason)
+            write_outcome(place.outcome(key), outcome)
+            watch.finished(key, outcome)
 
     def _play_task(self, manifest: RunManifest, place: RunFolder, episode: EpisodeSpec) -> PlayTask:
         benchmark = manifest.benchmark(episode)
@@ -167,20 +160,6 @@ class Trading:
             data_sha256=manifest.datasets[episode.dataset].sha256,
             secret=manifest.secret if benchmark.takes_secret else None,
         )
-
-
-def _record_death(place: RunFolder, key: str, reason: str) -> Outcome:
-    """Record that the process that played an episode died, keeping the whole lines of its journal."""
-    events = place.events(key)
-    lines, length = read_lines(events)
-    if events.exists():
-        with events.open("rb+") as file:
-            file.truncate(length)
-    else:
-        events.touch()
-    outcome = Outcome(status="failed", steps=len(lines), events_sha256=sha256_file(events), error=reason)
-    write_outcome(place.outcome(key), outcome)
-    return outcome
 
 
 def prepare_tasks(
@@ -233,11 +212,6 @@ def score_tasks(
         )
         for (cell, label), members in groups.items()
     }
-
-
-def _sessions(manifest: RunManifest, episode: EpisodeSpec, dataset: DatasetEntry) -> int:
-    market = manifest.benchmark(episode).market
-    return sum(market.first <= day <= market.last for day in dataset.sessions)
 
 
 def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:

@@ -1,28 +1,56 @@
-"""``scores.json``: every number with its interval, or null and the reason.
+"""From journals to ``scores.json``: every number with its interval, or null and the reason.
 
-The file depends only on the spec (its slug aside), the data and the journals: no time, no path, no machine.
-Scoring the same run again gives the same bytes.
+Reads only what is recorded and the hashed data, and asks no agent. The file depends only on the spec (its slug
+aside), the data and the journals: no time, no path, no machine. Scoring the same run again gives the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 
-from tradeassay.core.errors import UNDECODABLE, RunError
-from tradeassay.core.hashing import canonical_json
+from tradeassay.account import venues
+from tradeassay.benchmarks import Benchmark, ktdfin
+from tradeassay.core.errors import UNDECODABLE, DataError, RunError
+from tradeassay.core.events import StepRecord
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.metrics import AgainstBaseline, EpisodeSeries, SeedSummary, significant
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot
+from tradeassay.metrics import (
+    AgainstBaseline,
+    BootstrapConfig,
+    EpisodeSeries,
+    SeedSummary,
+    across_seeds,
+    compare_to_baseline,
+    holm,
+    nothing_to_compare,
+    score,
+    significant,
+    summarise,
+)
+from tradeassay.play import series_from_records
 from tradeassay.play.dialogue_log import total
-from tradeassay.runs.store.outcome import Outcome, Status
+from tradeassay.play.journal import read_records
+from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.store.cache import snapshot_for
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.outcome import Outcome, Status, read_outcome
 
 S = TypeVar("S", bound=msgspec.Struct)
 SCORES_FORMAT = 1
 NET_RETURN = "return_net_of_inference"
 """Last value less the dollars spent on answers / initial value - 1."""
+PRICE_INDEX = "the index is a price index: dividends are not in it"
+PAPER_OWN = tuple(
+    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
+)
+"""Measures that KTD-Fin's paper defines itself."""
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,12 +138,246 @@ def read_scores(path: Path, kind: type[S]) -> S:
         raise RunError(f"{path} is damaged: {error}", hint="delete it and resume: it is computed again") from error
 
 
+class ScoreTask(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
+    """Score all repetitions of one agent in one cell, and compare them with the cell's baseline."""
+
+    folder: str
+    home: str | None
+    episodes: tuple[EpisodeSpec, ...]
+    baseline: EpisodeSpec
+    benchmark: Benchmark
+    data_sha256: str
+    bootstrap: BootstrapConfig
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
+    """The numbers of one agent in one cell."""
+
+    episodes: tuple[EpisodeScores, ...]
+    agent: AgentScores
+
+
+def score_agent(task: ScoreTask) -> Scored:
+    """Score one agent's repetitions and compare them with the baseline of their cell."""
+    folder = RunFolder(Path(task.folder))
+    snapshot = snapshot_for(task.baseline.dataset, task.home, task.data_sha256)
+    outcomes = [ended(folder, episode) for episode in task.episodes]
+    series = [
+        _series_once(folder, episode, outcome, task.benchmark, snapshot)
+        for episode, outcome in zip(task.episodes, outcomes, strict=True)
+    ]
+    scores = [score(one, bootstrap=task.bootstrap) for one in series]
+    summaries = across_seeds(series, scores, bootstrap=task.bootstrap)
+    if task.benchmark.protocol == "ktdfin":
+        for episode, one, measures in zip(task.episodes, series, scores, strict=True):
+            records = tuple(read_records(folder.events(episode.key)))
+            measures |= paper_measures(task.benchmark, records, one, snapshot, task.bootstrap)
+        own = (name for name in scores[0] if name not in summaries or name in PAPER_OWN)
+        summaries |= {name: summarise([measures[name] for measures in scores if name in measures]) for name in own}
+    first = task.episodes[0]
+    if first.by_model:
+        currency = venues.get(task.benchmark.market.venue).currency
+        for one, outcome, measures in zip(series, outcomes, scores, strict=True):
+            measures[NET_RETURN] = net_return(one, outcome, currency)
+        summaries[NET_RETURN] = summarise([measures[NET_RETURN] for measures in scores])
+    itself = first.agent == task.baseline.agent
+    agent = AgentScores(
+        cell=first.cell,
+        benchmark=first.benchmark,
+        dataset=first.dataset,
+        agent=first.label,
+        baseline=itself,
+        added=first.added,
+        episodes=tuple(episode.key for episode in task.episodes),
+        failed=sum(one.failure is not None for one in series),
+        measures=summaries,
+        versus_baseline=None if itself else _versus(task, folder, snapshot, series),
+        inference=inference_of(outcomes) or msgspec.UNSET,
+    )
+    rows = tuple(
+        EpisodeScores(
+            key=episode.key,
+            cell=episode.cell,
+            benchmark=episode.benchmark,
+            dataset=episode.dataset,
+            agent=episode.label,
+            seed=episode.seed,
+            baseline=episode.baseline,
+            status="done" if one.failure is None else "failed",
+            reason=one.failure,
+            steps=outcome.steps,
+            events_sha256=outcome.events_sha256,
+            measures=measures,
+            rejections=dict(one.rejections),
+            failures=dict(one.failures),
+            inference=inference_of([outcome]) or msgspec.UNSET,
+        )
+        for episode, outcome, one, measures in zip(task.episodes, outcomes, series, scores, strict=True)
+    )
+    return Scored(episodes=rows, agent=agent)
+
+
+def gather(work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[Scored]) -> Scores:
+    """Put the parts together in the order of the spec, and correct for the number of agents compared."""
+    by_key: dict[str, EpisodeScores] = {}
+    agents: dict[tuple[str, str], AgentScores] = {}
+    for part in scored:
+        by_key |= {episode.key: episode for episode in part.episodes}
+        agents[part.agent.cell, part.agent.agent] = part.agent
+    rows = dict.fromkeys((episode.cell, episode.label) for episode in episodes)
+    ordered = [agents[row] for row in rows]
+    for cell in dict.fromkeys(agent.cell for agent in ordered):
+        places = [place for place, agent in enumerate(ordered) if agent.cell == cell]
+        versus = [ordered[place].versus_baseline for place in places]
+        raw = [None if one is None else one.p_value for one in versus]
+        for place, adjusted in zip(places, holm(raw), strict=True):
+            ordered[place] = msgspec.structs.replace(ordered[place], p_adjusted=adjusted)
+    return Scores(
+        work_sha256=work_sha256,
+        episodes=tuple(by_key[episode.key] for episode in episodes),
+        agents=tuple(ordered),
+    )
+
+
+def ended(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
+    """Return how an episode ended; raises :class:`RunError` when it has not."""
+    outcome = read_outcome(folder.outcome(episode.key))
+    if outcome is None:
+        raise RunError(f"episode {episode.key} has not ended", hint=f"tradeassay resume {folder.path}")
+    return outcome
+
+
+def series_of(
+    folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
+) -> EpisodeSeries:
+    """Replay an episode's journal into its series."""
+    records = tuple(read_records(folder.events(episode.key)))
+    index = yardstick(snapshot, benchmark.index, tuple(record.session for record in records))
+    return series_from_records(
+        records,
+        periods_per_year=benchmark.periods_per_year,
+        index=index.levels,
+        index_note=index.note,
+        failure=outcome.error if outcome.status == "failed" else None,
+    )
+
+
+_SERIES: dict[tuple[str, str], EpisodeSeries] = {}
+
+
+def _series_once(
+    folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
+) -> EpisodeSeries:
+    """Return an episode's series, a baseline's from memory: every agent of its cell is compared with it.
+
+    It is known by the journal as it is now, and by everything else that it is made of.
+    """
+    journal = folder.events(episode.key)
+    if not episode.baseline or not journal.is_file():
+        return series_of(folder, episode, outcome, benchmark, snapshot)
+    made_of = sha256_of((outcome, benchmark.index, benchmark.periods_per_year, snapshot.sha256))
+    key = (sha256_file(journal), made_of)
+    if key not in _SERIES:
+        while len(_SERIES) >= 4:
+            _SERIES.pop(next(iter(_SERIES)))
+        _SERIES[key] = series_of(folder, episode, outcome, benchmark, snapshot)
+    return _SERIES[key]
+
+
+def _versus(
+    task: ScoreTask, folder: RunFolder, snapshot: Snapshot, series: Sequence[EpisodeSeries]
+) -> AgainstBaseline:
+    label = task.baseline.label
+    base = _series_once(folder, task.baseline, ended(folder, task.baseline), task.benchmark, snapshot)
+    if base.failure is not None:
+        return nothing_to_compare(label, f"the baseline failed ({base.failure})")
+    sound = [one for one in series if one.failure is None]
+    if not sound:
+        return nothing_to_compare(label, str(series[0].failure))
+    if any(one.sessions != base.sessions for one in sound):
+        return nothing_to_compare(label, "the sessions differ")
+    return compare_to_baseline(
+        np.stack([one.nav for one in sound]),
+        base.nav,
+        periods_per_year=task.benchmark.periods_per_year,
+        baseline=label,
+        bootstrap=task.bootstrap,
+        inference=task.benchmark.inference,
+    )
+
+
+class Yardstick(NamedTuple):
+    """Levels at the close before the first session and at each of them; None when there are none to compare with.
+
+    ``note`` says what they leave out although an account's value includes it.
+    """
+
+    levels: Floats | None
+    note: str | None = None
+
+
+def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) -> Yardstick:
+    """Return what holding an index over ``sessions`` would have given.
+
+    An account collects dividends, so the fair yardstick is the index fund with dividends reinvested. Where
+    no fund of the index has a price throughout it is the index itself, with a note if missing dividends make it
+    easier to beat than it looks. Read at the end of the window: nothing here reaches an agent. No levels without
+    an index, without sessions, when the data does not have that index, or when it does not begin before the first
+    session.
+    """
+    if index is None or not sessions:
+        return Yardstick(None)
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    if rows.start == 0 or len(rows) != len(sessions):
+        return Yardstick(None)
+    view = snapshot.at(rows.stop - 1, "close")
+    for column, instrument in enumerate(view.instruments):
+        if instrument.tracks(index):
+            fund = np.array(view.bars("close", len(rows) + 1, adjust="total")[:, column], dtype=np.float64)
+            if (fund > 0).all():
+                return Yardstick(fund)
+    try:
+        levels = view.index_levels(index, len(rows) + 1)
+    except DataError:
+        return Yardstick(None)
+    known = view.actions(np.iinfo(np.int64).min)
+    dividends = snapshot.facts.adjusted == "total" or any(action.kind == "dividend" for action in known)
+    return Yardstick(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
+
+
+def paper_measures(
+    benchmark: Benchmark,
+    records: Sequence[StepRecord],
+    series: EpisodeSeries,
+    snapshot: Snapshot,
+    bootstrap: BootstrapConfig,
+) -> dict[str, Measure]:
+    """Return the measures of one episode that the paper defines itself; the catalogue has its own.
+
+    Under ``paper`` turnover, concentration and abstention are the paper's, and the index of the excess is counted
+    from the first close of the window instead of the close before it.
+    """
+    outcomes = ktdfin.order_outcomes(records, snapshot)
+    panel = ktdfin.panel(records, series, outcomes, convention=benchmark.convention, bootstrap=bootstrap)
+    found = {name: panel[name] for name in PAPER_OWN if name in panel}
+    total, index = panel["total_return"].value, series.index
+    if benchmark.convention == "paper" and total is not None and index is not None and index.size > 2:
+        excess = total - (float(index[-1] / index[1]) - 1.0)
+        note = "no interval: the index is counted from the first close, as in the paper"
+        found["excess_return"] = Measure(value=significant(excess), n=len(series.sessions), note=note)
+    return found
+
+
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
     """Return the inference cost of one agent's episodes; None when no model played."""
     parts = [(one, spending) for one in outcomes if (spending := one.spending) is not None]
     if not parts:
         return None
     decisions = sum(outcome.steps for outcome, _ in parts)
+
+    def per_decision(amount: float | None) -> float | None:
+        return significant(amount / decisions) if decisions and amount is not None else None
+
     spent = total(spending for _, spending in parts)
     usd = spent.known_usd
     return Inference(
@@ -124,9 +386,9 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
         input_tokens=spent.input_tokens,
         output_tokens=spent.output_tokens,
         usd=None if usd is None else significant(usd),
-        calls_per_decision=_per(spent.calls, decisions),
-        tokens_per_decision=_per(spent.tokens, decisions),
-        usd_per_decision=None if usd is None else _per(usd, decisions),
+        calls_per_decision=per_decision(spent.calls),
+        tokens_per_decision=per_decision(spent.tokens),
+        usd_per_decision=per_decision(usd),
     )
 
 
@@ -148,7 +410,3 @@ def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measur
         return not_scored(f"answers cost dollars, the account is in {currency}, and no exchange rate is known")
     value = (float(series.nav[-1]) - usd) / float(series.nav[0]) - 1.0
     return Measure(value=significant(value), n=len(series.sessions), note="no interval: a cost is no sample")
-
-
-def _per(amount: float, decisions: int) -> float | None:
-    return significant(amount / decisions) if decisions else None

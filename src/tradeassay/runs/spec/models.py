@@ -1,10 +1,11 @@
-"""The models of a run: their names, settings, prices and knowledge cutoffs, as the manifest keeps them."""
+"""Models by name: how those of a run are asked, what its manifest keeps of them, and all that are known here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -12,11 +13,21 @@ from tradeassay.agents import ModelAgent, ModelConfig, make_conversing, model_pa
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.errors import UserError, require
+from tradeassay.core.executors import ExecutorName
 from tradeassay.core.secrets import remember_address
-from tradeassay.llm import Access, ModelParams, check_model, load_cutoffs, load_prices, parse_name
+from tradeassay.llm import (
+    Access,
+    ModelParams,
+    check_model,
+    find_local_model,
+    load_cutoffs,
+    load_prices,
+    local_models,
+    parse_name,
+    scripted_models,
+)
 from tradeassay.llm.tables import own_file, price_line
-from tradeassay.runs.spec.conversation import protocol_config
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +52,16 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{self.concurrency} episodes cannot be played at a time", hint="give 1 or more")
         if self.max_usd is not None and not self.max_usd > 0:
             raise UserError(f"a cap of {self.max_usd:g} dollars buys nothing", hint="give a positive amount")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run is carried out. Nothing here changes a byte of its result, except a budget that runs out."""
+
+    executor: ExecutorName = "local"
+    workers: int | None = None
+    home: str | None = None
+    retry_failed: bool = False
+    asking: Asking = Asking()
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,12 +126,74 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
                 f"the price of {name} is unknown, so a cap of {asking.max_usd:g} dollars cannot be kept",
                 hint=f"run without a cap, or write into {own_file()}: {price_line(name)}",
             )
-        if not asking.replay:
-            _check(name, asking.base_url, home)
+        if asking.replay:
+            continue
+        if parse_name(name).route == "inspect":
+            require("inspect_ai", "models")
+        else:
+            check_model(name, Access(base_url=asking.base_url, home=None if home is None else Path(home)))
 
 
-def _check(name: str, base_url: str | None, home: str | None) -> None:
-    if parse_name(name).route == "inspect":
-        require("inspect_ai", "models")
-        return
-    check_model(name, Access(base_url=base_url, home=None if home is None else Path(home)))
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, its price per million tokens and its knowledge cutoff. None means "unknown"."""
+
+    name: str
+    kind: Literal["scripted", "local", "provider"]
+    note: str
+    input_usd: float | None = None
+    output_usd: float | None = None
+    price_as_of: date | None = None
+    cutoff: date | None = None
+
+    def price_words(self) -> str:
+        if self.input_usd is None or self.output_usd is None:
+            return "price unknown"
+        free = self.input_usd == 0 and self.output_usd == 0
+        return "free" if free else f"{self.input_usd:g} / {self.output_usd:g} ({self.price_as_of})"
+
+    def cutoff_words(self) -> str:
+        if self.kind == "scripted":
+            return "nothing"
+        return "unknown" if self.cutoff is None else str(self.cutoff)
+
+
+def known_models(*, prices: Path | None = None, home: Path | None = None) -> tuple[ModelInfo, ...]:
+    """Return every model that is known here: scripted, then local, then those in the tables."""
+    priced, cutoffs = load_prices(prices), load_cutoffs()
+    found = [
+        ModelInfo(name=f"scripted/{name}", kind="scripted", note=model.summary, input_usd=0.0, output_usd=0.0)
+        for name, model in scripted_models.items()
+    ]
+    for name, local in local_models.items():
+        cutoff = cutoffs.of(f"local/{name}")
+        here = "on this machine"
+        try:
+            find_local_model(parse_name(f"local/{name}"), home)
+        except UserError:
+            here = f"not here: tradeassay models get {name}"
+        found.append(
+            ModelInfo(
+                name=f"local/{name}",
+                kind="local",
+                note=f"{local.title}; {here}",
+                input_usd=0.0,
+                output_usd=0.0,
+                cutoff=None if cutoff is None else cutoff.last_day,
+            )
+        )
+    for name in sorted({*priced.prices, *cutoffs.cutoffs}):
+        if name.endswith("/*") or name.startswith(("local/", "scripted/")):
+            continue
+        price, cutoff = priced.of(name), cutoffs.of(name)
+        found.append(
+            ModelInfo(
+                name=name,
+                kind="provider",
+                note="" if price is None else price.source,
+                input_usd=None if price is None else price.input,
+                output_usd=None if price is None else price.output,
+                price_as_of=None if price is None else price.as_of,
+                cutoff=None if cutoff is None else cutoff.last_day,
+            )
+        )
+    return tuple(found)

@@ -1,14 +1,17 @@
-"""What a run would take, before it is started: episodes, sessions, decisions, seconds, disk.
+"""What a run would take, before it is started: episodes, sessions, decisions, seconds, disk, calls, dollars.
 
 The estimate is measured: the first sessions of every agent are played in memory, and nothing is written except a
-data set that has to be generated. Agents whose answers cost something are not asked; the conversation of a model
-is measured with a scripted one.
+data set that has to be generated. Agents whose answers cost something are not asked. A model's conversation is
+played for a few days with the scripted model that does everything right, and its prompts are measured; how much a
+real model writes, and how fast, is assumed, unless earlier runs of the same conversation with the same model say
+so.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -17,20 +20,27 @@ from tradeassay.agents import check_agent, make_agent
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import fault_of
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.executors import cores, one_thread
 from tradeassay.data import Snapshot
-from tradeassay.llm.tables import own_file, price_line
+from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
+from tradeassay.llm.tables import Tokens, own_file, price_line
+from tradeassay.llm.tokens import estimate_reply
 from tradeassay.metrics import Design, PowerSummary, power_summary
+from tradeassay.play import Asked
+from tradeassay.play.dialogue_log import Spending, total
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.play.episodes import steps
+from tradeassay.runs.play.episodes import conversation, steps
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.model_plan import SAMPLE_DAYS, measure_conversation
-from tradeassay.runs.spec.models import Asking, model_config, refuse_bad_models
+from tradeassay.runs.spec.models import Asking, model_config, params_for, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.store.cache import describe, snapshot_for
+from tradeassay.runs.store.folder import RunFolder, read_timing
 from tradeassay.runs.store.manifest import played_as, windows_by_cell
-from tradeassay.runs.store.snapshots import describe, snapshot_for
+from tradeassay.runs.store.outcome import Outcome
 
 SAMPLE = 12
 """Sessions played to measure an agent; the first is a warm-up and not timed."""
@@ -38,6 +48,15 @@ _SCORING = 0.35
 """Seconds to score one episode with a thousand resamples."""
 _START = 1.5
 """Seconds to start worker processes."""
+
+
+SAMPLE_DAYS = 20
+"""Days of a conversation that are measured; the first days, when everything is bought, are the longest."""
+OUTPUT_PER_CALL = 400
+"""Tokens a real model is assumed to write per answer, at least; its own limit if that is lower."""
+SECONDS_PER_CALL = 2.0
+TOKENS_PER_SECOND = 60.0
+"""How fast a real model is assumed to answer."""
 
 
 class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,30 +118,28 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the sums as (what, how much), for a table."""
+        models: list[tuple[str, str]] = []
+        if self.model_calls:
+            known = sum(cell.usd or 0.0 for cell in self.cells)
+            unknown = sorted({str(cell.model) for cell in self.cells if cell.model_calls and cell.usd is None})
+            money = f"${known:,.2f}" + (f", and the price of {', '.join(unknown)} is unknown" if unknown else "")
+            models = [
+                ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
+                ("dollars", money),
+                *((f"for the price, into {own_file()}", price_line(name)) for name in unknown),
+                ("hours of asking", f"about {self.hours:,.2f}"),
+                *((f"{cell.cell}, {cell.agent}", cell.words()) for cell in self.cells if cell.model_calls),
+            ]
         return [
             ("episodes", f"{self.episodes:,}"),
             ("sessions", f"{self.sessions:,}"),
             ("decisions", f"{self.decisions:,}"),
             ("calls to a model", f"{self.model_calls:,}"),
-            *self._model_rows(),
+            *models,
             ("time", f"about {self.seconds:,.0f} s on {self.workers} workers"),
             ("disk", f"about {self.bytes / 1e6:,.1f} MB"),
             *((f"{cell.cell or cell.benchmark}, {cell.agent}", cell.note) for cell in self.cells if cell.note),
             *((f"{cell}, what it can show", seen.sentence) for cell, seen in self.power_summary.items()),
-        ]
-
-    def _model_rows(self) -> list[tuple[str, str]]:
-        if not self.model_calls:
-            return []
-        known = sum(cell.usd or 0.0 for cell in self.cells)
-        unknown = sorted({str(cell.model) for cell in self.cells if cell.model_calls and cell.usd is None})
-        money = f"${known:,.2f}" + (f", and the price of {', '.join(unknown)} is unknown" if unknown else "")
-        return [
-            ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
-            ("dollars", money),
-            *((f"for the price, into {own_file()}", price_line(name)) for name in unknown),
-            ("hours of asking", f"about {self.hours:,.2f}"),
-            *((f"{cell.cell}, {cell.agent}", cell.words()) for cell in self.cells if cell.model_calls),
         ]
 
 
@@ -153,7 +170,22 @@ def plan(
     playing = sum(cell.seconds or 0.0 for cell in cells)
     scoring = episodes * _SCORING * spec.bootstrap.draws / 1000
     talking = [cell for cell in cells if cell.model is not None]
-    hours = _hours(talking, asking.concurrency)
+    # All models together share the allowed concurrency, and the slowest sets the least that they take.
+    work = sum((cell.hours or 0.0) * min(asking.concurrency, cell.episodes) for cell in talking)
+    places = min(asking.concurrency, sum(cell.episodes for cell in talking))
+    hours = max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
+    found: dict[str, PowerSummary] = {}
+    for name in dict.fromkeys(cell.cell for cell in cells):
+        compared = [cell for cell in cells if cell.cell == name and not cell.baseline]
+        if compared:
+            design = Design(
+                sessions=compared[0].sessions,
+                seeds=max(cell.episodes for cell in compared),
+                level=spec.bootstrap.level,
+                comparisons=len(compared),
+                periods_per_year=benchmarks.get(compared[0].benchmark).periods_per_year,
+            )
+            found[name] = power_summary(design)
     return Plan(
         slug=spec.slug,
         cells=cells,
@@ -168,33 +200,8 @@ def plan(
         output_tokens=sum(cell.output_tokens for cell in talking),
         usd=None if any(cell.usd is None for cell in talking) else sum(cell.usd or 0.0 for cell in talking),
         hours=round(hours, 4),
-        power_summary=_foresight(spec, cells),
+        power_summary=found,
     )
-
-
-def _foresight(spec: RunSpec, cells: Sequence[PlannedCell]) -> dict[str, PowerSummary]:
-    """Return what each cell can show, before any money is spent on it."""
-    found: dict[str, PowerSummary] = {}
-    for name in dict.fromkeys(cell.cell for cell in cells):
-        compared = [cell for cell in cells if cell.cell == name and not cell.baseline]
-        if compared:
-            year = benchmarks.get(compared[0].benchmark).periods_per_year
-            design = Design(
-                sessions=compared[0].sessions,
-                seeds=max(cell.episodes for cell in compared),
-                level=spec.bootstrap.level,
-                comparisons=len(compared),
-                periods_per_year=year,
-            )
-            found[name] = power_summary(design)
-    return found
-
-
-def _hours(talking: Sequence[PlannedCell], concurrency: int) -> float:
-    """Return how long all models take together: they share the allowed concurrency."""
-    work = sum((cell.hours or 0.0) * min(concurrency, cell.episodes) for cell in talking)
-    places = min(concurrency, sum(cell.episodes for cell in talking))
-    return max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
 
 
 def _cell(
@@ -203,7 +210,7 @@ def _cell(
     first = episodes[0]
     plain = played_as(benchmarks.get(first.benchmark), first, spec)
     task = prepare_tasks(episodes, {first.benchmark: plain}, home)[first.dataset]
-    entry = describe(first.dataset, home, task.markets, task.windows)
+    entry = describe(task)
     named = windows_by_cell((first,), {first.dataset: entry}).get(first.cell)
     benchmark = played_as(plain, first, spec, named)
     snapshot = snapshot_for(first.dataset, home, entry.sha256)
@@ -283,3 +290,126 @@ def _measure(
         return None, None, f"would fail: {fault_of(error)!s}"
     timed = count - 1
     return (time.perf_counter() - began) / timed if timed else 0.0, size / count, None
+
+
+class EarlierRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model's days took in earlier runs; ``seconds`` is None when no live day was timed."""
+
+    runs: int
+    days: int
+    calls: float
+    input_tokens: float
+    output_tokens: float
+    seconds: float | None
+
+
+def measured_before(folder: Path, episode: EpisodeSpec) -> EarlierRuns | None:
+    """Return what a day of this conversation with this model took in the runs of a folder; None if in none."""
+    spent, seconds, timed, days, runs = Spending(), 0.0, 0, 0, 0
+    wanted = (episode.benchmark, episode.model, episode.protocol)
+    for manifest in sorted(folder.glob("*/manifest.json")):
+        place = RunFolder(manifest.parent)
+        try:
+            played = msgspec.json.decode(manifest.read_bytes(), type=_Episodes).episodes
+        except (OSError, *UNDECODABLE):  # somebody else's file
+            continue
+        timing, earlier = read_timing(place.timing), days
+        for other in played:
+            if (other.benchmark, other.model, other.protocol) != wanted:
+                continue
+            try:
+                ended = msgspec.json.decode(place.outcome(other.key).read_bytes(), type=Outcome)
+            except (OSError, *UNDECODABLE):
+                continue
+            if ended.status != "done" or isinstance(ended.model, msgspec.UnsetType) or not ended.steps:
+                continue
+            spent, days = total((spent, ended.model.spending)), days + ended.steps
+            if ended.model.answers == "live" and len(timing.starts) == 1 and other.key in timing.episodes:
+                seconds, timed = seconds + timing.episodes[other.key], timed + ended.steps
+        runs += days > earlier
+    if not days:
+        return None
+    return EarlierRuns(
+        runs=runs,
+        days=days,
+        calls=spent.calls / days,
+        input_tokens=spent.input_tokens / days,
+        output_tokens=spent.output_tokens / days,
+        seconds=seconds / timed if timed else None,
+    )
+
+
+class ConversationDay(msgspec.Struct, frozen=True, kw_only=True):
+    """What one day of a conversation takes on average. ``usd`` is None when the price is unknown."""
+
+    calls: float
+    input_tokens: float
+    output_tokens: float
+    usd: float | None
+    seconds: float
+    bytes: float
+    source: str
+
+
+def measure_conversation(
+    episode: EpisodeSpec,
+    benchmark: Benchmark,
+    snapshot: Snapshot,
+    *,
+    prices: Path | None = None,
+    runs: Path | None = None,
+) -> ConversationDay:
+    """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it.
+
+    What the runs in the folder ``runs`` took goes before what would have to be assumed.
+    """
+    play = conversation(snapshot, benchmark, episode)
+    play.open()
+    scripted = scripted_models.get("sensible")()
+    asked = Counter[str]()
+
+    def answer(question: Asked[AskModel]) -> ModelReply:
+        request = question.request
+        reply = scripted.answer(request)
+        asked.update(calls=1, input=estimate_request(request), output=estimate_reply(reply))
+        # Every answer is written twice (cassette and dialogue), a question only as far as it is new.
+        said = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
+        asked["characters"] += 2 * (said + (len(request.messages[-1].text) if request.messages else 0))
+        return reply
+
+    records = list(islice(play.records(answer), SAMPLE_DAYS))
+    days, size = len(records), sum(len(encode_line(record)) + 1 for record in records)
+    before = None if runs is None else measured_before(runs, episode)
+    name = model_config(episode).model
+    calls, written, output = asked["calls"] / days, asked["input"] / days, asked["output"] / days
+    seconds, source = 0.0, "prompts measured, answers assumed"
+    live = parse_name(name).route != "scripted"
+    if before is not None:
+        calls, written, output = before.calls, before.input_tokens, before.output_tokens
+        speed = "" if before.seconds is not None or not live else "; their speed is assumed"
+        source = f"as in {before.days:,} days of {before.runs} earlier run(s){speed}"
+    elif live:
+        most = params_for(episode, benchmark).max_tokens
+        output = max(output, calls * min(OUTPUT_PER_CALL, most))
+    if live:
+        assumed = calls * SECONDS_PER_CALL + output / TOKENS_PER_SECOND
+        seconds = assumed if before is None or before.seconds is None else before.seconds
+    price = load_prices(prices).of(name)
+    # A price that depends on the request's size is looked up per request, then scaled.
+    per_call = Tokens(plain=round(written / calls), output=round(output / calls)) if calls else Tokens()
+    usd = None if price is None else price.usd(per_call)
+    return ConversationDay(
+        calls=calls,
+        input_tokens=written,
+        output_tokens=output,
+        usd=None if usd is None else usd * calls,
+        seconds=seconds,
+        bytes=(size + asked["characters"]) / days,
+        source=source,
+    )
+
+
+class _Episodes(msgspec.Struct):
+    """What is read of an earlier run's manifest."""
+
+    episodes: tuple[EpisodeSpec, ...] = ()

@@ -57,8 +57,7 @@ from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.play.programs import reopen
 from tradeassay.runs.play.runner import run
-from tradeassay.runs.spec.conversation import describe_protocol, with_protocol
-from tradeassay.runs.spec.episode import expand
+from tradeassay.runs.spec.episode import describe_protocol, expand, with_protocol
 from tradeassay.runs.spec.models import Asking
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import RunFolder

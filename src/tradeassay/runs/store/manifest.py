@@ -21,8 +21,7 @@ from tradeassay.core.badges import Badges, Convention
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
-from tradeassay.runs.spec.conversation import ProtocolRecord, describe_protocol, with_protocol
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.episode import EpisodeSpec, ProtocolRecord, describe_protocol, with_protocol
 from tradeassay.runs.spec.models import ModelRecord, describe_models
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
 from tradeassay.runs.store.folder import Versions, version_changes

@@ -83,6 +83,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.error or ("" if isinstance(self.program, msgspec.UnsetType) else self.program.reason)
 
 
+class Played(msgspec.Struct, frozen=True, kw_only=True, tag="played"):
+    """How an episode ended (None: it was stopped), and how long it took."""
+
+    outcome: Outcome | None
+    seconds: float
+
+
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a recorded run that does not hold: where (None = the whole run), which check, and what."""
 

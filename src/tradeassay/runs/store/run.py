@@ -19,14 +19,13 @@ from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, 
 from tradeassay.play.journal import read_records
 from tradeassay.runs.code_protocol import CodeProtocol, find_protocol
 from tradeassay.runs.play.programs import CodeScoresFile, read_record, reopen
-from tradeassay.runs.score.scores import Scores, read_scores
-from tradeassay.runs.score.scoring import ended, series_of
+from tradeassay.runs.score.scores import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, read_manifest
 from tradeassay.runs.store.outcome import Outcome, read_outcome
-from tradeassay.runs.store.snapshots import snapshot_for
 
 if TYPE_CHECKING:
     from tradeassay.runs.store.frames import Frames

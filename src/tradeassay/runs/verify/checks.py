@@ -1,20 +1,22 @@
 """What a recorded episode claims, claim by claim, and what becomes of each claim when it is made again.
 
 The episode is made again from what it was made of (:mod:`tradeassay.runs.verify.replay`) and must come out byte
-for byte. Beside that stand checks that share no code with what made it: an account kept from the events alone,
+for byte. Further checks share no code with what made it: an account kept from the events alone,
 an auditor of fills and rules. They still say something where an episode cannot be made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
-from tradeassay.account import Ledger
+from tradeassay.account import Ledger, venues
+from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.benchmarks import Benchmark
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.drive import drive
@@ -23,25 +25,24 @@ from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, St
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.data import Snapshot
 from tradeassay.llm.cassette.store import cassette_faults
-from tradeassay.play import Market
+from tradeassay.play import Market, MarketConfig, most_traded, parse_universe
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
+from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
-from tradeassay.runs.play.worker_tasks import Checked, CheckTask, PlayTask
 from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
-from tradeassay.runs.store.snapshots import snapshot_for
-from tradeassay.runs.verify.audit import audit
 from tradeassay.runs.verify.replay import (
-    Again,
-    NotAgain,
-    asked_again,
-    at_once_again,
-    conversation_again,
+    NotReplayable,
+    Replayed,
+    can_be_asked,
     differences,
     not_as_written,
+    replay_conversation,
+    replay_rule,
     without_accidents,
 )
 
@@ -49,6 +50,32 @@ Found = tuple[int | None, str, str]
 """The step, the check, and what does not hold."""
 R = TypeVar("R", bound=JournalRecord)
 NO_DATA = "the data is not here"
+
+
+class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
+    """Check what an episode left behind; with ``data_sha256`` None, without its data.
+
+    ``benchmark`` is the registered one where there is one, whatever the run says.
+    """
+
+    folder: str
+    home: str | None
+    episode: EpisodeSpec
+    benchmark: Benchmark
+    data_sha256: str | None
+    secret: str | None = None
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
+    """The violations found in an episode, what became of its claims, and its number of steps.
+
+    ``notes`` say what was not looked at.
+    """
+
+    steps: int
+    violations: tuple[Violation, ...]
+    claims: tuple[ClaimOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +90,10 @@ class EpisodeEvidence(Generic[R]):
 
     @property
     def dialogue(self) -> Path:
-        """What was asked and what was replied."""
         return self.place.dialogue(self.episode.key)
 
     @property
     def cassette(self) -> Path:
-        """The recorded replies."""
         return self.place.models / f"{self.episode.key}.jsonl"
 
 
@@ -79,9 +104,10 @@ class Examination:
         self.violations: list[Violation] = []
         self.claims: list[ClaimOutcome] = []
         self.notes: list[str] = []
+        self.steps = 0
         self._key = episode.key
 
-    def contradict(self, found: Iterator[Found]) -> bool:
+    def contradict(self, found: Iterable[Found]) -> bool:
         """Take everything that does not hold; returns whether there was anything."""
         before = len(self.violations)
         for step, check, what in found:
@@ -92,32 +118,32 @@ class Examination:
         """Say what became of a claim."""
         self.claims.append(ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=1))
 
-    def result(self, steps: int) -> Checked:
-        """Return all of it."""
+    def say_answers(self, models: list[str], *, known: bool) -> None:
+        """Say what is known about who gave the replies. Only a scripted model can be asked whether it did."""
+        if not models or not can_be_asked(models):
+            self.say("answers", "cannot be checked", NOT_REDERIVABLE)
+        elif known:
+            self.say("answers", "re-derived")
+        else:
+            self.say("answers", "cannot be checked", "they were not asked again")
+
+    def result(self) -> Checked:
         return Checked(
-            steps=steps,
+            steps=self.steps,
             violations=tuple(self.violations),
             claims=tuple(self.claims),
             notes=tuple(self.notes),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MarketGround:
-    """The data and market a trading episode was played on."""
-
-    snapshot: Snapshot
-    benchmark: Benchmark
-
-
 def check_episode(task: CheckTask) -> Checked:
     """Return what becomes of a trading episode's claims; without data, only what needs none is looked at."""
-    found, evidence, steps = _open(RunFolder(Path(task.folder)), task.episode, STEP_DECODER)
+    found = Examination(task.episode)
+    evidence = _open(found, RunFolder(Path(task.folder)), task.episode, STEP_DECODER)
     if evidence is None:
         found.say("decisions", "contradicted", "the record cannot be read")
-        return found.result(steps)
-    found.contradict(cassette_is_sound(evidence))
-    _say_cassette(found, evidence)
+        return found.result()
+    _check_cassette(found, evidence)
     if task.data_sha256 is None:
         found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
@@ -127,8 +153,8 @@ def check_episode(task: CheckTask) -> Checked:
         found.say("money", "contradicted" if broken else "consistent")
         if task.episode.by_model:
             found.say("conversation", "cannot be checked", NO_DATA)
-            _say_answers(found, task.episode, known=False)
-        return found.result(steps)
+            found.say_answers([task.episode.model], known=False)
+        return found.result()
     play = PlayTask(
         folder=task.folder,
         home=task.home,
@@ -137,66 +163,47 @@ def check_episode(task: CheckTask) -> Checked:
         data_sha256=task.data_sha256,
         secret=task.secret,
     )
-    _trading(found, evidence, play)
-    return found.result(steps)
+    _replay_trading(found, evidence, play)
+    return found.result()
 
 
-def _trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: PlayTask) -> None:
+def _replay_trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: PlayTask) -> None:
     """Play the episode again and compare; then ask those who share no code with the player."""
-    by_model = task.episode.by_model
-    ground = MarketGround(snapshot_for(task.episode.dataset, task.home, task.data_sha256), task.benchmark)
+    episode, market = task.episode, task.benchmark.market
+    snapshot = snapshot_for(episode.dataset, task.home, task.data_sha256)
     why = ""
     try:
-        again = conversation_again(task, evidence.outcome) if by_model else at_once_again(task)
+        again = replay_conversation(task, evidence.outcome) if episode.by_model else replay_rule(task)
         broken = found.contradict(comes_out_again(evidence, again))
         if again.unasked:
-            found.notes.append(f"{again.unasked} recorded answers of {task.episode.key} were not asked for")
-    except NotAgain as error:
+            found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
+    except NotReplayable as error:
         broken, why = False, str(error)
     except TradeassayError as error:
-        broken = found.contradict(iter([(None, "replay", error.message)]))
+        broken = found.contradict([(None, "replay", error.message)])
     if broken or why:
         found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
         found.contradict(money_adds_up(evidence))
-        broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, ground)))
-    unfair = found.contradict(_guarded(fills_follow_the_rules(evidence, ground)))
+        broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, snapshot, market)))
+    complete = evidence.outcome.status == "done"
+    unfair = found.contradict(_guarded(audit(evidence.records, snapshot, market, complete=complete)))
     if why:
         found.say("decisions", "cannot be checked", why)
     else:
         found.say("decisions", "contradicted" if broken else "re-derived")
     found.say("account", "contradicted" if broken or unfair else "re-derived")
-    if by_model:
+    if episode.by_model:
         found.say("conversation", "contradicted" if broken else "re-derived")
-        _say_answers(found, task.episode, known=not broken)
-
-
-def _say_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> None:
-    if (
-        evidence.outcome.spending is not None
-        and evidence.outcome.spending.calls
-        and not evidence.cassette.is_file()
-    ):
-        found.say(
-            "cassette", "cannot be checked", "it is missing; the replies in dialogue.jsonl were taken instead"
-        )
-
-
-def _say_answers(found: Examination, episode: EpisodeSpec, *, known: bool) -> None:
-    """Say what is known about who gave the replies. Only a scripted model can be asked whether it did."""
-    if episode.model and asked_again([episode.model]):
-        found.say(
-            "answers", "re-derived" if known else "cannot be checked", "" if known else "it was not asked again"
-        )
-    else:
-        found.say("answers", "cannot be checked", NOT_REDERIVABLE)
+        found.say_answers([episode.model], known=not broken)
 
 
 def _open(
-    place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
-) -> tuple[Examination, EpisodeEvidence[R] | None, int]:
-    """Check the journal against its hash, then read it line by line; no evidence where it cannot be read."""
-    found, records, contents = Examination(episode), list[R](), list[bytes]()
+    found: Examination, place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
+) -> EpisodeEvidence[R] | None:
+    """Check the journal against its hash, then read it line by line; None where it cannot be read."""
+    records: list[R] = []
+    contents: list[bytes] = []
     outcomes: list[Outcome] = []
 
     def read() -> Iterator[Found]:
@@ -205,10 +212,10 @@ def _open(
             outcomes.append(outcome)
 
     found.contradict(read())
+    found.steps = len(records)
     if not outcomes:
-        return found, None, len(records)
-    content = contents[0] if contents else b""
-    return found, EpisodeEvidence(place, episode, outcomes[0], content, tuple(records)), len(records)
+        return None
+    return EpisodeEvidence(place, episode, outcomes[0], contents[0] if contents else b"", tuple(records))
 
 
 def _journal(
@@ -249,20 +256,25 @@ def _journal(
     return outcome
 
 
-def comes_out_again(evidence: EpisodeEvidence[R], again: Again) -> Iterator[Found]:
+def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found]:
     """Journal, dialogue and outcome are those that come out when the episode is played again."""
     yield from _same_lines(evidence, again)
     path = evidence.dialogue
     dialogue = path.read_bytes() if path.is_file() else b""
     if dialogue != again.dialogue:
-        yield None, "dialogue", f"dialogue.jsonl comes out otherwise, {_first_line(dialogue, again.dialogue)}"
-    outcome, recorded = without_accidents(again.outcome, evidence.outcome), evidence.outcome
-    if canonical_json(outcome) != canonical_json(recorded):
-        what = _first_field(recorded, outcome)
-        yield None, "outcome", f"the episode ends otherwise when it is played again: {what}"
+        lines = zip(dialogue.splitlines(), again.dialogue.splitlines(), strict=False)
+        number = next((n for n, (a, b) in enumerate(lines, start=1) if a != b), None)
+        where = f"first in line {number}" if number is not None else "it is longer or shorter"
+        yield None, "dialogue", f"dialogue.jsonl comes out otherwise, {where}"
+    then = canonical_json(evidence.outcome)
+    now = canonical_json(without_accidents(again.outcome, evidence.outcome))
+    if then != now:
+        changed = differences(msgspec.json.decode(then), msgspec.json.decode(now))
+        words = (f"{where} is {str(old)[:80]!r}, now {str(new)[:80]!r}" for where, old, new in changed)
+        yield None, "outcome", f"the episode ends otherwise when it is played again: {next(words, 'its form')}"
 
 
-def _same_lines(evidence: EpisodeEvidence[R], again: Again) -> Iterator[Found]:
+def _same_lines(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found]:
     """Name the first line of the journal that comes out otherwise, and whether the decision already differs."""
     if evidence.content == again.events:
         return
@@ -278,19 +290,6 @@ def _same_lines(evidence: EpisodeEvidence[R], again: Again) -> Iterator[Found]:
         yield step, "decisions", "another decision comes out when it is asked for again"
     else:
         yield step, "replay", "carrying out the recorded decision gives another line"
-
-
-def _first_line(then: bytes, now: bytes) -> str:
-    lines = zip(then.splitlines(), now.splitlines(), strict=False)
-    number = next((n for n, (a, b) in enumerate(lines, start=1) if a != b), None)
-    return f"first in line {number}" if number is not None else "it is longer or shorter"
-
-
-def _first_field(then: Outcome, now: Outcome) -> str:
-    before, after = (msgspec.json.decode(canonical_json(one)) for one in (then, now))
-    for where, old, new in differences(before, after):
-        return f"{where} is {str(old)[:80]!r}, now {str(new)[:80]!r}"
-    return "its form"
 
 
 def decisions_were_usable(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
@@ -316,15 +315,18 @@ def spending_is_that_of_the_dialogue(evidence: EpisodeEvidence[R]) -> Iterator[F
         yield None, "dialogue", f"the conversations took {spent.words()}, not {claimed.words()}"
 
 
-def cassette_is_sound(evidence: EpisodeEvidence[R]) -> Iterator[Found]:
-    """Every recorded reply belongs to the question beside it."""
+def _check_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> bool:
+    """Every recorded reply belongs to the question recorded with it; returns whether one does not."""
+    spent = evidence.outcome.spending
     if not evidence.cassette.is_file():
-        return
+        if spent is not None and spent.calls:
+            why = "it is missing; the replies in dialogue.jsonl were taken instead"
+            found.say("cassette", "cannot be checked", why)
+        return False
     try:
-        for what in cassette_faults(evidence.cassette):
-            yield None, "cassette", what
+        return found.contradict((None, "cassette", what) for what in cassette_faults(evidence.cassette))
     except RunError as error:
-        yield None, "cassette", error.message
+        return found.contradict([(None, "cassette", error.message)])
 
 
 def money_adds_up(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
@@ -347,16 +349,11 @@ def _guarded(found: Iterator[Found]) -> Iterator[Found]:
         yield None, "replay", f"the journal cannot be followed: {type(error).__name__} {error}"
 
 
-def fills_follow_the_rules(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
-    """An auditor that shares no code with the exchange finds nothing."""
-    complete = evidence.outcome.status == "done"
-    for step, finding in audit(evidence.records, ground.snapshot, ground.benchmark.market, complete=complete):
-        yield step, finding.check, finding.what
-
-
-def decisions_give_these_lines(evidence: EpisodeEvidence[StepRecord], ground: MarketGround) -> Iterator[Found]:
+def decisions_give_these_lines(
+    evidence: EpisodeEvidence[StepRecord], snapshot: Snapshot, config: MarketConfig
+) -> Iterator[Found]:
     """Carry out the recorded decisions again; the first line that comes out differently ends the replay."""
-    market = Market(ground.snapshot, ground.benchmark.market)
+    market = Market(snapshot, config)
     market.reset()
     for place, record in enumerate(evidence.records[: len(market)]):
         if encode_line(market.step(record.decision).record) != encode_line(record):
@@ -364,14 +361,74 @@ def decisions_give_these_lines(evidence: EpisodeEvidence[StepRecord], ground: Ma
             return
 
 
-# -- programs -----------------------------------------------------------------------------------------------------
+_MOST_DAYS = 1_000
+"""Sessions that are kept: memory is bounded, a longer market is read again for every episode."""
+
+
+def audit(
+    records: Sequence[StepRecord], snapshot: Snapshot, config: MarketConfig, *, complete: bool
+) -> Iterator[Found]:
+    """An auditor that shares no code with the exchange finds nothing that the data or the rules contradict.
+
+    With ``complete`` the journal must reach the end of the window.
+    """
+    rows = snapshot.rows(config.first, config.last)
+    if len(records) > len(rows) or (complete and len(records) < len(rows)):
+        yield None, "sessions", f"{len(records)} steps are recorded, the window has {len(rows)} sessions"
+    auditor, days = Auditor(), _days(snapshot, config)
+    for place, (row, record) in enumerate(zip(rows, records, strict=False)):
+        day = days.get(row)
+        if day is None:
+            day = _audit_day(snapshot, config, row)
+            if len(days) < _MOST_DAYS:
+                days[row] = day
+        for finding in auditor.step(place, day, record, config.cash):
+            yield place, finding.check, finding.what
+
+
+@lru_cache(maxsize=2)
+def _days(snapshot: Snapshot, config: MarketConfig) -> dict[int, AuditDay]:
+    """Keep the sessions of a market: its episodes mostly follow one another, and the data says the same to all."""
+    return {}
+
+
+@lru_cache(maxsize=2)
+def _kept_stocks(snapshot: Snapshot, config: MarketConfig) -> frozenset[str] | None:
+    """Return the stocks that a universe of limited size has."""
+    return most_traded(config.universe, snapshot.at(snapshot.rows(config.first, config.last)[0], "pre_open"))
+
+
+def _audit_day(snapshot: Snapshot, config: MarketConfig, row: int) -> AuditDay:
+    """Return what the data says about a session."""
+    kept = _kept_stocks(snapshot, config)
+    before = snapshot.at(row, "pre_open")
+    seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
+    gone = frozenset(before.delisted_now())
+    index = parse_universe(config.universe).of
+    stocks = seen.symbols if index == "all" else seen.members(index)
+    funds = (symbol for symbol in seen.symbols if seen.instrument(symbol).kind == "index")
+    return AuditDay(
+        venue=venues.get(config.venue),
+        bars=snapshot.at(row, "close").session_bars(),
+        actions=before.todays_actions(),
+        delisted=gone,
+        members=frozenset((*(one for one in stocks if kept is None or one in kept), *funds)) - gone,
+        fill=config.fill,
+        mark=config.mark,
+        max_weight=config.max_weight,
+        max_positions=config.max_positions,
+        decided_at=seen.clock,
+    )
+
+
+# -- programs ---
 
 
 def check_program(
     place: RunFolder,
     episode: EpisodeSpec,
     protocol: CodeProtocol,
-    again: Again | TradeassayError | None,
+    again: Replayed | TradeassayError | None,
     why: str = "",
 ) -> Checked:
     """Return what becomes of a code episode's claims.
@@ -379,22 +436,22 @@ def check_program(
     ``again`` is the episode as it comes out when its programs are examined again, or what stopped it; None where
     they cannot be, for the reason ``why``. Then the recorded findings are believed, and the rest is checked.
     """
-    found, evidence, steps = _open(place, episode, TURN_DECODER)
+    found = Examination(episode)
+    evidence = _open(found, place, episode, TURN_DECODER)
     if evidence is None:
         found.say("programs", "contradicted", "the record cannot be read")
-        return found.result(steps)
+        return found.result()
     broken = found.contradict(record_is_consistent(evidence, protocol))
     if broken:
         again, why = None, "the record contradicts itself"
     broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
-    broken |= found.contradict(cassette_is_sound(evidence))
-    _say_cassette(found, evidence)
-    if isinstance(again, Again):
+    broken |= _check_cassette(found, evidence)
+    if isinstance(again, Replayed):
         broken |= found.contradict(comes_out_again(evidence, again))
         if again.unasked:
             found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
     elif again is not None:
-        broken |= found.contradict(iter([(None, "replay", again.message)]))
+        broken |= found.contradict([(None, "replay", again.message)])
     else:
         broken |= found.contradict(replies_give_this_record(evidence, protocol))
     if again is not None:
@@ -402,15 +459,9 @@ def check_program(
     else:
         found.say("programs", "contradicted" if broken else "cannot be checked", why)
     found.say("conversation", "contradicted" if broken else "re-derived" if again is not None else "consistent")
-    names = [role.model for role in protocol.roles(episode).values()]
-    if asked_again(names):
-        known = isinstance(again, Again) and not broken
-        found.say(
-            "answers", "re-derived" if known else "cannot be checked", "" if known else "they were not asked"
-        )
-    else:
-        found.say("answers", "cannot be checked", NOT_REDERIVABLE)
-    return found.result(steps)
+    models = [role.model for role in protocol.roles(episode).values()]
+    found.say_answers(models, known=isinstance(again, Replayed) and not broken)
+    return found.result()
 
 
 def record_is_consistent(evidence: EpisodeEvidence[TurnRecord], protocol: CodeProtocol) -> Iterator[Found]:

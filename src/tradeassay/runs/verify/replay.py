@@ -7,12 +7,12 @@ What a model replied cannot be made again, unless it is a scripted one: that is 
 
 from __future__ import annotations
 
-from collections import deque
+import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,6 @@ from tradeassay.core.events import StepRecord
 from tradeassay.llm import (
     Access,
     CassetteMismatch,
-    CassetteStore,
     Model,
     ModelParams,
     QuestionPlace,
@@ -37,16 +36,14 @@ from tradeassay.llm import (
 from tradeassay.play.dialogue_log import KeptDialogue, read_dialogue
 from tradeassay.play.journal import KeptLines
 from tradeassay.runs.play.concurrency import OpenModels, run_async
-from tradeassay.runs.play.episodes import answer_at_once, converse
-from tradeassay.runs.play.progress import ProgressEvent
-from tradeassay.runs.play.worker_tasks import PlayTask
+from tradeassay.runs.play.episodes import Conversation, PlayTask, answer_at_once
+from tradeassay.runs.play.progress import silent
 from tradeassay.runs.spec.models import Asking
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Replayed(NamedTuple):
     """An episode as it comes out now. ``unasked`` counts recorded replies that nobody asked for."""
 
     events: bytes
@@ -55,49 +52,49 @@ class Again:
     unasked: int = 0
 
 
-class NotAgain(Exception):
+class NotReplayable(Exception):
     """An episode that cannot be played again here; its text says why."""
 
 
-def at_once_again(task: PlayTask) -> Again:
-    """Ask a rule again; raises :class:`NotAgain` for an agent that is not here, or whose answers cost money."""
+def replay_rule(task: PlayTask) -> Replayed:
+    """Ask a rule again; raises :class:`NotReplayable` for an agent that is not here, or whose answers cost."""
     name = task.episode.agent.name
     if name == OWN_FILE:
         # A recorded run must never decide which file is executed: it may have been sent by anybody.
-        raise NotAgain("its decisions come from a program of the runner's, which is not run here")
+        raise NotReplayable("its decisions come from a program of the runner's, which is not run here")
     try:
         agent = make_agent(name, task.episode.agent.params)
     except MissingExtra as error:
-        raise NotAgain(error.message) from error
+        raise NotReplayable(error.message) from error
     except UserError as error:
-        raise NotAgain(f"agent '{name}' cannot be asked here ({error.message})") from error
+        raise NotReplayable(f"agent '{name}' cannot be asked here ({error.message})") from error
     if isinstance(agent, CostlyAgent):
-        raise NotAgain(NOT_REDERIVABLE)
+        raise NotReplayable(NOT_REDERIVABLE)
     journal: KeptLines[StepRecord] = KeptLines()
     outcome = answer_at_once(task, journal, lambda _: None, lambda: False)
-    assert outcome is not None, "nobody told it to stop"
-    return Again(bytes(journal.content), b"", outcome)
+    assert outcome is not None, "nobody asked it to stop"
+    return Replayed(bytes(journal.content), b"", outcome)
 
 
-def conversation_again(task: PlayTask, recorded: Outcome) -> Again:
+def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
     """Hold an episode's conversations again with the recorded replies.
 
     Raises :class:`~tradeassay.llm.CassetteMismatch` when a question was not recorded, and when a scripted model
     answers otherwise now.
     """
-    return run_async(_conversation(task, recorded))
 
+    async def replay() -> Replayed:
+        journal: KeptLines[StepRecord] = KeptLines()
+        log = KeptDialogue()
+        async with AsyncExitStack() as stack:
+            models = RecordedModels(RunFolder(Path(task.folder)), stack, home=task.home)
+            answers = "live" if recorded.answers == "none" else recorded.answers
+            async with models.agent(task) as model:
+                outcome = await Conversation(task, model, answers, journal, log, silent).to_its_end()
+            unasked = models.unasked(task.episode.key)
+        return Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
 
-async def _conversation(task: PlayTask, recorded: Outcome) -> Again:
-    journal: KeptLines[StepRecord] = KeptLines()
-    log = KeptDialogue()
-    async with AsyncExitStack() as stack:
-        models = RecordedModels(RunFolder(Path(task.folder)), stack, home=task.home)
-        answers = "live" if recorded.answers == "none" else recorded.answers
-        async with models.agent(task) as model:
-            outcome = await converse(task, model, answers, journal, log, _nobody)
-        unasked = models.unasked(task.episode.key)
-    return Again(bytes(journal.content), bytes(log.content), outcome, unasked)
+    return run_async(replay())
 
 
 class RecordedModels(OpenModels):
@@ -105,68 +102,63 @@ class RecordedModels(OpenModels):
 
     def __init__(self, place: RunFolder, stack: AsyncExitStack, *, home: str | None) -> None:
         super().__init__(place, Asking(replay=True), stack, home=home, durable=False)
-        self._place = place
-        self._count: dict[str, int] = {}
-        self._doubted: dict[tuple[str, ModelParams], Model] = {}
+        self.place, self.store = place, self._store
+        self.count: Counter[str] = Counter()
+        self._recordings: dict[tuple[str, ModelParams], Model] = {}
 
     @asynccontextmanager
     async def agent(self, task: PlayTask) -> AsyncIterator[Model]:
         """Open an episode's agent as it was recorded."""
         async with super().agent(task) as model:
-            yield (
-                model
-                if isinstance(model, _Doubted)
-                else _Doubted(model, None, self._store, self._place, self._count)
-            )
+            yield model if isinstance(model, _Recording) else _Recording(model, None, self)
 
     async def open(self, name: str, params: ModelParams) -> Model:
         """Return a model's recording."""
-        known = self._doubted.get((name, params))
+        known = self._recordings.get((name, params))
         if known is None:
-            said = await super().open(name, params)
-            now = await self._now(name, params)
-            known = self._doubted[name, params] = _Doubted(said, now, self._store, self._place, self._count)
+            said, now = await super().open(name, params), None
+            if can_be_asked([name]):
+                access = Access(sleep=lambda seconds: asyncio.sleep(0))  # no pause between attempts
+                now = await self._stack.enter_async_context(open_model(name, params, access=access))
+            known = self._recordings[name, params] = _Recording(said, now, self)
         return known
 
     def unasked(self, episode: str) -> int:
         """Return how many recorded replies of an episode were not asked for."""
-        return max(0, self._store.size(episode) - self._count.get(episode, 0))
-
-    async def _now(self, name: str, params: ModelParams) -> Model | None:
-        if not asked_again([name]):
-            return None
-        return await self._stack.enter_async_context(open_model(name, params, access=Access(sleep=_no_wait)))
+        return max(0, self.store.size(episode) - self.count[episode])
 
 
-def asked_again(names: list[str]) -> bool:
+def can_be_asked(names: list[str]) -> bool:
     """Return whether all models of these names can be asked again: scripted ones that are here."""
     parsed = [parse_name(name) for name in names]
     return all(name.route == "scripted" and name.rest in scripted_models for name in parsed)
 
 
-class _Doubted:
-    """A recording. Without a cassette the replies come from the dialogue log, in their order."""
+class _Recording:
+    """What a model replied. Without a cassette the replies come from the dialogue log, in their order."""
 
-    def __init__(
-        self, said: Model, now: Model | None, store: CassetteStore, place: RunFolder, count: dict[str, int]
-    ) -> None:
-        self._said = said
-        self._now = now
-        self._store = store
-        self._place = place
-        self._count = count
+    def __init__(self, said: Model, now: Model | None, models: RecordedModels) -> None:
+        self._said, self._now, self._models = said, now, models
         self._logs: dict[str, deque[ModelReply]] = {}
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._said.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the recorded reply."""
-        self._count[place.episode] = self._count.get(place.episode, 0) + 1
-        kept = self._store.path(place.episode).is_file()
-        said = await self._said.ask(request, place) if kept else self._logged(place)
+        self._models.count[place.episode] += 1
+        if self._models.store.path(place.episode).is_file():
+            said = await self._said.ask(request, place)
+        else:
+            log = self._logs.get(place.episode)
+            if log is None:
+                lines = read_dialogue(self._models.place.dialogue(place.episode))
+                log = self._logs[place.episode] = deque(line.reply for line in lines)
+            if not log:
+                hint = "the dialogue log was cut, or the rules changed"
+                raise RunError("more is asked than was recorded", hint=hint)
+            said = log.popleft()
         if self._now is not None and said.error_kind != "over_budget":
             now = await self._now.ask(request, place)
             if now != said:
@@ -175,25 +167,6 @@ class _Doubted:
                     hint="the recorded answers were edited, or the scripted model has changed",
                 )
         return said
-
-    def _logged(self, place: QuestionPlace) -> ModelReply:
-        log = self._logs.get(place.episode)
-        if log is None:
-            lines = read_dialogue(self._place.dialogue(place.episode))
-            log = self._logs[place.episode] = deque(line.reply for line in lines)
-        if not log:
-            raise RunError(
-                "more is asked than was recorded", hint="the dialogue log was cut, or the rules changed"
-            )
-        return log.popleft()
-
-
-async def _no_wait(seconds: float) -> None:
-    """Stand where a pause between attempts would be."""
-
-
-def _nobody(event: ProgressEvent) -> None:
-    """Nobody listens."""
 
 
 def without_accidents(outcome: Outcome, like: Outcome) -> Outcome:

@@ -26,13 +26,13 @@ from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.play.programs import code_scores, examine_again, reopen
-from tradeassay.runs.play.progress import Told
+from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.play.trading import modules_of, prepare_tasks, score_tasks
-from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER, Checked, CheckTask
-from tradeassay.runs.score.scores import encode_scores
-from tradeassay.runs.score.scoring import gather
+from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER
+from tradeassay.runs.score.scores import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import AgentSpec, model_agent, work_sha256
+from tradeassay.runs.store.cache import entry_of
 from tradeassay.runs.store.folder import RunFolder, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
     CodeManifest,
@@ -46,9 +46,8 @@ from tradeassay.runs.store.manifest import (
     window_key,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
-from tradeassay.runs.store.snapshots import entry_of
-from tradeassay.runs.verify.checks import check_program
-from tradeassay.runs.verify.replay import Again, NotAgain, differences, not_as_written
+from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
+from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
 BESIDE = ("report.html", "timing.json", ".lock", "cards")
@@ -119,7 +118,7 @@ def verify(
     workers: int | None = None,
     programs: bool = True,
     examined: dict[str, msgspec.Struct] | None = None,
-    told: Told | None = None,
+    told: CountListener | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
@@ -241,7 +240,7 @@ class _Verifier(ABC, Generic[M]):
         else:
             try:
                 self._compare_scores()
-            except NotAgain as error:
+            except NotReplayable as error:
                 self._say("scores", "cannot be checked", str(error))
                 return
         self._say("scores", "contradicted" if len(self._violations) > before else "re-derived")
@@ -306,7 +305,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         home: str | None,
         executor: TaskExecutor,
         many: bool,
-        told: Told | None = None,
+        told: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
         self._many = many
@@ -498,7 +497,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         tasks = score_tasks(self._place, self._home, self._manifest, self._benchmark)
         found = self._perform({key: ENCODE(task) for key, task in tasks.items()}, "agents scored again")
         if len(found) < len(tasks):
-            raise NotAgain("a process that scored died")  # of the machine, perhaps: that contradicts nobody
+            raise NotReplayable("a process that scored died")  # of the machine, perhaps: that contradicts nobody
         parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
         return encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
 
@@ -548,7 +547,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         workers: int | None,
         programs: bool,
         examined: dict[str, msgspec.Struct] | None,
-        told: Told | None = None,
+        told: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
         self._told = told
@@ -607,7 +606,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 self._broken("benchmark", what)
 
     def _check_episodes(self) -> None:
-        again: Mapping[str, Again | TradeassayError] = {}
+        again: Mapping[str, Replayed | TradeassayError] = {}
         why = self._missing or "programs were not to be examined again"
         if self._programs and not self._missing:
             try:
@@ -619,7 +618,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                     self._examined,
                     told=self._told,
                 )
-            except NotAgain as error:
+            except NotReplayable as error:
                 why = str(error)
             except (TradeassayError, KeyError) as error:
                 self._broken("programs", f"the programs cannot be examined again: {error}")

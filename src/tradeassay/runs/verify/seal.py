@@ -31,11 +31,12 @@ from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.data import load_dataset
-from tradeassay.runs.play.progress import Told
+from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.play.runner import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import expand
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
+from tradeassay.runs.store.cache import describe_open
 from tradeassay.runs.store.folder import RunFolder, Versions, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
     DatasetEntry,
@@ -46,7 +47,6 @@ from tradeassay.runs.store.manifest import (
     read_manifest,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation
-from tradeassay.runs.store.snapshots import describe_open
 from tradeassay.runs.verify.report import OWN_SECRET, VerifyReport, verify
 
 SEAL = "seal.json"
@@ -162,7 +162,7 @@ def seal_plan(
                 raise
             missing.append(name)  # data of days to come, perhaps: that is said, and not committed to
             continue
-        entries[name] = describe_open(snapshot, task.markets, task.windows)
+        entries[name] = describe_open(snapshot, task)
     versions = present_versions()
     manifest = build_manifest(whole, episodes, entries, versions)
     plan = PlanRecord(
@@ -296,7 +296,7 @@ def verify_anything(
     plan: Path | None = None,
     signers: Signers | None = None,
     home: Path | str | None = None,
-    told: Told | None = None,
+    told: CountListener | None = None,
 ) -> tuple[Sealed | None, VerifyReport | None]:
     """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
 
