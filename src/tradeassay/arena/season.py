@@ -117,9 +117,12 @@ class FilingRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class SummaryRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who summarises the news (empty: they are shown in their own words), and in which language."""
+    """Who summarises the news (empty: they are shown in their own words), in which language, and which other model
+    checks what would be shown (empty: only the rules do).
+    """
 
     model: str = ""
+    checker: str = ""
     language: Literal["", "en", "zh"] = ""
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 DAY = "Wed, 01 Jun 2022 {} GMT"
 
@@ -94,8 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
         asked[self.path] += 1
         if self.path in MOVED:
             self._send(301, Location=MOVED[self.path])
-        elif self.path == "/busy.xml":
-            self._send(429, b"slow down", Retry_After="120")
+        elif self.path.startswith("/busy"):
+            self._send(429, b"slow down", Retry_After=unquote(self.path.partition("?")[2]) or "120")
         elif self.path == "/bomb.xml":
             self._send(200, BOMB, Content_Encoding="gzip")
         elif self.path == "/cut.xml":

@@ -11,7 +11,7 @@ from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
-from tradeassay.arena.stream.store import inbox
+from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
 
@@ -88,10 +88,10 @@ def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
     assert (found.new, found.failed) == (2, (("Y", "gone"),))
     clock.advance(NOW + 2 * DAY)
     assert asyncio.run(collect(store, season, [good], clock)).new == 0
-    since = NOW - 3 * DAY
-    assert inbox(store, "s", "ACME", since, NOW - 1) == ()
-    assert [item.id for item in inbox(store, "s", "ACME", since, NOW)] == ["g1"]
-    assert len(inbox(store, "s", "ACME", since, NOW + DAY)) == 2
+    since, inbox = NOW - 3 * DAY, StreamStore(store, "s").inbox
+    assert inbox("ACME", since, NOW - 1) == ()
+    assert [item.id for item in inbox("ACME", since, NOW)] == ["g1"]
+    assert len(inbox("ACME", since, NOW + DAY)) == 2
     with pytest.raises(UserError, match="has no asset"):
         asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X", fetch=broken)], clock))
     store.engine.dispose()

@@ -318,15 +318,6 @@ stream_items = Table(
     Index("stream_items_merged", "merged_into"),
 )
 
-stream_bands = Table(
-    "stream_bands",  # the sketches of published items, by which repeats of any age are found
-    metadata,
-    Column("season", String(64), primary_key=True),
-    Column("asset", String(64), primary_key=True),
-    Column("key", BigInteger, primary_key=True),
-    Column("item", String(20), primary_key=True),
-)
-
 stream_rounds = Table(
     "stream_rounds",  # what a round was given, once and for all
     metadata,

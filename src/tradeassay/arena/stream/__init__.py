@@ -7,33 +7,31 @@
 from __future__ import annotations
 
 from tradeassay.arena.stream.checks import check_summary
+from tradeassay.arena.stream.editing import stream_publisher
 from tradeassay.arena.stream.items import CHECKS, ItemCheck, RawItem, StreamItem
-from tradeassay.arena.stream.publishing import stream_publisher
-from tradeassay.arena.stream.quality import (
+from tradeassay.arena.stream.reviews import (
     VERDICTS,
-    CheckQuality,
+    CheckAccuracy,
+    ItemPage,
     ItemReview,
-    Miss,
+    Provenance,
     SourceQuality,
     StreamQuality,
     confirm,
-    expert_agreement,
-    labelled_items,
-    measure_checks,
+    item_page,
     quality,
     reviews,
 )
-from tradeassay.arena.stream.reading import ItemPage, ItemsWanted, Provenance, count_items, item_page, items
+from tradeassay.arena.stream.store import ItemsWanted, count_items, items
 
 __all__ = [
     "CHECKS",
     "VERDICTS",
-    "CheckQuality",
+    "CheckAccuracy",
     "ItemCheck",
     "ItemPage",
     "ItemReview",
     "ItemsWanted",
-    "Miss",
     "Provenance",
     "RawItem",
     "SourceQuality",
@@ -42,11 +40,8 @@ __all__ = [
     "check_summary",
     "confirm",
     "count_items",
-    "expert_agreement",
     "item_page",
     "items",
-    "labelled_items",
-    "measure_checks",
     "quality",
     "reviews",
     "stream_publisher",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -24,9 +25,10 @@ from tradeassay.core.time import Instant, instant
 Kind = Literal["news", "filing", "price"]
 Status = Literal["published", "merged", "rejected"]
 Language = Literal["en", "zh", "other"]
-CheckName = Literal["numbers", "dates", "names", "neutrality", "language"]
+CheckName = Literal["numbers", "dates", "names", "neutrality", "language", "model"]
 
-CHECKS: tuple[CheckName, ...] = ("numbers", "dates", "names", "neutrality", "language")
+CHECKS: tuple[CheckName, ...] = ("numbers", "dates", "names", "neutrality", "language", "model")
+"""The five checks by rules, and the one by a model where a season asks for it."""
 
 
 class RawItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,11 +49,6 @@ class RawItem(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
     @property
-    def content_sha256(self) -> str:
-        """The hash of title and text."""
-        return sha256_bytes(f"{self.title}\n{self.text}".encode())
-
-    @property
     def words(self) -> str:
         """Title and text together: what a summary may draw on."""
         return f"{self.title}\n{self.text}" if self.text else self.title
@@ -64,29 +61,26 @@ class ItemCheck(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     issues: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, name: CheckName, issues: Iterable[str]) -> ItemCheck:
+        found = tuple(issues)
+        return cls(name=name, ok=not found, issues=found)
 
-class StreamItem(msgspec.Struct, frozen=True, kw_only=True):
+
+class StreamItem(RawItem, frozen=True, kw_only=True):
     """An item on record, with its provenance. Nothing is ever deleted.
 
-    ``status``: ``published`` items may reach agents; a ``merged`` one repeats ``merged_into`` and adds a source to
-    it; a ``rejected`` one is kept with its ``reason``. ``contradicts`` names earlier items that say otherwise.
-    ``summary_by`` is ``extractive``, ``as it is`` (prices and filings) or a model's name.
+    ``id`` is the record's own, ``raw_id`` the connector's. ``status``: ``published`` items may reach agents; a
+    ``merged`` one repeats ``merged_into`` and adds a source to it; a ``rejected`` one is kept with its ``reason``.
+    ``contradicts`` names earlier items that say otherwise. ``summary_by`` is ``extractive``, ``as it is`` (prices
+    and filings) or a model's name.
     """
 
-    id: str
     season: str
-    asset: str
     session: str
-    kind: Kind
     raw_id: str
-    source: str
-    url: str
-    published_at: str
-    fetched_at: str
     content_sha256: str
     language: Language
-    title: str
-    text: str
     status: Status
     reason: str = ""
     merged_into: str | None = None
@@ -96,16 +90,15 @@ class StreamItem(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[ItemCheck, ...] = ()
     contradicts: tuple[str, ...] = ()
 
-    @property
-    def words(self) -> str:
-        """Title and text of the source."""
-        return f"{self.title}\n{self.text}" if self.text else self.title
-
 
 def item_id(season: str, asset: str, raw: RawItem) -> str:
     """Return the id under which an item is on record: the same item, the same id, in every process."""
-    named = f"{season}\n{asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{raw.content_sha256}"
+    named = f"{season}\n{asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{content_hash(raw)}"
     return sha256_bytes(named.encode())[:20]
+
+
+def content_hash(raw: RawItem) -> str:
+    return sha256_bytes(f"{raw.title}\n{raw.text}".encode())
 
 
 LONGEST = 20_000
@@ -182,7 +175,7 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
     return instant(found)
 
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
+HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _WORD = re.compile(r"[a-zA-ZÀ-ɏ']+")
 _OTHER_LETTER = re.compile(r"[^\W\d_a-zA-ZÀ-ɏ\u3400-\u9fff]")
@@ -202,7 +195,7 @@ _WORDS = {name: frozenset(words.split()) for name, words in _SMALL.items()}
 @lru_cache(maxsize=4096)
 def detect(text: str) -> Language:
     """Return ``en``, ``zh`` or ``other``. A name or two in the other script does not change a text's language."""
-    han, kana = len(_HAN.findall(text)), len(_KANA_HANGUL.findall(text))
+    han, kana = len(HAN.findall(text)), len(_KANA_HANGUL.findall(text))
     words = _WORD.findall(text.lower())
     strange = len(_OTHER_LETTER.findall(text)) - kana
     if kana > 0.1 * (han + kana):

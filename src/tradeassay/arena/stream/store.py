@@ -1,4 +1,4 @@
-"""Reading and writing the stream's tables. A round's edition is written in one transaction, once."""
+"""The stream's tables: what came in, what became of it, what rounds were given. An edition is written once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.store import Store, tell
-from tradeassay.arena.state.tables import stream_bands, stream_calls, stream_inbox, stream_items, stream_rounds
-from tradeassay.arena.stream.duplicates import bands
-from tradeassay.arena.stream.editing import Edition, Question
-from tradeassay.arena.stream.items import ItemCheck, RawItem, StreamItem, item_id
+from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
+from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash, item_id
 from tradeassay.core.arena import NewsShown
-from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.time import Instant, iso, parse_iso
@@ -33,138 +31,134 @@ _RAW = msgspec.json.Decoder(RawItem)
 _REPLY = msgspec.json.Decoder(ModelReply)
 
 
-def stored_news(store: Store, season: str, due: Due) -> tuple[NewsShown, ...] | None:
-    """Return what a round was given before, or None when it was given nothing yet."""
-    with store.read() as db:
-        return _stored(db, season, due)
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a model about one item; ``number`` counts the item's questions from 0."""
+
+    item: str
+    number: int
+    request: AskModel
 
 
-def window(store: Store, season: str, due: Due, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
-    """Return the asset's items on record that matter now: those of the window, and those that came in again.
+class Edition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round adds to the record, and what its agents are shown."""
 
-    Older items join them whose sketch says that they may tell a story that came in now.
-    """
-    ids = [item_id(season, due.asset, one) for one in raw]
-    ids += _alike(store, season, due.asset, [one.words for one in raw if one.kind == "news"])
-    recent = and_(stream_items.c.kind == "news", stream_items.c.published_at >= iso(since))
-    query = select(stream_items).where(
-        stream_items.c.season == season,
-        stream_items.c.asset == due.asset,
-        or_(recent, stream_items.c.id.in_(ids)),
-    )
-    with store.read() as db:
-        return tuple(read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at)))
+    items: tuple[StreamItem, ...]
+    news: tuple[NewsShown, ...]
 
 
-def _alike(store: Store, season: str, asset: str, texts: Sequence[str]) -> list[str]:
-    """Return the published items of any age that share a band of their sketch with one of the texts."""
-    keys = sorted({key for text in texts for key in bands(text)})
-    found: set[str] = set()
-    with store.read() as db:
-        for start in range(0, len(keys), 400):
-            query = select(stream_bands.c.item).where(
-                stream_bands.c.season == season,
-                stream_bands.c.asset == asset,
-                stream_bands.c.key.in_(keys[start : start + 400]),
+class StreamStore:
+    """One season's stream in the database."""
+
+    def __init__(self, store: Store, season: str) -> None:
+        self._store, self._season = store, season
+
+    def news(self, due: Due) -> tuple[NewsShown, ...] | None:
+        """Return what a round was given before, or None when it was given nothing yet."""
+        with self._store.read() as db:
+            return self._news(db, due)
+
+    def _news(self, db: Connection, due: Due) -> tuple[NewsShown, ...] | None:
+        own = stream_rounds.c
+        where = (own.season == self._season, own.asset == due.asset, own.session == due.session)
+        body = db.execute(select(own.news).where(*where)).scalar()
+        return None if body is None else _NEWS.decode(body)
+
+    def known(self, asset: str, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
+        """Return the asset's items on record that matter now: news from ``since`` on, and what came in again."""
+        ids = [item_id(self._season, asset, one) for one in raw]
+        own = stream_items.c
+        recent = and_(own.kind == "news", own.published_at >= iso(since))
+        query = select(stream_items).where(own.season == self._season, own.asset == asset)
+        query = query.where(or_(recent, own.id.in_(ids))).order_by(own.published_at)
+        with self._store.read() as db:
+            return tuple(_read_item(row) for row in db.execute(query))
+
+    def write(self, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
+        """Write an edition, or return the one that is there: the first one counts."""
+        body = canonical_json(edition.news)
+        row = {"season": self._season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
+        try:
+            with self._store.write("stream") as db:
+                there = self._news(db, due)
+                if there is not None:
+                    return there
+                if edition.items:
+                    db.execute(insert(stream_items), [_row(item) for item in edition.items])
+                db.execute(insert(stream_rounds).values(**row, news=body.decode(), sha256=sha256_bytes(body)))
+                count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
+                event = {"asset": due.asset, "session": due.session, "shown": len(edition.news), **count}
+                tell(db, self._season, "stream", iso(due.at), event)
+        except IntegrityError:  # another worker wrote it at the same moment
+            there = self.news(due)
+            if there is None:
+                raise
+            return there
+        return edition.news
+
+    def reply(self, question: Question, model: str) -> ModelReply | None:
+        """Return the answer a question had before; raises :class:`DataError` when it was another question."""
+        where = (stream_calls.c.item == question.item, stream_calls.c.number == question.number)
+        with self._store.read() as db:
+            row = db.execute(select(stream_calls).where(*where)).first()
+        if row is None:
+            return None
+        if (row.request_sha256, row.model) != (sha256_of(question.request), model):
+            raise DataError(
+                f"item {question.item} was summarised with another model or prompt before",
+                hint="run the version and the model that started this season's stream",
             )
-            found.update(db.execute(query).scalars())
-    return sorted(found)
+        return _REPLY.decode(zlib.decompress(row.reply))
+
+    def keep_reply(self, question: Question, model: str, reply: ModelReply) -> ModelReply:
+        """Write an answer down before it is used; of two workers that asked at once the first answer counts."""
+        body = zlib.compress(msgspec.json.encode(reply), 1)
+        row = {"item": question.item, "number": question.number, "model": model, "reply": body}
+        try:
+            with self._store.write("summary") as db:
+                db.execute(insert(stream_calls).values(**row, request_sha256=sha256_of(question.request)))
+        except IntegrityError:
+            return self.reply(question, model) or reply
+        return reply
+
+    def put(self, items: Sequence[RawItem]) -> int:
+        """Keep what was fetched, and return how many are new; what is there already keeps its ``fetched_at``."""
+        rows = {}
+        for item in items:
+            key = sha256_of((item.kind, item.source, item.id, content_hash(item)))
+            known_at = max(parse_iso(item.published_at), parse_iso(item.fetched_at))
+            row = {"season": self._season, "asset": item.asset, "key": key, "known_at": known_at}
+            rows[item.asset, key] = {**row, "body": msgspec.json.encode(item).decode()}
+        own = stream_inbox.c
+        with self._store.write("inbox") as db:
+            query = select(own.asset, own.key).where(own.season == self._season)
+            found = db.execute(query.where(own.key.in_([key for _, key in rows])))
+            there = {(row.asset, row.key) for row in found}
+            fresh = [row for place, row in rows.items() if place not in there]
+            if fresh:
+                db.execute(insert(stream_inbox), fresh)
+        return len(fresh)
+
+    def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
+        """Return what was published from ``since`` on and both published and fetched by ``at``.
+
+        Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never
+        ends would hold up the round.
+        """
+        own = stream_inbox.c
+        query = select(own.body).where(own.season == self._season, own.asset == asset)
+        query = query.where(own.known_at >= since, own.known_at <= at).order_by(own.known_at, own.key)
+        with self._store.read() as db:
+            found = [_RAW.decode(row.body) for row in db.execute(query)]
+        count: Counter[str] = Counter()
+        newest = []
+        for item in reversed(found):
+            if parse_iso(item.published_at) >= since and count[item.source] < PER_SOURCE:
+                count[item.source] += 1
+                newest.append(item)
+        return tuple(reversed(newest))
 
 
-def write_edition(store: Store, season: str, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
-    """Write an edition, or return the one that is there: the first one counts."""
-    body = canonical_json(edition.news)
-    row = {"season": season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
-    try:
-        with store.write("stream") as db:
-            there = _stored(db, season, due)
-            if there is not None:
-                return there
-            if edition.items:
-                db.execute(insert(stream_items), [_row(item) for item in edition.items])
-            if fresh := [i for i in edition.items if i.kind == "news" and i.status == "published"]:
-                where = {"season": season, "asset": due.asset}
-                rows = [{**where, "key": key, "item": item.id} for item in fresh for key in set(bands(item.words))]
-                db.execute(insert(stream_bands), rows)
-            db.execute(insert(stream_rounds).values(**row, news=body.decode(), sha256=sha256_bytes(body)))
-            count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
-            told = {"asset": due.asset, "session": due.session, "shown": len(edition.news), **count}
-            tell(db, season, "stream", iso(due.at), told)
-    except IntegrityError:  # another worker wrote it at the same moment
-        there = stored_news(store, season, due)
-        if there is None:
-            raise
-        return there
-    return edition.news
-
-
-def stored_reply(store: Store, question: Question, model: str) -> ModelReply | None:
-    """Return the answer a question had before; raises :class:`DataError` when it was another question."""
-    where = (stream_calls.c.item == question.item, stream_calls.c.number == question.number)
-    with store.read() as db:
-        row = db.execute(select(stream_calls).where(*where)).first()
-    if row is None:
-        return None
-    if (row.request_sha256, row.model) != (sha256_of(question.request), model):
-        raise DataError(
-            f"item {question.item} was summarised with another model or prompt before",
-            hint="run the version and the model that started this season's stream",
-        )
-    return _REPLY.decode(zlib.decompress(row.reply))
-
-
-def keep_reply(store: Store, question: Question, model: str, reply: ModelReply) -> None:
-    """Write an answer down before it is used."""
-    body = zlib.compress(msgspec.json.encode(reply), 1)
-    row = {"item": question.item, "number": question.number, "model": model}
-    try:
-        with store.write("summary") as db:
-            db.execute(insert(stream_calls).values(**row, request_sha256=sha256_of(question.request), reply=body))
-    except IntegrityError:  # another worker asked at the same moment; its answer counts
-        return
-
-
-def put_in_inbox(store: Store, season: str, items: Sequence[RawItem]) -> int:
-    """Keep what was fetched; what is there already keeps its first ``fetched_at``. Returns how many are new."""
-    rows = {}
-    for item in items:
-        key = sha256_of((item.kind, item.source, item.id, item.content_sha256))
-        known_at = max(parse_iso(item.published_at), parse_iso(item.fetched_at))
-        body = msgspec.json.encode(item).decode()
-        rows[item.asset, key] = {
-            "season": season, "asset": item.asset, "key": key, "known_at": known_at, "body": body
-        }  # fmt: skip
-    with store.write("inbox") as db:
-        mine = stream_inbox.c.key.in_([key for _, key in rows])
-        query = select(stream_inbox.c.asset, stream_inbox.c.key).where(stream_inbox.c.season == season, mine)
-        there = {(row.asset, row.key) for row in db.execute(query)}
-        fresh = [row for place, row in rows.items() if place not in there]
-        if fresh:
-            db.execute(insert(stream_inbox), fresh)
-    return len(fresh)
-
-
-def inbox(store: Store, season: str, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
-    """Return what was published from ``since`` on and both published and fetched by ``at``.
-
-    Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never ends
-    would hold up the round.
-    """
-    where = (stream_inbox.c.season == season, stream_inbox.c.asset == asset, stream_inbox.c.known_at <= at)
-    query = select(stream_inbox.c.body).where(*where).order_by(stream_inbox.c.known_at, stream_inbox.c.key)
-    with store.read() as db:
-        found = tuple(_RAW.decode(row.body) for row in db.execute(query.where(stream_inbox.c.known_at >= since)))
-    count: Counter[str] = Counter()
-    newest = []
-    for item in reversed(found):
-        if parse_iso(item.published_at) >= since and count[item.source] < PER_SOURCE:
-            count[item.source] += 1
-            newest.append(item)
-    return tuple(reversed(newest))
-
-
-def read_item(row: Any) -> StreamItem:
-    """Return a row of ``stream_items``."""
+def _read_item(row: Any) -> StreamItem:
     found = {name: row._mapping[name] for name in StreamItem.__struct_fields__}
     found["checks"] = _CHECKS.decode(found["checks"])
     found["contradicts"] = _IDS.decode(found["contradicts"])
@@ -178,11 +172,42 @@ def _row(item: StreamItem) -> dict[str, Any]:
     return row
 
 
-def _stored(db: Connection, season: str, due: Due) -> tuple[NewsShown, ...] | None:
-    where = (
-        stream_rounds.c.season == season,
-        stream_rounds.c.asset == due.asset,
-        stream_rounds.c.session == due.session,
-    )
-    body = db.execute(select(stream_rounds.c.news).where(*where)).scalar()
-    return None if body is None else _NEWS.decode(body)
+class ItemsWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which items are asked for; None asks for all. Prices and filings are left out unless ``kind`` is None."""
+
+    asset: str | None = None
+    session: str | None = None
+    status: Status | None = None
+    kind: Kind | None = "news"
+
+    def where(self, season: str) -> list[ColumnElement[Any]]:
+        asked = msgspec.structs.asdict(self)
+        wanted = [stream_items.c[name] == value for name, value in asked.items() if value is not None]
+        return [stream_items.c.season == season, *wanted]
+
+
+EVERY_NEWS = ItemsWanted()
+
+
+def items(
+    store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS, *, limit: int = 100, offset: int = 0
+) -> tuple[StreamItem, ...]:
+    """Return items, newest first."""
+    query = select(stream_items).where(*wanted.where(season))
+    query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
+    with store.read() as db:
+        return tuple(_read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
+
+
+def count_items(store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS) -> int:
+    query = select(func.count()).select_from(stream_items).where(*wanted.where(season))
+    with store.read() as db:
+        return int(db.execute(query).scalar_one())
+
+
+def tellings(store: Store, season: str, id: str) -> list[StreamItem]:
+    """Return an item and those that were merged into it, in the order they came out."""
+    mine = (stream_items.c.id == id) | (stream_items.c.merged_into == id)
+    query = select(stream_items).where(stream_items.c.season == season, mine)
+    with store.read() as db:
+        return [_read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at))]

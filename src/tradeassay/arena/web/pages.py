@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from tradeassay import __version__
 from tradeassay.arena.queries.reader import SeasonReader
-from tradeassay.arena.stream.quality import measure_checks
 from tradeassay.arena.web import contents
 from tradeassay.arena.web.assets import NAMES as NAMES_OF_FILES
 from tradeassay.arena.web.assets import address, asset
@@ -144,10 +143,9 @@ def prepare() -> None:
 
 
 def warm() -> None:
-    """Do once what readers of other pages would wait for: pack the files, measure the checks."""
+    """Do once what readers of other pages would wait for: pack the files."""
     for name in NAMES_OF_FILES:
         asset(name)
-    measure_checks()
 
 
 @cache

@@ -90,10 +90,12 @@ async def play(
         )
         outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=opener))
-        summariser = None
-        if season.summary.model:
-            opened = open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800))
-            summariser = await stack.enter_async_context(opened)
+        summariser, checker = [
+            await stack.enter_async_context(open_model(name, ModelParams(temperature=0.0, max_tokens=800)))
+            if name
+            else None
+            for name in (season.summary.model, season.summary.checker)
+        ]
         clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
         runner = Runner(
             season=season,
@@ -105,6 +107,7 @@ async def play(
                 store,
                 season,
                 summariser,
+                checker=checker,
                 language=season.summary.language or None,
                 names={asset.symbol: asset.names for asset in season.assets},
             ),

@@ -1,0 +1,354 @@
+"""Live sources of the stream: feeds of news and lists of filings, collected before a decision, never after it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice, zip_longest
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from tradeassay.arena.season import Season
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
+from tradeassay.arena.stream.store import StreamStore
+from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.secrets import clean_foreign, clean_text, remember_address, scrub
+from tradeassay.core.time import Clock, Instant, WallClock, iso
+from tradeassay.data.connectors.retry import (
+    RetryPolicy,
+    Runtime,
+    Throttled,
+    Unanswered,
+    VendorResting,
+    ask_with_retries,
+    retry_after_seconds,
+)
+
+Fetch = Callable[[str], bytes]
+"""Return the document at an address; raises :class:`SourceError`. Injected, so that tests need no network."""
+
+
+class Connector(Protocol):
+    """A live source of items about one asset."""
+
+    @property
+    def asset(self) -> str: ...
+
+    @property
+    def source(self) -> str:
+        """The name it is cited by."""
+        ...
+
+    def read(self, now: Instant) -> tuple[RawItem, ...]:
+        """Return what the source has now; raises :class:`SourceError`."""
+        ...
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit to all sources brought: new items, and the sources that could not be had with the reason."""
+
+    new: int
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> Collected:
+    """Visit every source once. A source that fails is named in the result and does not stop the others.
+
+    Items are stamped with the time *after* they were read, so that none can look older than it is.
+    """
+    new, failed = 0, []
+    for connector in connectors:
+        season.asset(connector.asset)  # raises for an asset nobody plays, and says which there are
+        try:
+            found = await asyncio.to_thread(connector.read, clock.now())
+        except SourceError as error:
+            failed.append((connector.source, str(error)))
+            continue
+        stamp = iso(clock.now())
+        new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
+    return Collected(new=new, failed=tuple(failed))
+
+
+async def keep_collecting(
+    store: Store,
+    season: Season,
+    connectors: Sequence[Connector],
+    clock: Clock,
+    *,
+    every_s: float = 300.0,
+    told: Callable[[Collected], None] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Visit the sources again and again, until cancelled. Run it beside the season's runner."""
+    while True:
+        found = await collect(store, season, connectors, clock)
+        if told is not None:
+            told(found)
+        await sleep(every_s)
+
+
+def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector, ...]:
+    """Return a season's live sources: every feed for every asset, and EDGAR for those with a number there.
+
+    Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
+    """
+    found: list[Connector] = []
+    reader = fetch or WebReader()
+    for url in season.news.rss:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
+        for asset in season.assets:
+            # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
+            words = (asset.symbol.partition("/")[0], *asset.names)
+            zone = season.news.zone
+            found.append(
+                RssNews(asset=asset.symbol, url=url, source=parts.hostname, words=words, zone=zone, fetch=reader)
+            )
+    if season.filings.edgar:
+        numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
+        if not numbers:
+            raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
+        reader = fetch or WebReader(f"tradeassay {season.filings.contact}")
+        address = season.filings.address.rstrip("/")
+        found += [
+            EdgarFilings(asset=symbol, cik=cik, fetch=reader, address=address) for symbol, cik in numbers.items()
+        ]
+    return tuple(found)
+
+
+# -- documents over HTTP -----------------------------------------------------------------------------------------
+
+LARGEST = 8 * 1024 * 1024
+SECONDS = 20.0
+SHARED_S = 30.0
+"""So long a document counts as read by the same visit: a feed is asked once, however many assets it is about."""
+
+RESTS_S = (60.0, 600.0, 86_400.0)
+"""How long a host that has enough of us is left alone: at least, where it does not say, and at most."""
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    body: bytes
+    etag: str
+    modified: str
+    at: float
+
+
+class WebReader:
+    """Fetches documents. ``agent`` names the reader; some offices (EDGAR, say) ask for a mail address in it.
+
+    A document that was read before is asked for with its ETag and date, so that most visits cost its server
+    nothing. A host that answers 429, or 503 with a Retry-After, is not asked again before its time.
+    """
+
+    def __init__(
+        self,
+        agent: str = "tradeassay",
+        *,
+        seconds: float = SECONDS,
+        now: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
+    ) -> None:
+        self._agent, self._seconds, self._now = agent, seconds, now
+        # One more try for a broken connection; the next visit is minutes away anyway.
+        policy = RetryPolicy(attempts=2, timeout=seconds, first_wait=0.5, longest_wait=1.0)
+        self._runtime = Runtime(clock=clock or WallClock(), retry=policy)
+        self._kept: dict[str, _Kept] = {}
+        self._closed: dict[str, float] = {}
+
+    def __call__(self, url: str) -> bytes:
+        """Return a document of at most 8 MiB; raises :class:`SourceError` for anything but a full answer."""
+        remember_address(url)
+        host = urlsplit(url).hostname
+        if not url.startswith(("https://", "http://")) or not host:
+            raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
+        known, now = self._kept.get(url), self._now()
+        if known is not None and now - known.at < SHARED_S:
+            return known.body
+        if now < self._closed.get(host, now):
+            raise SourceError(f"{host} asked not to be visited for another {self._closed[host] - now:.0f} s")
+        shown = clean_text(url)[:80]
+        try:
+            found = ask_with_retries(
+                lambda: self._ask(url, shown, known), vendor=host, what=shown, runtime=self._runtime
+            )
+        except VendorResting as error:
+            self._closed[host] = self._now() + error.seconds
+            raise
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            scrub(error)
+            raise SourceError(f"{shown} cannot be read: {str(error) or type(error).__name__}") from error
+        self._kept[url] = found
+        return found.body
+
+    def _ask(self, url: str, shown: str, known: _Kept | None) -> _Kept:
+        headers = {"User-Agent": self._agent}
+        if known is not None and known.etag:
+            headers["If-None-Match"] = known.etag
+        if known is not None and known.modified:
+            headers["If-Modified-Since"] = known.modified
+        end, body = self._now() + self._seconds, bytearray()
+        try:
+            with (
+                httpx.Client(timeout=self._seconds, follow_redirects=True, max_redirects=5) as client,
+                client.stream("GET", url, headers=headers) as answer,
+            ):
+                if answer.status_code == 304 and known is not None:
+                    return msgspec.structs.replace(known, at=self._now())
+                told = answer.headers.get("retry-after")
+                if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
+                    least, unsaid, most = RESTS_S
+                    wanted = retry_after_seconds(told, self._runtime.clock)
+                    rest = min(max(unsaid if wanted is None else wanted, least), most)
+                    raise Throttled(f"HTTP {answer.status_code} {answer.reason_phrase}", rest)
+                if answer.status_code != 200:
+                    raise SourceError(f"{shown} answers {answer.status_code} {answer.reason_phrase}")
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if len(body) > LARGEST:
+                        raise SourceError(f"{shown} is larger than {LARGEST} bytes")
+                    if self._now() > end:
+                        raise SourceError(f"{shown} takes longer than {self._seconds:g} s")
+        except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+            scrub(error)
+            raise Unanswered(f"cannot be read: {str(error) or type(error).__name__}") from error
+        return _Kept(
+            body=clean_foreign(bytes(body)),
+            etag=answer.headers.get("etag", "")[:500],
+            modified=answer.headers.get("last-modified", "")[:100],
+            at=self._now(),
+        )
+
+
+# -- RSS and Atom ------------------------------------------------------------------------------------------------
+
+MOST = 100
+"""How many items of a feed are looked at; the newest stand first."""
+
+_DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
+_LONGEST_ID = 200
+
+
+class RssNews(msgspec.Struct, frozen=True, kw_only=True):
+    """A feed about one asset. ``words``: an item must have one of them (none: all items count).
+
+    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
+    """
+
+    asset: str
+    url: str
+    source: str
+    fetch: Fetch
+    words: tuple[str, ...] = ()
+    zone: str | None = None
+
+    def read(self, now: Instant) -> tuple[RawItem, ...]:
+        """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
+        feedparser: Any = require("feedparser", "arena")
+        body = self.fetch(self.url)
+        # A document type can hold entities that grow without end; no feed needs one.
+        if _DOCTYPE.search(body):
+            raise SourceError(f"the feed {self.source} declares a document type")
+        feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
+        if not feed.get("version"):
+            raise SourceError(f"what {self.source} sends is not a feed")
+        found = []
+        for entry in feed.entries[:MOST]:
+            title, link = clean(entry.get("title", "")), entry.get("link", "")
+            text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
+            if not title or (self.words and not any(_holds(f"{title} {text}", word) for word in self.words)):
+                continue
+            try:
+                stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
+                published = iso(parse_stamp(stamp, self.zone))
+            except (DataError, ValueError, OverflowError):
+                continue  # nobody knows when it came out, so nobody may read it
+            link = link[:2000] if link.startswith(("https://", "http://")) else ""
+            id = entry.get("id") or link or title
+            item = RawItem(
+                id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
+                kind="news",
+                asset=self.asset,
+                source=self.source,
+                url=link,
+                published_at=published,
+                fetched_at=iso(now),
+                title=title,
+                text=text,
+            )
+            found.append(item)
+        return tuple(found)
+
+
+def _holds(text: str, word: str) -> bool:
+    """Return whether a text holds a name: as a whole word where words have ends, anywhere in Chinese."""
+    if not word.isascii():
+        return word in text
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", text, re.I) is not None
+
+
+# -- EDGAR: which form was accepted when, according to a company's submissions list -------------------------------
+
+FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
+NEWEST = 40
+"""How many filings of the list are looked at."""
+
+
+_COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
+
+
+class _Submissions(msgspec.Struct, frozen=True):
+    name: str
+    filings: dict[str, Any]
+
+
+class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
+    """The filings of one company. ``cik`` is its number at the SEC, which asks that ``fetch`` names its reader."""
+
+    asset: str
+    cik: int
+    fetch: Fetch
+    address: str = "https://data.sec.gov"
+    source: str = "SEC EDGAR"
+
+    def read(self, now: Instant) -> tuple[RawItem, ...]:
+        """Return the newest filings; raises :class:`SourceError` when the list cannot be fetched or read."""
+        body = self.fetch(f"{self.address}/submissions/CIK{self.cik:010d}.json")
+        try:
+            found = msgspec.json.decode(body, type=_Submissions)
+            recent = msgspec.convert(found.filings.get("recent", {}), dict[str, list[Any]])
+        except UNDECODABLE as error:
+            raise SourceError(f"the list of filings of CIK {self.cik} cannot be read: {error}") from error
+        made = []
+        rows = zip_longest(*(recent.get(name, ()) for name in _COLUMNS))
+        for row in islice(rows, NEWEST):
+            number, accepted, period, form, document, about = (str(cell or "") for cell in row)
+            if form not in FORMS or not number or not accepted:
+                continue
+            try:
+                published = iso(parse_stamp(accepted))
+            except DataError:
+                continue
+            folder = f"{self.cik}/{number.replace('-', '')}"
+            told = f"{clean(found.name)} filed form {form}" + (f" for the period to {period}" if period else "")
+            item = RawItem(
+                id=number[:100],
+                kind="filing",
+                asset=self.asset,
+                source=self.source,
+                url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{clean(document)}",
+                published_at=published,
+                fetched_at=iso(now),
+                title=f"Form {form}",
+                text=f"{told}. {clean(about)}".strip(),
+            )
+            made.append(item)
+        return tuple(made)

@@ -1,0 +1,428 @@
+"""What a text states: numbers with their units, dates as exact as they are written, and claims that join the two.
+
+Numbers are read in digits and in English and Chinese words; dates come from :mod:`tradeassay.data.dates`. The words that have
+a meaning for the checks (directions, quantities, units, organisations ...) are in ``vocabulary.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from importlib.resources import files
+from math import prod
+from typing import Any
+from unicodedata import numeric
+
+import msgspec
+
+from tradeassay.arena.stream.items import HAN, sentences
+from tradeassay.data.dates import DateHit, DatesWanted, find_dates
+from tradeassay.masking.lexicon import JsonSpans
+
+
+@lru_cache(maxsize=1)
+def vocabulary() -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "vocabulary.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=64)
+def pattern(*names: str) -> re.Pattern[str]:
+    """Compile lists of the vocabulary, or a table of lists; ``lastgroup`` of a match says which list it is from.
+
+    English entries match whole words, Chinese ones anywhere; the longer one and the list that comes first win.
+    """
+    parts = []
+    for name in names:
+        found = vocabulary()[name]
+        for kind, words in (found if isinstance(found, dict) else {name: found}).items():
+            longest_first = sorted(words, key=len, reverse=True)
+            english = "|".join(word for word in longest_first if not HAN.search(word))
+            whole = [rf"(?<![A-Za-z])(?:{english})(?![A-Za-z])"] if english else []
+            chinese = [word for word in longest_first if HAN.search(word)]
+            parts.append(f"(?P<{kind}>{'|'.join([*whole, *chinese])})")
+    return re.compile("|".join(parts), re.I)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ENGLISH = {word: value for value, word in enumerate(_ONES)}
+_ENGLISH |= {word: 10 * place for place, word in enumerate(_TENS, start=2)} | {"a dozen": 12, "dozen": 12}
+_ENGLISH_WORDS = (
+    rf"(?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES[1:]))}|a dozen|dozen"
+)
+_NUMERALS = r"[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇一二三四五六七八九]+)?"
+_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_UNITS: dict[str, str] = vocabulary()["units"]
+_SCALES: dict[str, float] = vocabulary()["scales"]
+_PREFIXES: dict[str, str] = vocabulary()["prefixes"]
+_MONEY = frozenset({"USD", "HKD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "¥"})
+_NUMBER = re.compile(
+    r"(?P<pre>US\$|HK\$|C\$|A\$|\$|€|£|¥|RMB|CNY|USD|EUR|GBP|HKD|JPY|人民币|百分之)?\s?(?P<sign>(?<![\w])[-+])?"
+    rf"(?<![A-Za-z0-9.])(?<![A-Za-z]-)(?:(?P<digits>{_DIGITS})(?![\d])(?!-[A-Z]\b)|"
+    rf"(?<![A-Za-z])(?P<words>{_ENGLISH_WORDS})(?![A-Za-z])|(?P<numeral>{_NUMERALS}))"
+    r"(?:(?:\s|-)?(?P<scale>thousand|millions?|billions?|trillions?|hundred|mn|mln|bn|tn)(?![A-Za-z])"
+    r"|(?P<short>[kKmMbB])(?![A-Za-z0-9])|\s?(?P<chinese>[十百千万亿]+)(?!分))?"
+    "(?:[ -]?(?:" + "|".join(f"(?P<{name}>{words})" for name, words in _UNITS.items()) + "))?",
+    re.I,
+)
+_RANGE = re.compile(r"\s*(?:-|to|~|至|到)\s*", re.I)
+_COUNTED = "家名人股倍成条座台辆项个"
+
+
+class Number(msgspec.Struct, frozen=True, kw_only=True):
+    """A number in a text. ``step`` is the value of its last written place; ``unit`` None when it has none.
+
+    Units: ``percent``, ``points`` (percentage points; basis points are made into them), ``times``, a currency.
+    """
+
+    start: int
+    end: int
+    words: str
+    value: float
+    step: float
+    unit: str | None
+    digits: int
+
+    @property
+    def money(self) -> bool:
+        return self.unit in _MONEY
+
+
+@lru_cache(maxsize=8192)
+def find_numbers(text: str, skip: tuple[tuple[int, int], ...] = ()) -> tuple[Number, ...]:
+    """Return the numbers of a text in order, leaving out those inside ``skip`` (dates, say)."""
+    found: list[Number] = []
+    for match in _NUMBER.finditer(text):
+        core = match.start("digits") if match["digits"] else match.start()
+        if any(start <= core < end for start, end in skip):
+            continue
+        if (number := _number(text, match)) is not None:
+            found.append(number)
+    # "5 to 7 percent": the first number takes unit and scale of the second.
+    for place in range(len(found) - 2, -1, -1):
+        one, other = found[place], found[place + 1]
+        between = text[one.end : other.start]
+        both = between.strip().lower() in ("and", "和") and "between" in text[max(0, one.start - 12) : one.start]
+        if one.unit is not None or not (_RANGE.fullmatch(between) or both):
+            continue
+        plain = re.search(_DIGITS, other.words)
+        scale = abs(other.value) / float(plain[0].replace(",", "")) if plain and other.value else 1.0
+        factor = scale if abs(one.value) < abs(other.value) / max(scale, 1.0) * 10 else 1.0
+        found[place] = msgspec.structs.replace(
+            one, unit=other.unit, value=one.value * factor, step=one.step * factor
+        )
+    return tuple(found)
+
+
+def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
+    """Return whether a source's number supports a summary's: equal, or correctly rounded to two digits or more.
+
+    ``units`` are all units of the source: a currency may be carried over from another number of it.
+    """
+    if said.unit != told.unit:
+        if "¥" in (said.unit, told.unit):
+            same = {said.unit, told.unit} <= {"¥", "CNY", "JPY", None}
+        elif said.unit is None:
+            same = told.money
+        else:
+            same = told.unit is None and said.money and said.unit in units
+        if not same:
+            return False
+    one, other = abs(said.value), abs(told.value)
+    if abs(one - other) <= 1e-9 * max(one, other):
+        return True
+    rounded = said.digits >= 2 and told.step <= said.step
+    return rounded and abs(one - other) <= said.step / 2 * (1 + 1e-9)
+
+
+def chinese_value(words: str) -> float:
+    """Return the value of a Chinese numeral: 三千二百万 is 32,000,000, 五点八 is 5.8."""
+    whole, _, decimals = words.replace("两", "二").partition("点")
+    total = section = digit = 0.0
+    for value in map(numeric, whole):
+        if value < 10:
+            digit = 10 * digit + value  # 二〇二五: digits in a row are one number
+        elif value < 10_000:
+            section, digit = section + (digit or 1) * value, 0.0
+        elif value > total:  # 亿 counts all that came before it, 万 only what came after the last 亿
+            total, section, digit = (total + section + digit or 1) * value, 0.0, 0.0
+        else:
+            total, section, digit = total + (section + digit) * value, 0.0, 0.0
+    part = "".join(f"{numeric(one):g}" for one in decimals)
+    return float(f"{total + section + digit:.0f}.{part or 0}")
+
+
+def _number(text: str, match: re.Match[str]) -> Number | None:
+    decimals = 0
+    if match["digits"]:
+        raw = match["digits"].replace(",", "")
+        value, decimals = float(raw), len(raw.partition(".")[2])
+        if text[match.end() - 1].isdigit() and re.match("[A-Za-z]", text[match.end() : match.end() + 1]):
+            return None  # 5G, 10th, A320neo: part of a name
+    elif match["words"]:
+        low = match["words"].lower()
+        value = float(_ENGLISH[low] if low in _ENGLISH else sum(_ENGLISH[part] for part in low.split("-")))
+        if value == 1 and not match["scale"]:
+            return None  # "one of the", "one day"
+    elif not _is_numeral(text, match):
+        return None
+    else:
+        value, decimals = chinese_value(match["numeral"]), len(match["numeral"].partition("点")[2])
+    factor = 1.0
+    if scale := match["scale"] or match["short"]:
+        factor = _SCALES[scale.lower().removesuffix("s")]
+    elif match["chinese"]:
+        factor = prod(map(numeric, match["chinese"]))
+    prefix = match["pre"]
+    unit = next((name for name in _UNITS if match[name]), None)
+    if unit is None and prefix is not None:
+        unit = _PREFIXES.get(prefix.upper(), prefix.upper())
+    if unit == "basis":
+        unit, factor = "points", factor / 100
+    if unit == "tenths":
+        unit, factor = "percent", factor * 10
+    if decimals:
+        digits, step = max(len(f"{value:.{decimals}f}".replace(".", "").lstrip("0")), 1), 10.0**-decimals
+    else:  # trailing zeros of an integer may be rounding, so they do not count
+        written = str(int(value))
+        digits = len(written.rstrip("0") or "0")
+        step = 10.0 ** (len(written) - digits)
+    return Number(
+        start=match.start(),
+        end=match.end(),
+        words=match[0].strip(),
+        value=(-1.0 if match["sign"] == "-" else 1.0) * value * factor,
+        step=step * factor,
+        unit=unit,
+        digits=digits,
+    )
+
+
+def _is_numeral(text: str, match: re.Match[str]) -> bool:
+    """Return whether Chinese characters are meant as a number: 一 and 三 are more often parts of words."""
+    numeral = match["numeral"]
+    digits = any(char in "一二两三四五六七八九" for char in numeral)
+    if not digits and numeral != "十":
+        return False
+    behind = text[match.end("numeral") : match.end("numeral") + 1]
+    marked = match["pre"] == "百分之" or any(match[name] for name in _UNITS)
+    many = digits and any(char in "十百千万亿点" for char in numeral) and numeral[0] not in "万亿千百"
+    counted = digits and numeral not in ("一", "十") and behind != "" and behind in _COUNTED
+    return bool(marked or many or counted)
+
+
+# -- dates -------------------------------------------------------------------------------------------------------
+
+_EPOCH = date(1970, 1, 1)
+_WANTED = DatesWanted(range(1990, 2100), weekdays=True, festivals=False)
+_TOKEN = re.compile(r"[A-Za-z0-9]+")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_PART = re.compile(
+    r"(?<![A-Za-z])(first|second|third|fourth|1st|2nd|3rd|4th)[ -](quarter|half)\b"
+    r"|\b(Q[1-4]|H[12]|[1-4]Q|[12]H)(?![A-Za-z0-9])|第?([一二三四1-4])季(?:度|报)?|([上下])半年",
+    re.I,
+)
+_NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "一": 1, "二": 2, "三": 3, "四": 4, "上": 1, "下": 2}
+_RELATIVE = re.compile(r"\b(today|yesterday|tomorrow)\b|(今日|今天|昨日|昨天|明日|明天)", re.I)
+_OFFSETS = {"today": 0, "yesterday": -1, "tomorrow": 1, "今": 0, "昨": -1, "明": 1}
+_NEAR_YEAR = re.compile(r"^(?:[\s,']|of|in|fiscal|FY|年|的|第)*$", re.I)
+
+
+class DateMention(msgspec.Struct, frozen=True, kw_only=True):
+    """A date in a text, as exact as it is written. ``words`` is how it is written, ``start``/``end`` where."""
+
+    start: int = 0
+    end: int = 0
+    words: str = ""
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    quarter: int | None = None
+    half: int | None = None
+    weekday: int | None = None
+
+    def implies(self, other: DateMention) -> bool:
+        """Return whether the other says the same or less."""
+        if other.weekday is not None and other.day is None:
+            return self.weekday == other.weekday
+        fields = ("year", "month", "day", "quarter", "half")
+        return all(getattr(other, name) in (None, getattr(self, name)) for name in fields)
+
+
+@lru_cache(maxsize=4096)
+def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
+    """Return the dates of a text in order; a day without a year is the nearest one to ``published``."""
+    low = text.lower()
+    today = (published - _EPOCH).days
+    hits = find_dates(text, low, set(_TOKEN.findall(low)), JsonSpans(text).bare, today, _WANTED)
+    found = [mention for hit in hits if (mention := _mention(text, hit)) is not None]
+    taken = [(one.start, one.end) for one in found if one.quarter or one.half or one.day]
+    for named in _PART.finditer(text):
+        if not any(start < named.end() and named.start() < end for start, end in taken):
+            found.append(DateMention(start=named.start(), end=named.end(), words=named[0], **_part(named[0])))
+    for word in _RELATIVE.finditer(text):
+        offset = _OFFSETS[word[1].lower() if word[1] else word[2][0]]
+        found.append(_on(published + timedelta(days=offset), word.start(), word.end(), word[0]))
+    joined: list[DateMention] = []
+    for one in sorted(found, key=lambda mention: (mention.start, -mention.end)):
+        last = joined[-1] if joined else None
+        # A quarter or half and the year next to it are one date.
+        if last is not None and _NEAR_YEAR.match(text[last.end : one.start]) and _year_and_part(last, one):
+            part = last if last.quarter or last.half else one
+            words = text[last.start : one.end]
+            year = last.year or one.year
+            joined[-1] = msgspec.structs.replace(part, start=last.start, end=one.end, words=words, year=year)
+        else:
+            joined.append(one)
+    return tuple(joined)
+
+
+def _year_and_part(one: DateMention, other: DateMention) -> bool:
+    parts = [(m.quarter or m.half) is not None and m.year is None for m in (one, other)]
+    years = [m.year is not None and (m.month or m.quarter or m.half) is None for m in (one, other)]
+    return (parts[0] and years[1]) or (years[0] and parts[1])
+
+
+def _part(words: str) -> dict[str, int]:
+    """Return the quarter or half that words like "third quarter", "2Q25" or 上半年 name."""
+    low = words.lower()
+    found = re.search(
+        r"q([1-4])|([1-4])q|h([12])|([12])h|([1-4])(?:st|nd|rd|th)|([一二三四1-4])季|([上下])半", low
+    )
+    token = next(filter(None, found.groups())) if found else low.split("-")[0].split()[0]
+    half = "half" in low or "半" in low or (found is not None and bool(found[3] or found[4]))
+    return {"half" if half else "quarter": _NTH.get(token) or int(token)}
+
+
+def _on(day: date, start: int = 0, end: int = 0, words: str = "") -> DateMention:
+    fields = {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
+    return DateMention(start=start, end=end, words=words, **fields)
+
+
+def _mention(text: str, hit: DateHit) -> DateMention | None:
+    words = text[hit.start : hit.end].strip()
+    if hit.kind == "festival":
+        return None
+    if hit.kind == "day":
+        return None if hit.day is None else _on(_EPOCH + timedelta(days=hit.day), hit.start, hit.end, words)
+    place = DateMention(start=hit.start, end=hit.end, words=words)
+    if hit.kind == "weekday":
+        chinese = re.search(r"(?:周|星期)([一二三四五六日天])", words)
+        day = "一二三四五六日".index(chinese[1].replace("天", "日")) if chinese else None
+        name = words[:3].lower()
+        return msgspec.structs.replace(
+            place, weekday=_WEEKDAYS.index(name) if day is None and name in _WEEKDAYS else day
+        )
+    written, short = re.search(r"(?:19|20)\d\d", words), re.search(r"(?<!\d)'?(\d\d)E?$", words)
+    year = int(written[0]) if written else 2000 + int(short[1]) if short and hit.kind == "period" else None
+    if hit.kind != "month":
+        named = re.search(r"Q[1-4]|[1-4]Q|H[12]|[12]H|季度", words, re.I)
+        return msgspec.structs.replace(place, year=year, **(_part(words) if named else {}))
+    number, letters = re.search(r"(\d{1,2})\s*月|\d{4}[-/](\d\d)", words), re.search(r"[A-Za-z]{3}", words)
+    month = int(number[1] or number[2]) if number else None
+    if month is None and letters and letters[0].lower() in _MONTHS:
+        month = _MONTHS.index(letters[0].lower()) + 1
+    return msgspec.structs.replace(place, year=year, month=month)
+
+
+# -- claims ------------------------------------------------------------------------------------------------------
+
+_REACH = 60
+"""How far from a number its direction may stand, in characters."""
+
+_Hit = tuple[int, int, Any]
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """One number and what it is said of. ``quantity`` and ``basis`` are None when the words are not known.
+
+    ``direction`` is 1 for more, -1 for less, 0 when nothing is said. ``year`` and ``part`` are the period, each
+    None when not told; a part is a quarter, a half, a month or the full year (``q1``, ``h2``, ``m5``, ``year``).
+    """
+
+    number: Number
+    quantity: str | None
+    direction: int
+    basis: str | None
+    year: int | None
+    part: str | None
+
+    def other_period(self, other: Claim) -> bool:
+        """Return whether both state their period, and the periods differ."""
+        years = self.year is not None and other.year is not None and self.year != other.year
+        return years or (self.part is not None and other.part is not None and self.part != other.part)
+
+
+@lru_cache(maxsize=2048)
+def claims(text: str, published: date) -> tuple[Claim, ...]:
+    return tuple(claim for sentence in sentences(text) for claim in _claims_of(sentence, published))
+
+
+def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
+    told = find_mentions(sentence, published)
+    found = find_numbers(sentence, tuple((one.start, one.end) for one in told))
+    if not found:
+        return
+    ways = [
+        (m.start(), m.end(), 1 if m.lastgroup == "up" else -1) for m in pattern("up", "down").finditer(sentence)
+    ]
+    named = [(m.start(), m.end(), m.lastgroup) for m in pattern("quantities").finditer(sentence)]
+    year, part = _period(sentence, told)
+    for place, number in enumerate(found):
+        start = found[place - 1].end if place else 0
+        end = found[place + 1].start if place + 1 < len(found) else len(sentence)
+        basis = pattern("bases").search(sentence, start, end)
+        yield Claim(
+            number=number,
+            quantity=_quantity(sentence, number, named, start),
+            direction=_direction(sentence, number, ways, start, end),
+            basis=basis.lastgroup if basis else None,
+            year=year,
+            part=part,
+        )
+
+
+def _period(sentence: str, told: Sequence[DateMention]) -> tuple[int | None, str | None]:
+    """Return the one period a sentence speaks of; a part is None when there are several or none."""
+    year = next((one.year for one in told if one.year and one.day is None), None)
+    found = {f"q{one.quarter}" if one.quarter else f"h{one.half}" for one in told if one.quarter or one.half}
+    if not found and pattern("full_year").search(sentence):
+        found = {"year"}
+    if not found:
+        found = {f"m{one.month}" for one in told if one.month is not None and one.day is None}
+    return year, found.pop() if len(found) == 1 else None
+
+
+def _quantity(sentence: str, number: Number, named: list[_Hit], start: int) -> str | None:
+    """The quantity named last before the number, however far; else the first one after it in its clause."""
+    before = [hit for hit in named if hit[1] <= number.start]
+    # In "6% to 2 million" both numbers are of the same thing: what was named before the first one counts.
+    if before and before[-1][0] >= start:
+        return str(before[-1][2])
+    clause = re.split(r"[,;。]", sentence[number.end :])[0]
+    behind = [hit for hit in named if number.end <= hit[0] < number.end + len(clause)]
+    joined = re.search(r"^\s?(?:of|in|的|worth of|from)\b|^的", sentence[number.end :])
+    if behind and (not before or joined):
+        return str(behind[0][2])
+    return str(before[-1][2]) if before else None
+
+
+def _direction(sentence: str, number: Number, ways: list[_Hit], start: int, end: int) -> int:
+    """The last word of direction before the number, else the first one behind it in its clause."""
+    if number.value < 0:
+        return -1
+    before = [way for way in ways if start <= way[0] and way[1] <= number.start and number.start - way[1] < _REACH]
+    if before:
+        return int(before[-1][2])
+    clause = re.split(r"[,;]| and | but | while ", sentence[number.end : end])[0]
+    behind = [way for way in ways if number.end <= way[0] < min(end, number.end + 30)]
+    return int(behind[0][2]) if behind and behind[0][0] < number.end + len(clause) else 0
