@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from datetime import date
 from functools import lru_cache
-
-from rapidfuzz.distance import Indel
-from rapidfuzz.fuzz import token_set_ratio
+from typing import Any
 
 from tradeassay.arena.stream.checks import names_of
 from tradeassay.arena.stream.facts import Claim, agree, claims, find_mentions, pattern, vocabulary
 from tradeassay.arena.stream.items import HAN, sentences
+from tradeassay.core.errors import require
 
 REPEAT_DAYS = 14
 """A story is told again within days. The same words a month later ("beats estimates") are another event."""
@@ -52,7 +51,8 @@ def _telling(text: str) -> str:
 
 def similarity(one: str, other: str) -> float:
     """Return how many words two texts share, 0 to 100; a text that is part of the other has 100."""
-    return token_set_ratio(_telling(one), _telling(other))
+    fuzz: Any = require("rapidfuzz.fuzz", "arena")
+    return float(fuzz.token_set_ratio(_telling(one), _telling(other)))
 
 
 def same_story(one: str, other: str, published: date) -> bool:
@@ -123,8 +123,9 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def _differences(one: tuple[str, ...], other: tuple[str, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the stretches of words between those that both texts have, in order."""
+    indel: Any = require("rapidfuzz.distance.Indel", "arena")
     found, here, there = [], 0, 0
-    for block in Indel.editops(one, other).as_matching_blocks():
+    for block in indel.editops(one, other).as_matching_blocks():
         if block.a > here or block.b > there:
             found.append((one[here : block.a], other[there : block.b]))
         here, there = block.a + block.size, block.b + block.size
