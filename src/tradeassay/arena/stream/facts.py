@@ -1,7 +1,7 @@
 """What a text states: numbers with their units, dates as exact as they are written, and claims that join the two.
 
-Numbers are read in digits and in English and Chinese words; dates come from :mod:`tradeassay.data.dates`. The words that have
-a meaning for the checks (directions, quantities, units, organisations ...) are in ``vocabulary.toml``.
+Numbers are read in digits and in English and Chinese words; dates come from :mod:`tradeassay.data.dates`. The
+words that have a meaning for the checks (directions, quantities, units, names ...) are in ``vocabulary.toml``.
 """
 
 from __future__ import annotations
