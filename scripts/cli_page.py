@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -24,7 +25,11 @@ own help.
 | 3 | `verify`: nothing is contradicted, but something cannot be checked |
 | 75 | `arena`: the database was unreachable for an hour; start it again |
 | 130 | stopped by Ctrl-C |
+
+Options that mean the same everywhere are listed once: `--json` (print JSON on stdout), `--out` (the folder of the
+runs), `--workers` and `--executor local|inline|ray` (where to compute; the result is the same), `-h`.
 """
+COMMON = {"--json", "--out", "--workers", "--executor", "--help"}
 
 
 def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -38,13 +43,31 @@ def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield from commands(command, (*path, name))
 
 
+def described(command: click.Command, path: tuple[str, ...]) -> str:
+    """Return one command: usage, what it does, its own options."""
+    context = click.Context(command, info_name=" ".join(path), **root.context_settings)
+    usage = " ".join(command.collect_usage_pieces(context)).replace("[OPTIONS]", "").strip()
+    lines = [" ".join((*path, usage)).strip(), "", *cleandoc(command.help or "").replace("\b\n", "").splitlines()]
+    formatter = click.HelpFormatter(width=115)
+    records = [
+        record
+        for option in command.get_params(context)
+        if isinstance(option, click.Option)
+        and not COMMON & set(option.opts)
+        and (record := option.get_help_record(context)) is not None
+    ]
+    if records:
+        formatter.write_dl(records)
+        lines += ["", *formatter.getvalue().rstrip().splitlines()]
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def render() -> str:
     """Return the page."""
     parts = [HEAD]
     for path, command in commands(root, ("tradeassay",)):
-        settings = {**root.context_settings, "max_content_width": 80, "terminal_width": 80}
-        context = click.Context(command, info_name=" ".join(path), **settings)
-        parts.append(f"## {' '.join(path[1:])}\n\n```text\n{command.get_help(context)}\n```\n")
+        if not isinstance(command, click.Group):
+            parts.append(f"## {' '.join(path[1:])}\n\n```text\n{described(command, path)}\n```\n")
     return "\n".join(parts)
 
 
