@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +55,21 @@ def play_badly(play: Game, days: int) -> list[AskModel]:
 
 
 def leaks_in(text: str, truth: Truth) -> list[Any]:
-    """Return what is real in a text. JSON is judged field by field: a volume may look like a code."""
-    found: list[Any] = []
+    """Return what is real in a text. Numbers of a table are judged as data: a volume may look like a code."""
     if text.startswith("{"):
         return list(find_leaks(json.loads(text), truth))
-    prose, *blocks = text.split("```json\n")
-    for block in blocks:
-        payload, _, rest = block.partition("\n```")
-        found += find_leaks(json.loads(payload), truth)
-        prose += rest
-    return [*found, *find_leaks(prose, truth)]
+    return list(find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth))
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_prompt_tool_or_error_says_anything_real(ashares: Snapshot, mask: str, mode: str) -> None:
-    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode))
+    # Under the paper's convention one bad order refuses the whole action.
+    play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper"))
     truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
     asked = play_badly(play, 2)
     said = game.texts(asked)
-    assert len(said) > 20
+    assert len(said) > 15
     for text in said:
         assert leaks_in(text, truth) == []
     if play.config.mask_config.hides_stocks:
@@ -88,7 +84,7 @@ def test_the_search_would_find_something(ashares: Snapshot) -> None:
     for tool, arguments in (
         ("get_market_context", {}),
         ("screen_candidates", {"factors": ["RV_60"]}),
-        ("get_stock_snapshot", {"alias": shown}),
+        ("get_stock_snapshot", {"stock_id": shown}),
     ):
         assert leaks_in(json.dumps(play.ask(tool, arguments)), truth), tool
 
@@ -100,7 +96,7 @@ def test_news_is_masked_like_everything_else(us: Snapshot, hard: bool) -> None:
     truth = Truth.of(play.now.view, config.mask_config, history=280, ahead=60)
     for _ in range(3):
         for symbol in play.symbols(6):
-            answer = play.ask("get_stock_snapshot", {"alias": play.shown(symbol), "lookback": 3})
+            answer = play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 3})
             headlines += len(answer.get("news", ()))
         play.go(play.decide([DONE, submit()]))
     assert headlines > 5
@@ -114,16 +110,18 @@ def test_a_hardened_mask_shows_other_levels_and_the_same_factors(ashares: Snapsh
     seen = []
     for play in (plain, hard):
         play.go(play.decide([DONE, submit(order(play.shown(symbol)))]))
-        seen.append(play.ask("get_stock_snapshot", {"alias": play.shown(symbol), "lookback": 20}))
+        seen.append(play.ask("get_stock_snapshot", {"stock_id": play.shown(symbol), "lookback": 20}))
     one, other = ([row[4] for row in answer["bars"]] for answer in seen)
     assert seen[0]["factors"] == seen[1]["factors"] and one != other
-    np.testing.assert_allclose(np.diff(np.log(one)), np.diff(np.log(other)), atol=2e-3)
+    # Hidden levels are shown on a grid of their own, of a cent: that is what a return may be off by.
+    np.testing.assert_allclose(np.diff(np.log(one)), np.diff(np.log(other)), atol=5e-3)
     accounts = [play.ask("portfolio_state") for play in (plain, hard)]
     (a,), (b,) = (account["positions"] for account in accounts)
-    assert a["value"] == b["value"] and a["weight"] == b["weight"] and a["shares"] != b["shares"]
-    assert b["shares"] * b["price"] == pytest.approx(b["value"], rel=1e-3)
+    assert b["value"] == round(a["value"], -3) and b["weight"] == round(a["weight"], 3)
+    assert a["shares"] != b["shares"] and b["shares"] * b["price"] == pytest.approx(a["value"], rel=5e-3)
     sold = hard.decide([DONE, submit(order(hard.shown(symbol), "SELL", shares=b["sellable"]))])
-    assert sold.status == "ok" and sold.orders[0].amount == a["shares"], "shares come back in the true unit"
+    # Shares come back in the true unit; as they are shown rounded, a lot may stay behind.
+    assert sold.status == "ok" and 0 <= a["shares"] - sold.orders[0].amount <= 100
 
 
 def play_some(snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any) -> list[list[str]]:
@@ -185,7 +183,7 @@ def test_aliases_differ_between_episodes_and_stay_inside_one(ashares: Snapshot) 
 def test_names_do_not_stand_in_the_order_of_their_symbols(ashares: Snapshot) -> None:
     play = Game(ashares, KtdfinConfig(mode="memory-only"))
     play.decide([submit()])
-    payload = json.loads(play.asked[0].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    payload = json.loads(play.asked[0].given.observation)  # type: ignore[union-attr]
     real = [play.protocol.wire(play.now).gate.symbol(alias) for alias in payload["universe"]]
     assert sorted(real) == sorted(play.now.universe) and real != sorted(real)
     assert payload["universe"] == sorted(payload["universe"])

@@ -11,7 +11,7 @@ import pytest
 from ktdfin_game import DONE, Game, order, submit
 
 from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
-from tradeassay.benchmarks.ktdfin.prompts import V1
+from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 
@@ -20,8 +20,7 @@ ACCOUNT = {"kind", "mode", "step", "as_of", "trade_day", "account", "performance
 
 
 def payload(play: Game) -> dict[str, Any]:
-    text = play.asked[-1].messages[1].text
-    result: dict[str, Any] = json.loads(text.split("```json\n")[1].split("\n```")[0])
+    result: dict[str, Any] = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
     return result
 
 
@@ -87,7 +86,7 @@ def test_us_rules_are_told_as_they_are(us: Snapshot, mode: str) -> None:
     limits = shown["constraints"]
     assert limits["lot"] == 1.0 and limits["t_plus_1"] is False
     if mode == "open-research":
-        answer = play.ask("get_stock_snapshot", {"alias": play.shown(play.symbols(1)[0])})
+        answer = play.ask("get_stock_snapshot", {"stock_id": play.shown(play.symbols(1)[0])})
         assert answer["limit_up"] is None and answer["limit_down"] is None and answer["board"] == "none"
 
 
@@ -111,8 +110,8 @@ def test_the_config_is_frozen_checked_and_complete() -> None:
 def test_prompts_are_files_of_the_package() -> None:
     from importlib.resources import files
 
-    assert Ktdfin.prompts == V1.files and len(V1.files) == 8
-    for name in V1.files:
+    assert Ktdfin.prompts == PROMPTS.files and len(PROMPTS.files) == 12
+    for name in PROMPTS.files:
         text = (files("tradeassay") / name).read_text()
         assert text.strip() and ".v1." in name
 

@@ -25,12 +25,12 @@ TEN = ("total_return", "sharpe", "max_drawdown", "information_ratio", "turnover"
 def journal(ashares: Snapshot) -> list[StepRecord]:
     """An episode: buys, sells, abstains, fails by form on day 3, by silence on day 5, and calls tools."""
     play, records = Game(ashares), []
-    broken, silent = call(("submit_action", "{")), ModelReply(error="x", error_kind="timeout", stop="error")
+    silent = ModelReply(error="x", error_kind="timeout", stop="error")
     day = 0
     while play.seen is not None:
         mine = list(play.now.account.positions)
         if day == 3:
-            replies = [DONE, *[broken] * 4]
+            replies = [DONE, *(call(("submit_action", "{" * n)) for n in range(1, 5))]
         elif day == 5:
             replies = [silent] * 5
         elif day % 4 == 2:
@@ -118,7 +118,7 @@ def test_an_episode_without_any_answer_has_rates_and_no_result(ashares: Snapshot
     play = Game(ashares)
     records = []
     for _ in range(12):
-        play.go(play.decide([DONE, *[ModelReply(text="hm")] * 4]))
+        play.go(play.decide([DONE, *(ModelReply(text="hm" * n) for n in range(1, 5))]))
         records.append(play.record)
     found = panel(records, series_from_records(records), ())
     assert found["total_return"].value is None and found["sharpe"].value is None

@@ -59,7 +59,7 @@ def test_screening_ranks_what_can_be_bought(ashares: Snapshot) -> None:
     assert [row["stock_id"] for row in answer["candidates"]] == [play.now.view.symbols[c] for c in best]
     assert [row["rank"] for row in answer["candidates"]] == [1, 2, 3, 4, 5]
     assert answer["candidates"][0]["score"] == 1.0
-    assert answer["candidates"][0]["factors"] == {"MOM_12_1": pytest.approx(values[best[0]], abs=1e-6)}
+    assert answer["candidates"][0]["factors"] == {"MOM_12_1": round(values[best[0]], 4)}
     assert answer["left_out"] == len(play.now.universe) - len(columns)
 
 
@@ -75,28 +75,32 @@ def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares: Snapsho
 def test_snapshot(ashares: Snapshot) -> None:
     play = Game(ashares, BRIGHT)
     symbol = play.symbols(1)[0]
-    answer = play.ask("get_stock_snapshot", {"alias": symbol, "lookback": 7})
+    answer = play.ask("get_stock_snapshot", {"stock_id": symbol, "lookback": 7})
     view = play.now.view
     column = view.column(symbol)
     assert answer["columns"] == ["day", *FIELDS] and len(answer["bars"]) == 7
     for k, field in enumerate(FIELDS, start=1):
-        want = view.bars(field, 7)[:, column]
-        assert [row[k] for row in answer["bars"]] == pytest.approx(want.tolist(), abs=1e-3, nan_ok=True)
+        want = [
+            round(value, 0 if field in ("volume", "amount") else 4) for value in view.bars(field, 7)[:, column]
+        ]
+        assert [row[k] for row in answer["bars"]] == want
     assert [row[0] for row in answer["bars"]] == [str(day) for day in view.sessions(7)]
     assert answer["prev_close"] == pytest.approx(view.bars("close", 1)[0, column], abs=1e-4)
     band = {"main": 0.1, "chinext": 0.2, "star": 0.2, "bse": 0.3}[answer["board"]]
     assert answer["limit_up"] == pytest.approx(answer["prev_close"] * (1 + band), rel=1e-4)
     assert answer["limit_down"] == pytest.approx(answer["prev_close"] * (1 - band), rel=1e-4)
     factors = true_factors(play)
-    assert answer["factors"] == {name: pytest.approx(factors[name][column], abs=1e-6) for name in FACTOR_NAMES}
+    assert answer["factors"] == {
+        name: pytest.approx(round(factors[name][column], 4), abs=1e-12) for name in FACTOR_NAMES
+    }
     assert "news" not in answer
 
 
 def test_a_snapshot_of_the_past_ends_there(ashares: Snapshot) -> None:
     play = Game(ashares)
     alias = play.shown(play.symbols(1)[0])
-    whole = play.ask("get_stock_snapshot", {"alias": alias, "lookback": 10})
-    part = play.ask("get_stock_snapshot", {"alias": alias, "lookback": 4, "as_of": "day_-6"})
+    whole = play.ask("get_stock_snapshot", {"stock_id": alias, "lookback": 10})
+    part = play.ask("get_stock_snapshot", {"stock_id": alias, "lookback": 4, "as_of": "day_-6"})
     assert [row[0] for row in part["bars"]] == ["day_-9", "day_-8", "day_-7", "day_-6"]
     assert part["bars"] == whole["bars"][1:5] and part["factors"] == whole["factors"]
 
@@ -105,10 +109,10 @@ def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares: Sna
     play = Game(ashares, BRIGHT)
     outside = next(s for s in play.now.view.symbols if s not in play.now.universe)
     for tool, arguments in (
-        ("get_stock_snapshot", {"alias": outside}),
-        ("compare_candidates", {"aliases": [outside, play.symbols(1)[0]], "dims": ["SKEW"]}),
+        ("get_stock_snapshot", {"stock_id": outside}),
+        ("compare_candidates", {"stock_ids": [outside, play.symbols(1)[0]], "dims": ["SKEW"]}),
         ("risk_check", {"target_weights": {outside: 0.01}}),
-        ("get_stock_snapshot", {"alias": "999999"}),
+        ("get_stock_snapshot", {"stock_id": "999999"}),
     ):
         assert "universe or the portfolio" in play.ask(tool, arguments)["error"]
 
@@ -117,13 +121,13 @@ def test_comparison(ashares: Snapshot) -> None:
     play = Game(ashares, BRIGHT)
     one, two = play.symbols(2)
     dims = ["RV_60", "return_5d", "volatility_20d", "drawdown_60d"]
-    grid = play.ask("compare_candidates", {"aliases": [one, two, one], "dims": [*dims, "RV_60"]})["grid"]
+    grid = play.ask("compare_candidates", {"stock_ids": [one, two, one], "dims": [*dims, "RV_60"]})["grid"]
     assert list(grid) == [one, two] and list(grid[one]) == dims
     closes = play.now.view.bars("close", 61)[:, play.now.view.column(two)]
-    assert grid[two]["return_5d"] == pytest.approx(closes[-1] / closes[-6] - 1, abs=1e-6)
-    assert grid[two]["drawdown_60d"] == pytest.approx(closes[-1] / np.nanmax(closes) - 1, abs=1e-6)
+    assert grid[two]["return_5d"] == round(closes[-1] / closes[-6] - 1, 4)
+    assert grid[two]["drawdown_60d"] == round(closes[-1] / np.nanmax(closes) - 1, 4)
     returns = closes[-20:] / closes[-21:-1] - 1
-    assert grid[two]["volatility_20d"] == pytest.approx(np.std(returns, ddof=1) * 252**0.5, abs=1e-6)
+    assert grid[two]["volatility_20d"] == round(np.std(returns, ddof=1) * 252**0.5, 4)
 
 
 def test_portfolio_state_and_the_day_after_a_purchase(ashares: Snapshot) -> None:
@@ -136,7 +140,7 @@ def test_portfolio_state_and_the_day_after_a_purchase(ashares: Snapshot) -> None
     assert row["sellable"] == position.sellable == position.quantity and answer["locked"] == {}
     assert answer["cash"] == round(play.now.account.cash, 2) and answer["nav"] == round(play.now.account.nav, 2)
     assert row["weight"] == pytest.approx(position.value / play.now.account.nav, abs=1e-4)
-    payload = json.loads(play.asked[-1].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    payload = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
     assert payload["account"]["positions"] == answer["positions"]
     (fill,) = payload["last_fills"]
     assert fill["side"] == "BUY" and fill["shares"] == row["shares"] and fill["costs"] >= 5.0
@@ -174,6 +178,6 @@ def test_what_the_last_session_refused_is_told(ashares: Snapshot) -> None:
     dear = max(play.symbols(18), key=lambda s: play.protocol.desk(play.now).last_close[play.now.view.column(s)])
     play.go(play.decide([DONE, submit(order(play.shown(dear), target_weight=0.05))]))
     play.decide([DONE, submit()])
-    payload = json.loads(play.asked[-1].messages[1].text.split("```json\n")[1].split("\n```")[0])
+    payload = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
     told = len(payload["last_fills"]) + len(payload["last_rejections"])
     assert told >= 1

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stockbench_game import answer, day_of, decide, do, payload_of, pick, protocol, small_market
+from stockbench_game import (
+    answer,
+    day_of,
+    decide,
+    do,
+    item,
+    payload_of,
+    pick,
+    play,
+    protocol,
+    small_market,
+    small_panel,
+)
 
+from tradeassay.account import venues
+from tradeassay.benchmarks import Daily, benchmarks
 from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, read_decisions, read_picks
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.orders import Decision, Order
+from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.llm.json_text import fenced_blocks, parse_object
+from tradeassay.llm.scripted import scripted_models
 
 
 def one_day(three: Any, *answers: Any, **changes: Any) -> tuple[Decision, Any]:
@@ -21,7 +39,7 @@ def one_day(three: Any, *answers: Any, **changes: Any) -> tuple[Decision, Any]:
 
 
 def kinds(decision: Decision) -> list[str]:
-    return [failure.kind for failure in decision.failures]
+    return [failure.kind for failure in decision.failures if failure.kind != "no_target_shares"]
 
 
 def test_a_good_day_has_three_questions(three: Any) -> None:
@@ -37,6 +55,7 @@ def test_a_good_day_has_three_questions(three: Any) -> None:
             Order(symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because"),
         ),
         reason="changes 1 of 3 positions",
+        failures=(Failure(kind="no_target_shares", detail="1 of 1 changes come without target_shares"),),
     )
     overview = payload_of(asked[0])
     assert overview["cash"] == overview["nav"] == 1000.0 and overview["max_names"] == 10
@@ -61,37 +80,6 @@ def test_any_words_will_do_for_the_analysis(three: Any) -> None:
         assert decision.status == "ok" and decision.failures == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "the answer is empty"),
-        ("buy A", "holds no JSON object"),
-        ('{"decisions": {"A": {"action": "increase"', "holds no JSON object"),
-        ({"orders": []}, "decisions"),
-        ({"decisions": []}, "decisions"),
-        (decide(X=do("hold")), "X: no such name today"),
-        (decide(A=do("buy", 10)), "A: Invalid enum value 'buy'"),
-        (decide(A=do("increase", -5.0)), "A: Expected `float` >= 0"),
-        (decide(A=do("increase", "100")), "A: Expected `float | null`, got `str`"),
-        (decide(A=do("increase")), "A: increase needs a target_cash_amount"),
-        (decide(A=do("decrease")), "A: decrease needs a target_cash_amount"),
-        (decide(A=do("hold", confidence=1.5)), "A: Expected `float` <= 1.0"),
-        (decide(A=do("hold", reasons="none")), "A: Expected `array`, got `str`"),
-        (decide(A={"action": "hold", "reasons": []}), "missing required field `confidence`"),
-        (decide(A="hold"), "A: Expected `object`, got `str`"),
-        (json.dumps(decide(A=do("increase", 1.0))).replace("1.0}", "1e999}"), "holds no JSON object"),
-        (decide(A=do("increase", 10**400)), "A: Number out of range"),
-    ],
-)
-def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three: Any, text: Any, said: str) -> None:
-    decision, asked = one_day(three, pick(), text, decide(A=do("increase", 100.0)))
-    assert kinds(decision) == ["schema"] and said in decision.failures[0].detail
-    assert decision.status == "ok" and len(decision.orders) == 1
-    feedback = payload_of(asked[2])
-    assert asked[2].attempt == 2 and feedback["kind"] == "feedback" and feedback["failures"][0]["kind"] == "schema"
-    assert "2 attempts left" in asked[2].messages[-1].text
-
-
 def test_the_answer_may_stand_in_a_fence_or_in_prose(three: Any) -> None:
     body = json.dumps(decide(A=do("increase", 100.0)))
     draft = json.dumps(decide(A=do("increase", 900.0)))
@@ -102,46 +90,13 @@ def test_the_answer_may_stand_in_a_fence_or_in_prose(three: Any) -> None:
         f"First idea:\n```json\n{draft}\n```\nBetter:\n```json\n{body}\n```",
     ):
         decision, _ = one_day(three, pick(), text)
-        assert decision.failures == () and decision.orders[0].amount == 100.0
-
-
-def test_a_choice_of_names_has_a_form_too(three: Any) -> None:
-    for wrong in ("no", {"analyse": "A"}, pick("A", "X"), pick("A", "B", "C")):
-        decision, _ = one_day(three, wrong, pick("A", "A"), "", decide(), max_names=2)
-        assert kinds(decision) == ["schema"] and decision.status == "ok"
-
-
-def test_three_refused_answers_hold_everything_and_are_counted(three: Any) -> None:
-    decision, asked = one_day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
-    assert decision.status == "failed" and decision.orders == ()
-    assert kinds(decision) == ["schema", "arithmetic", "liquidity", "give_up"]
-    assert [request.attempt for request in asked] == [1, 1, 2, 3]
-    assert "1 attempt left" in asked[3].messages[-1].text
-    overview, _ = one_day(three, "no", "no", "no")
-    assert overview.status == "failed" and kinds(overview) == ["schema"] * 3 + ["give_up"]
-
-
-def test_no_answer_is_no_mistake_of_the_models(three: Any) -> None:
-    error = ModelReply(error="too slow", error_kind="timeout", stop="error")
-    decision, _ = one_day(three, pick(), error, error, error)
-    assert decision.status == "failed" and kinds(decision) == ["timeout"] * 3
-    decision, _ = one_day(three, pick(), error, decide())
-    assert decision.status == "ok" and kinds(decision) == ["timeout"]
-    decision, _ = one_day(three, ModelReply(error="gone", stop="error"), pick(), decide())
-    assert kinds(decision) == ["unreachable"]
+        assert kinds(decision) == [] and decision.orders[0].amount == 100.0
 
 
 def test_an_empty_purse_ends_the_day_at_once(three: Any) -> None:
     spent = ModelReply(error="the budget is spent", error_kind="over_budget", stop="error")
     decision, asked = one_day(three, spent)
     assert decision.status == "failed" and kinds(decision) == ["over_budget"] and len(asked) == 1
-
-
-def test_an_answer_cut_off_is_said_to_be(three: Any) -> None:
-    cut = ModelReply(text='{"decisions": {', stop="length")
-    decision, asked = one_day(three, pick(), cut, decide())
-    assert "cut off at the token limit" in decision.failures[0].detail
-    assert "too long" in payload_of(asked[2])["failures"][1]["detail"]
 
 
 def test_a_model_with_a_smaller_context_is_shown_less(three: Any) -> None:
@@ -158,7 +113,7 @@ def test_history_tells_what_was_decided_and_what_was_traded(three: Any) -> None:
     seen = market.reset()
     for answers in (
         (pick(), decide(A=do("increase", 400.0))),
-        (pick(), "no", "no", "no"),
+        (pick(), "no", "not", "nothing"),
         (pick(), decide(A=do("decrease", 100.0, target_shares=10), B=do("increase", 200.0))),
         (pick(), decide(B=do("close"))),
     ):
@@ -187,10 +142,63 @@ def test_history_tells_what_was_decided_and_what_was_traded(three: Any) -> None:
     )
 
 
-def test_the_model_is_told_some_of_very_many_mistakes(three: Any) -> None:
+BAD_FORMS = [
+    ("", "the answer is empty"),
+    ("buy A", "holds no JSON object"),
+    ('{"decisions": {"A": {"action": "increase"', "holds no JSON object"),
+    ({"orders": []}, "decisions"),
+    ({"decisions": []}, "decisions"),
+    (decide(X=do("hold")), "X: there is no such stock today"),
+    (decide(A=do("buy", 10)), "A: action must be increase, hold, decrease or close"),
+    (decide(A=do("increase", -5.0)), "A: target_cash_amount must be a number, 0 or more"),
+    (decide(A=do("increase", "100")), "A: target_cash_amount must be a number, 0 or more"),
+    (decide(A=do("increase")), "A: increase needs a target_cash_amount"),
+    (decide(A=do("decrease")), "A: decrease needs a target_cash_amount"),
+    (decide(A=do("hold", confidence=1.5)), "A: confidence must be a number from 0 to 1"),
+    (decide(A=do("hold", reasons=3)), "A: reasons must be"),
+    (decide(A={"action": "hold", "reasons": []}), "A: the field confidence is missing"),
+    (decide(A="hold"), "A: the answer must be an object, not a text"),
+    (json.dumps(decide(A=do("increase", 1.0))).replace("1.0}", "1e999}"), "holds no JSON object"),
+    (decide(A=do("increase", 10**400)), "A: "),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_FORMS)
+def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three: Any, text: Any, said: str) -> None:
+    decision, asked = one_day(three, pick(), text, decide(A=do("increase", 100.0)))
+    assert kinds(decision) == ["schema"] and said in decision.failures[0].detail
+    assert decision.status == "ok" and len(decision.orders) == 1
+    assert asked[2].attempt == 2 and "2 attempts are left" in asked[2].messages[-1].text
+
+
+def test_a_choice_of_names_has_a_form_too(three: Any) -> None:
+    for wrong in ("no", {"analyse": "A"}, pick("X", "Y")):
+        decision, _ = one_day(three, wrong, pick("A", "A"), "", decide(), max_names=2)
+        assert kinds(decision) == ["schema"] and decision.status == "ok"
+    for mixed in (pick("A", "X"), pick("A", "B", "C")):  # what can be analysed stands
+        decision, asked = one_day(three, mixed, "", decide(), max_names=2)
+        assert kinds(decision) == ["schema"] and len(asked) == 3
+
+
+def test_refused_answers_hold_everything_and_are_counted(three: Any) -> None:
+    decision, asked = one_day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
+    assert decision.status == "failed" and decision.orders == ()
+    assert kinds(decision) == ["schema", "arithmetic", "liquidity", "give_up"]
+    assert [request.attempt for request in asked] == [1, 1, 2, 3]
+    assert "This is the last attempt" in asked[3].messages[-1].text
+    overview, _ = one_day(three, "no", "not", "nothing")
+    assert overview.status == "failed" and kinds(overview) == ["schema"] * 3 + ["give_up"]
     many = decide(**{f"X{n}": do("hold") for n in range(500)})
     decision, asked = one_day(three, pick(), many, decide())
-    assert len(payload_of(asked[2])["failures"]) == 20 and len(decision.failures[0].detail) <= 2000
+    assert asked[2].messages[-1].text.count("no such stock") == 12 and len(decision.failures[0].detail) <= 2000
+
+
+def test_no_answer_is_no_mistake_of_the_models(three: Any) -> None:
+    error = ModelReply(error="too slow", error_kind="timeout", stop="error")
+    decision, _ = one_day(three, pick(), error, error, error)
+    assert decision.status == "failed" and kinds(decision) == ["timeout"] * 3
+    decision, _ = one_day(three, ModelReply(error="gone", stop="error"), pick(), decide())
+    assert kinds(decision) == ["unreachable"] and decision.status == "ok"
 
 
 KEYS = ("decisions", "analyse", "A", "B", "action", "target_cash_amount", "reasons", "confidence")
@@ -205,9 +213,144 @@ json_values = st.recursive(
 def test_whatever_is_written_is_read_or_refused(text: str) -> None:
     for read in (lambda: read_picks(text, ("A", "B"), 1), lambda: read_decisions(text, ("A", "B"))):
         try:
-            found = read()
+            found, _ = read()
         except AnswerRefused as refused:
             assert refused.kind == "schema" and str(refused)
         else:
             assert all(name in ("A", "B") for name in found)
             assert not isinstance(found, dict) or all(isinstance(value, Decided) for value in found.values())
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    folder = tmp_path_factory.mktemp("three") / "world"
+    write_snapshot(small_panel(news=(item(1, 9, 10, "A", body="a body"),)), folder)
+    yield open_snapshot(folder)
+
+
+def day(snapshot: Snapshot, *answers: Any, convention: str = "sound", **changes: Any) -> Any:
+    market = small_market(snapshot, convention=convention)
+    made = protocol(market, convention=convention, **changes)
+    return answer(made.dialogue(market.reset()), answers)
+
+
+NONE = pick()
+
+
+def test_prompts_are_words_and_end_with_an_example(snapshot: Snapshot) -> None:
+    _, asked = day(snapshot, pick("A"), {"notes": {}}, decide(A=do("increase", 100)))
+    assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
+    for request, key in zip(asked, ("analyse", "notes", "decisions"), strict=True):
+        text = request.messages[-1].text
+        example = parse_object(text.rsplit("\n", 1)[-1])
+        assert example is not None and key in example
+        assert not fenced_blocks(text) and "stockbench." not in text and '"kind"' not in text
+    assert "title 1" in asked[0].messages[-1].text and "a body" in asked[1].messages[-1].text
+    assert "You hold nothing" in asked[2].messages[-1].text
+
+
+def test_a_sound_decision_stands_beside_one_that_is_not(snapshot: Snapshot) -> None:
+    mixed = decide(A=do("increase", 100), B=do("decrease", 50), Z=do("hold"), C=do("buy", 3))
+    decision, _ = day(snapshot, NONE, mixed)
+    assert decision.status == "ok" and [one.symbol for one in decision.orders] == ["A"]
+    assert sorted(kinds(decision)) == ["arithmetic", "schema", "schema"]
+    decision, asked = day(snapshot, NONE, mixed, decide(A=do("increase", 100)), convention="paper")
+    assert decision.status == "ok" and kinds(decision) == ["schema"] and len(asked) == 3
+
+
+def test_purchases_are_kept_as_far_as_the_money_goes(snapshot: Snapshot) -> None:
+    greedy = decide(A=do("increase", 600), B=do("increase", 600), C=do("increase", 300))
+    decision, _ = day(snapshot, NONE, greedy)
+    assert [one.symbol for one in decision.orders] == ["A", "C"] and kinds(decision) == ["liquidity"]
+
+
+def test_the_reference_pays_with_the_cash_that_is_there(snapshot: Snapshot) -> None:
+    greedy = decide(A=do("increase", 600), B=do("increase", 600))
+    decision, asked = day(snapshot, NONE, greedy, convention="paper")
+    assert kinds(decision) == [] and len(decision.orders) == 2, "each fits alone; the venue leaves the second out"
+    assert "what sales of the same day bring does not count" in asked[1].messages[-1].text
+    too_much = decide(A=do("increase", 1200))
+    decision, _ = day(snapshot, NONE, too_much, decide(A=do("increase", 700)), convention="paper")
+    assert kinds(decision) == ["liquidity"] and len(decision.orders) == 1
+
+
+def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot: Snapshot) -> None:
+    market = small_market(snapshot)
+    made = protocol(market)
+    seen = market.reset()
+    first, _ = answer(made.dialogue(seen), [NONE, decide(A=do("increase", 500))])
+    made.remember(seen, first)
+    seen = market.step(first).observation
+    assert seen is not None
+    value = seen.account.positions["A"].quantity * 10.0
+    for wanted, orders in (
+        (do("increase", value), 0),
+        (do("decrease", value * 0.995), 0),
+        (do("decrease", 0), 1),
+        (do("close"), 1),
+        (do("increase", 700, reasons="one reason as a text"), 1),
+    ):
+        decision, _ = answer(made.dialogue(seen), [NONE, decide(A=wanted)])
+        assert decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders, wanted
+
+
+def test_refusals_are_prose_with_the_smallest_complete_example(snapshot: Snapshot) -> None:
+    wrong = {"decisions": {"A": {"Action": "increase", "target_cash_amount": 10}}}
+    _, asked = day(snapshot, NONE, wrong, decide())
+    told = asked[-1].messages[-1].text
+    assert "A: the field action is missing; unknown: Action; the fields are action" in told
+    assert "`" not in told and "failures" not in told and parse_object(told.rsplit("\n", 1)[-1]) is not None
+
+
+def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot: Snapshot) -> None:
+    decision, asked = day(snapshot, NONE, "no json", "no json")
+    assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
+    _, asked = day(snapshot, NONE, *(f"{n} " + "x" * 20_000 for n in range(5)), attempts=5)
+    sizes = [sum(len(message.text) for message in request.messages) for request in asked[2:]]
+    assert max(sizes) - min(sizes) < 50
+
+
+def test_silence_and_cut_offs_are_no_attempts(snapshot: Snapshot) -> None:
+    silence = ModelReply(error="late", error_kind="timeout", stop="error")
+    cut = ModelReply(text='{"decisions": {"A"', stop="length")
+    decision, asked = day(snapshot, NONE, silence, cut, decide(A=do("increase", 10)))
+    assert decision.status == "ok" and kinds(decision) == ["timeout", "cut_off"]
+    assert [request.attempt for request in asked] == [1, 1, 1, 1]
+    assert day(snapshot, NONE, cut, cut, cut)[0].status == "failed"
+
+
+def test_changes_without_a_number_of_shares_are_noted(snapshot: Snapshot) -> None:
+    decision, _ = day(snapshot, NONE, decide(A=do("increase", 100), B=do("increase", 100, target_shares=5)))
+    assert [f.detail for f in decision.failures] == ["1 of 2 changes come without target_shares"]
+
+
+@pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits"])
+def test_scripted_models_play_from_the_typed_request(snapshot: Snapshot, name: str) -> None:
+    market = small_market(snapshot, cash=10_000.0)
+    records, _ = play(market, protocol(market), scripted_models.get(name)().answer, days=4)
+    done = sum(bool(record.decision.orders) for record in records)
+    assert done if name == "sensible" else True
+    assert {record.decision.status for record in records} <= {"ok", "failed"}
+
+
+def test_the_paper_charges_what_the_reference_does() -> None:
+    paper = benchmarks.get("stockbench-paper-v1")
+    assert paper.protocol == "stockbench" and paper.protocol_params["temperature"] == 0.7
+    assert paper.market.venue == "us-stockbench-v1"
+    venue = venues.get(paper.market.venue)
+    assert (venue.fees.buy_bps, venue.slippage.bps, venue.priority) == (1.0, 0.0, "as_given")
+
+
+def test_the_daily_protocol_keeps_what_can_stand(snapshot: Snapshot) -> None:
+    market = small_market(snapshot)
+    made = Daily()
+    good = {"symbol": "A", "unit": "target_weight", "amount": 0.1, "reason": "x"}
+    reply = {"orders": [good, {"symbol": "NOPE", "unit": "target_weight", "amount": 1}, {"symbol": "B"}]}
+    decision, asked = answer(made.dialogue(market.reset()), [reply])
+    assert [one.symbol for one in decision.orders] == ["A"] and kinds(decision) == ["dropped", "dropped"]
+    assert not fenced_blocks(asked[0].messages[-1].text)
+    decision, asked = answer(made.dialogue(market.reset()), ["?", {"orders": 1}, {"orders": []}])
+    assert decision.status == "ok" and kinds(decision) == ["schema", "schema"]
+    assert "orders must be a list" in asked[-1].messages[-1].text
+    decision, _ = answer(made.dialogue(market.reset()), ["?", "?"])
+    assert decision.status == "failed" and kinds(decision)[-2:] == ["repeated", "give_up"]

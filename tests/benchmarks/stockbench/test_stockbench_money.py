@@ -37,20 +37,21 @@ def test_what_is_accepted_can_be_paid(three: Any, days: list[dict[str, Any]], co
     seen = market.reset()
     for decisions in days:
         decision, _ = answer(made.dialogue(seen), (pick(), json.dumps({"decisions": decisions})))
-        kinds = {failure.kind for failure in decision.failures}
-        assert (decision.status == "failed") == bool(kinds) and kinds <= {"arithmetic", "liquidity", "give_up"}
+        kinds = {failure.kind for failure in decision.failures} - {"no_target_shares"}
+        assert (decision.status == "failed") == ("give_up" in kinds)
+        assert kinds <= {"arithmetic", "liquidity", "give_up"}
         made.remember(seen, decision)
         record, following = market.step(decision)
         assert following is not None and market.ledger.cash >= 0
         fills = [event for event in record.events if isinstance(event, Filled)]
         for event in record.events:
-            # Below one lot nothing trades; under ``paper`` the costs of the last cents are cut off.
+            # Below one lot nothing trades; under ``paper`` each purchase has to fit alone, and the venue leaves out
+            # what the cash does not cover any more.
             assert not isinstance(event, Rejected) or event.reason in ("lot", "no_change", "insufficient_cash")
             if isinstance(event, Rejected) and event.reason == "insufficient_cash":
-                assert market.ledger.cash < 1.0
+                assert convention == "paper"
             if isinstance(event, Trimmed) and event.reason == "insufficient_cash":
-                missing = (event.asked - event.filled) * PRICES[event.symbol]
-                assert missing <= (0.05 if convention == "sound" else 1.0)
+                assert (event.asked - event.filled) * PRICES[event.symbol] <= 0.05
         for fill in fills:
             wanted = decisions[fill.symbol]
             assert (fill.quantity > 0) == (wanted["action"] == "increase")

@@ -1,0 +1,174 @@
+"""Pack the shipped recordings again: play each from its answers here, compare the numbers, write the file anew.
+
+For a change that alters what is written beside the answers (an id, a module's name, the form of a manifest) and
+neither an answer nor a number. Answers, label and dates stay; a number or an outcome that comes out otherwise is named,
+and its file is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers.
+
+    python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/ktdfin.tar.xz --rename ktdfin-v1=ktdfin-v2
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.arena.recording import DECISIONS, PROMPT_HASHES, STANDINGS, pack_season, replay_season
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.store import Store
+from tradeassay.runs import Asking, RunSpec, run
+from tradeassay.runs.code_protocol import find_protocol
+from tradeassay.runs.store.archive import (
+    SEASON,
+    OpenRecording,
+    RecordingLabel,
+    differences,
+    read_members,
+    write_recording,
+)
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import encode_manifest, read_manifest
+
+LABEL = "recording.json"
+ACCIDENTS = frozenset(["work_sha256", "events_sha256", "outcomes", "prompts", "rules"])
+"""Names under which a record holds a hash of other files, or of the texts that were asked with."""
+
+
+def main() -> int:
+    """Pack the named files again; returns how many could not be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
+    parser.add_argument("--check", action="store_true", help="compare only, write nothing")
+    asked = parser.parse_args()
+    pairs = [pair.partition("=")[::2] for pair in asked.rename]
+    broken = 0
+    for file in asked.files:
+        with tempfile.TemporaryDirectory() as place:
+            found = pack_again(file, Path(place), renamer(pairs), write=not asked.check)
+        print(f"{file}: {'the same numbers' if not found else f'{len(found)} differences'}", flush=True)
+        print("".join(f"  {line}\n" for line in found[:20]), end="", flush=True)
+        broken += bool(found)
+    return broken
+
+
+def renamer(pairs: list[tuple[str, str]]) -> Callable[[str], str]:
+    """Return what replaces whole ids in a text; all at once, so that two may change places."""
+    new = dict(pairs)
+    ids = re.compile(
+        "|".join(rf"(?<![\w-]){re.escape(old)}(?![A-Za-z0-9])" for old in sorted(new, key=len, reverse=True))
+    )
+    return (lambda text: ids.sub(lambda one: new[one[0]], text)) if new else str
+
+
+def pack_again(file: Path, place: Path, renamed: Callable[[str], str], *, write: bool) -> list[str]:
+    """Play one recording again below ``place`` and write it anew; returns where it is another run."""
+    old = dict(read_members(file))
+    label = msgspec.json.decode(old.pop(LABEL), type=RecordingLabel)
+    answers = {renamed(name): content for name, content in old.items() if name.startswith("models/")}
+    before = {
+        renamed(name): json.loads(renamed(text.decode())) for name, text in old.items() if name.endswith(".json")
+    }
+    said = {name: getattr(label, name) for name in ("engine", "precision", "recorded", "complete")}
+    said["command"] = renamed(label.command)
+    taken = place / "taken"
+    for name, content in answers.items():
+        (taken / name).parent.mkdir(parents=True, exist_ok=True)
+        (taken / name).write_bytes(content)
+    if SEASON in old:
+        return _season(file, taken, old, before, said, label, write=write)
+    now, python = _played(before["manifest.json"], taken, place / "again")
+    found = [
+        line
+        for name in before
+        if name != "manifest.json"
+        for line in differences(_comparable(json.loads(now[name])), _comparable(before[name]), name)
+    ]
+    if write and not found:
+        write_recording(file, {**now, **answers}, python=python, benchmarks=_benchmarks(now), **said)
+    return found
+
+
+def _played(manifest: dict[str, Any], taken: Path, folder: Path) -> tuple[dict[str, bytes], str]:
+    """Play the run of a manifest from the answers in ``taken``; returns its files as a recording has them."""
+    trading = manifest["kind"] == "trading"
+    kind = RunSpec if trading else find_protocol(manifest["benchmark"]).Spec
+    spec = msgspec.convert(manifest["spec"], kind, strict=False)
+    run(spec, folder, asking=Asking(replay=True, cassettes=taken), progress="none", workers=2)
+    made = RunFolder(folder)
+    again = read_manifest(made.manifest)
+    # The machine and the packages are those with which the answers were recorded.
+    versions = msgspec.convert(manifest["versions"], type(again.versions))
+    again = msgspec.structs.replace(again, versions=versions)
+    found = {"manifest.json": encode_manifest(again), "scores.json": _live(made.scores.read_bytes())}
+    for episode in again.episodes:
+        found[f"episodes/{episode.key}/outcome.json"] = _live(made.outcome(episode.key).read_bytes())
+    return found, versions.python
+
+
+def _live(content: bytes) -> bytes:
+    """Return a record of a replay as the run itself wrote it: its answers came from a model."""
+    return content.replace(b'"answers":"replayed"', b'"answers":"live"').replace(
+        b'"answers": "replayed"', b'"answers": "live"'
+    )
+
+
+def _benchmarks(files: dict[str, bytes]) -> tuple[str, ...]:
+    manifest = json.loads(files["manifest.json"])
+    return tuple(manifest["benchmarks"]) if manifest["kind"] == "trading" else (manifest["benchmark"],)
+
+
+def _season(
+    file: Path,
+    taken: Path,
+    old: dict[str, bytes],
+    before: dict[str, Any],
+    said: dict[str, Any],
+    label: RecordingLabel,
+    *,
+    write: bool,
+) -> list[str]:
+    (taken / SEASON).write_text(json.dumps(before[SEASON]))
+    (taken / DECISIONS).write_bytes(old[DECISIONS])
+    opened = OpenRecording(folder=taken, label=msgspec.structs.replace(label, files={SEASON: ""}))
+    db = taken / "arena.db"
+    store = Store(open_engine(str(db), durable=False))
+    try:
+        asyncio.run(replay_season(opened, store))
+    finally:
+        store.engine.dispose()
+    packed = taken / file.name
+    pack_season(db, packed, engine=label.engine, precision=label.precision)
+    now = {name: content for name, content in read_members(packed) if name != LABEL}
+    found = list(differences(_lines(now[DECISIONS]), _lines(old[DECISIONS]), DECISIONS))
+    found += differences(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
+    found += [
+        f"{name} holds other answers" for name in old if name.startswith("models/") and old[name] != now.get(name)
+    ]
+    if write and not found:
+        kept = {**now, PROMPT_HASHES: now[PROMPT_HASHES]}
+        write_recording(file, kept, benchmarks=(before[SEASON]["benchmark"],), python=label.python, **said)
+    return found
+
+
+def _lines(content: bytes) -> list[Any]:
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def _comparable(value: Any) -> Any:
+    """Return a record without hashes of other files and without what the form of a record adds or drops."""
+    if isinstance(value, dict):
+        return {key: _comparable(one) for key, one in value.items() if key not in ACCIDENTS and key != "answers"}
+    return [_comparable(one) for one in value] if isinstance(value, list) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
