@@ -1,10 +1,10 @@
 """Pack the shipped recordings again: play each from its answers here, compare the numbers, write the file anew.
 
 For a change that alters what is written beside the answers (an id, a module's name, the form of a manifest) and
-neither an answer nor a number. Answers, label and dates stay; a number or an outcome that comes out otherwise is named,
-and its file is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers.
+neither an answer nor a number. Answers, label and dates stay; whatever comes out otherwise is named, and its file
+is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers.
 
-    python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/ktdfin.tar.xz --rename ktdfin-v1=ktdfin-v2
+    python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/*.tar.xz
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.arena.recording import DECISIONS, PROMPT_HASHES, STANDINGS, pack_season, replay_season
+from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, replay_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.runs import Asking, RunSpec, run
@@ -150,12 +150,10 @@ def _season(
     now = {name: content for name, content in read_members(packed) if name != LABEL}
     found = list(differences(_lines(now[DECISIONS]), _lines(old[DECISIONS]), DECISIONS))
     found += differences(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
-    found += [
-        f"{name} holds other answers" for name in old if name.startswith("models/") and old[name] != now.get(name)
-    ]
+    tapes = [name for name in old if name.startswith("models/")]
+    found += [f"{name} holds other answers" for name in tapes if old[name] != now.get(name)]
     if write and not found:
-        kept = {**now, PROMPT_HASHES: now[PROMPT_HASHES]}
-        write_recording(file, kept, benchmarks=(before[SEASON]["benchmark"],), python=label.python, **said)
+        write_recording(file, now, benchmarks=(before[SEASON]["benchmark"],), python=label.python, **said)
     return found
 
 

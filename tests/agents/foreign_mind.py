@@ -47,7 +47,7 @@ def submission(asked: dict[str, Any]) -> dict[str, Any]:
     if asked["step"] == 1 and asked["feedback"] is None:
         return {"orders": "none"}
     found = [message for message in asked["messages"] if message["role"] == "tool"]
-    rows = json.loads(found[-1]["text"]).get("candidates", []) if found else []
+    rows = json.loads(found[0]["text"]).get("candidates", []) if found else []
     held = {row["stock_id"] for row in asked["observation"]["account"]["positions"]}
     new = [row["stock_id"] for row in rows if row["stock_id"] not in held]
     orders = [

@@ -35,6 +35,7 @@ WINDOWS = {
     "ktdfin-v1": ("2022-03-01", "2022-03-08"),
     "daily-us-v1": ("2022-03-01", "2022-03-10"),
 }
+SECRET = "5e" * 16
 Handler = Callable[[dict[str, Any]], Any]
 
 
@@ -95,7 +96,9 @@ def play(
     progress: Any = "none",
 ) -> Run:
     first, end = WINDOWS[benchmark]
-    spec = make_spec(benchmarks=(benchmark,), agents=(agent,), first=first, last=last or end, slug="foreign")
+    spec = make_spec(
+        benchmarks=(benchmark,), agents=(agent,), first=first, last=last or end, slug="foreign", secret=SECRET
+    )
     return run(spec, folder, executor="inline", asking=asking, progress=progress)
 
 
@@ -182,7 +185,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
     first, last = WINDOWS["stockbench-v1"]
     command = [
         sys.executable, "-m", "tradeassay", "run", "stockbench-v1", "-a", f"http:url={server.url},label=mine",
-        "--first", first, "--last", last, "--slug", "foreign", "--out", str(folder.parent),
+        "--first", first, "--last", last, "--slug", "foreign", "--secret", SECRET, "--out", str(folder.parent),
     ]  # fmt: skip
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 

@@ -45,8 +45,8 @@ def test_what_is_accepted_can_be_paid(three: Any, days: list[dict[str, Any]], co
         assert following is not None and market.ledger.cash >= 0
         fills = [event for event in record.events if isinstance(event, Filled)]
         for event in record.events:
-            # Below one lot nothing trades; under ``paper`` each purchase has to fit alone, and the venue leaves out
-            # what the cash does not cover any more.
+            # Below one lot nothing trades; under ``paper`` each purchase has to fit alone, and the venue leaves
+            # out what the cash does not cover any more.
             assert not isinstance(event, Rejected) or event.reason in ("lot", "no_change", "insufficient_cash")
             if isinstance(event, Rejected) and event.reason == "insufficient_cash":
                 assert convention == "paper"

@@ -183,7 +183,7 @@ class ForeignModel:
         self._name = name
         self._transport = transport
         self._benchmark = benchmark
-        self._wrong: tuple[int, Unusable] | None = None
+        self._wrong: tuple[tuple[int, str], Unusable] | None = None
 
     @property
     def name(self) -> str:
@@ -192,14 +192,14 @@ class ForeignModel:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request; never raises for anything the agent does."""
-        wrong = None
-        if self._wrong is not None and self._wrong[0] == place.step and request.attempt > 1:
+        asked, wrong = (place.step, request.purpose), None
+        if self._wrong is not None and self._wrong[0] == asked:
             wrong = self._wrong[1]
         try:
             body = encode_request(request, place, self._benchmark, wrong)
             reply = read_reply(await self._transport.exchange(body), request, place)
         except Unusable as error:
-            self._wrong = (place.step, error)
+            self._wrong = (asked, error)
             await self._transport.reset()
             kind = _KINDS.get(error.kind, error.kind)
             return failed_reply(kind, clean_words(error.text), billed=kind != "unreachable")
