@@ -186,7 +186,7 @@ def play_season(file: Path, db: Path) -> int:
 
 def season_said(db: Path) -> dict[str, Any]:
     """Return every decision, position, fee and value of a season's database, and its standings."""
-    from tradeassay.arena.queries.reader import board_of
+    from tradeassay.arena.queries.snapshot import board_of
 
     return {
         "decisions": [list(row) for row in _decisions(db)],

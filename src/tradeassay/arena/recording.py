@@ -21,8 +21,8 @@ from sqlalchemy import select
 from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
 from tradeassay.arena.clock import parse_speed
-from tradeassay.arena.queries.reader import board_of
-from tradeassay.arena.queries.seasons import progress_of, read_season, season_ids
+from tradeassay.arena.queries.seasons import read_season, season_ids, state_of
+from tradeassay.arena.queries.snapshot import board_of
 from tradeassay.arena.rounds.deciding import question_place
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
@@ -93,7 +93,7 @@ def pack_season(
     """
     with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
         spec = _chosen(store, db, season)
-        _refuse(spec, finished=progress_of(store, spec).finished)
+        _refuse(spec, finished=state_of(store, spec).status == "finished")
         found = {
             SEASON: spec.frozen,
             PROMPT_HASHES: msgspec.json.encode(_prompts()),
@@ -283,6 +283,6 @@ def _chosen(store: Store, db: Path, season: str | None) -> Season:
     ids = season_ids(store)
     found = read_season(store, season or next(iter(ids), ""))
     if found is not None:
-        return found[0]
+        return found
     hint = did_you_mean(season or "", ids, f"it has {', '.join(ids) or 'none yet'}")
     raise UserError(f"'{db}' has no season '{season or ''}'", hint=hint)

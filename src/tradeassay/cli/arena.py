@@ -43,6 +43,13 @@ _allow = click.option(
     help="A private network where agents may be, e.g. 127.0.0.0/8.",
 )
 
+_pages = click.option(
+    "--pages",
+    metavar="DIR",
+    default="",
+    help="Folder of the public pages (default: the database's name with .pages).",
+)
+
 _renamed = click.option(
     "--renamed",
     multiple=True,
@@ -64,6 +71,7 @@ _renamed = click.option(
 @click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
 @_allow
 @_renamed
+@_pages
 @click.option(
     "--open",
     "wait",
@@ -83,11 +91,13 @@ def serve(
     register: bool,
     allow: tuple[str, ...],
     renamed: tuple[str, ...],
+    pages: str,
     wait: bool,
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
 
-    Ctrl-C stops; the same command continues. Without a season the database is only shown.
+    Ctrl-C stops; the same command continues. Without a season the database is only shown. The pages are files in
+    a folder, which any other static server may serve as well.
     """
     _need_extra()
     from tradeassay.arena.web.serving import Serving, serve
@@ -102,6 +112,7 @@ def serve(
         allow=allow,
         renamed=renamed,
         wait=wait,
+        pages=pages,
     )
     season = _chosen(replay, file, convention, seed)
     if wait:
@@ -185,6 +196,23 @@ def run(
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
 
 
+@arena.command("pages")
+@click.argument("folder", type=click.Path(path_type=Path))
+@_db
+@json_option
+def write_pages(folder: Path, db: str, as_json: bool) -> None:
+    """Write all public pages of an arena into a folder, for any static server; unchanged files are left alone."""
+    _need_extra()
+    from tradeassay.arena.queries.seasons import opened_store
+    from tradeassay.arena.web.site import PageWriter
+
+    with opened_store(db) as store:
+        written = PageWriter(store, folder).update(everything=True)
+    if as_json:
+        print_json({"folder": str(folder), "written": written})
+    say(f"{written} files written to {folder}")
+
+
 @arena.command()
 @_db
 @click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
@@ -206,9 +234,17 @@ def standings(
 ) -> None:
     """Show the standings, with intervals and the probability of being first."""
     _need_extra()
-    from tradeassay.arena.queries.reader import board_of
+    from tradeassay.arena.queries.snapshot import board_of
+    from tradeassay.arena.standings import Filter
 
-    board = board_of(db, id, assets=assets, models=models, architectures=architectures, first=first, last=last)
+    wanted = Filter(
+        assets=assets or None,
+        models=models or None,
+        architectures=architectures or None,
+        first=first,
+        last=last,
+    )
+    board = board_of(db, id, wanted)
     if as_json:
         print_json(board)
         return
@@ -262,7 +298,7 @@ def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
 def bars(season: str, db: str, as_json: bool) -> None:
     """List a season's live bars that look wrong and hold up their rounds."""
     _need_extra()
-    from tradeassay.arena.queries.reader import opened_store
+    from tradeassay.arena.queries.seasons import opened_store
     from tradeassay.arena.rounds.held_bars import held_bars_of
 
     with opened_store(db, season) as store:
@@ -308,7 +344,7 @@ def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_j
 def health(db: str, as_json: bool) -> None:
     """Show the state of every worker of an arena. Exits with 1 when one is stalled."""
     _need_extra()
-    from tradeassay.arena.queries.reader import opened_store
+    from tradeassay.arena.queries.seasons import opened_store
     from tradeassay.arena.rounds.health import read_workers
 
     with opened_store(db) as store:
@@ -377,7 +413,7 @@ def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
     """Show the reward log of an entry, in a season with the rule feedback."""
     _need_extra()
     from tradeassay.arena.learning import experiences
-    from tradeassay.arena.queries.reader import opened_store
+    from tradeassay.arena.queries.seasons import opened_store
 
     with opened_store(db, season) as store:
         found = experiences(store, season, entry)

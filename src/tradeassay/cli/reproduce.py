@@ -14,7 +14,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
-    from tradeassay.arena.queries.citations import CitedFigures
+    from tradeassay.arena.queries.snapshot import CitedFigures
     from tradeassay.benchmarks.quantcode.dialogue import Setting
     from tradeassay.report.paper_tables import Paper
     from tradeassay.runs import AgentSpec, Run, RunSpec
@@ -303,7 +303,7 @@ def _season(wanted: _Wanted) -> int:
     ended = main(["arena", "run", *season, "--db", db, "--speed", "max"])
     if ended:
         return ended
-    from tradeassay.arena.queries.reader import board_of, cited_of
+    from tradeassay.arena.queries.snapshot import board_of, cited_of
 
     cited = cited_of(db)
     if wanted.as_json:

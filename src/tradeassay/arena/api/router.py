@@ -135,8 +135,8 @@ _PROBLEM = {
 }
 _WHY = {
     401: "The token is missing or unknown.",
-    403: "The operator's token is missing or wrong.",
-    404: "You have no such slot.",
+    403: "The key is missing or wrong.",
+    404: "You have no such slot, or there is no such item.",
     409: "The request was seen before, or the slot is closed or answered.",
     413: "The body is too large.",
     415: "The body is not sent as JSON.",
@@ -288,12 +288,12 @@ def router(
 
 
 def _own_routes(made: APIRouter, gate: DoorGate) -> None:
-    @made.get("/me", responses=_answers(RegisteredAgent, "Who you are.", 401, 429))
+    @made.get("/me", responses=described(RegisteredAgent, "Who you are.", 401, 429))
     async def me(request: Request) -> Response:
         """Say whose token this is."""
         return await _reply(gate.agent(request))
 
-    @made.get("/me/decisions", responses=_answers(Decisions, "Your decisions.", 401, 422, 429))
+    @made.get("/me/decisions", responses=described(Decisions, "Your decisions.", 401, 422, 429))
     async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Response:
         """Return your own decisions, settled or not, and nobody else's."""
 
@@ -303,7 +303,7 @@ def _own_routes(made: APIRouter, gate: DoorGate) -> None:
 
         return await _reply(make())
 
-    @made.get("/me/rewards", responses=_answers(Rewards, "Your reward log.", 401, 422, 429))
+    @made.get("/me/rewards", responses=described(Rewards, "Your reward log.", 401, 422, 429))
     async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Response:
         """Return your own lines of the reward log; empty in seasons without that rule."""
 
@@ -316,7 +316,7 @@ def _own_routes(made: APIRouter, gate: DoorGate) -> None:
 
 def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
     found = {
-        **_answers(Notification, "A decision waits for you.", 401, 422, 429),
+        **described(Notification, "A decision waits for you.", 401, 422, 429),
         204: {"description": "Nothing waits."},
     }
 
@@ -342,11 +342,11 @@ def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
         "required": True,
         "schema": {"type": "string", "minLength": 8},
     }
-    extra = {"requestBody": _takes(Offer), "parameters": [key]}
+    extra = {"requestBody": takes(Offer), "parameters": [key]}
 
     @made.post(
         "/me/choice",
-        responses=_answers(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
+        responses=described(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
         openapi_extra=extra,
     )
     async def choice(request: Request) -> Response:
@@ -365,8 +365,8 @@ def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
 def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
     @made.post(
         "",
-        responses=_answers(NewToken, "Registered.", 403, 413, 415, 422, 429),
-        openapi_extra={"requestBody": _takes(Registration)},
+        responses=described(NewToken, "Registered.", 403, 413, 415, 422, 429),
+        openapi_extra={"requestBody": takes(Registration)},
     )
     async def register(request: Request) -> Response:
         """Register an entry that decides outside (the operator's token is needed)."""
@@ -403,30 +403,27 @@ async def _reply(making: Coroutine[Any, Any, Any]) -> Response:
             headers["www-authenticate"] = "Bearer"
         if error.retry_s is not None:
             headers["retry-after"] = str(math.ceil(error.retry_s))
-        return _json({"detail": error.detail, "hint": None}, error.status, headers)
+        return refusal(error.status, error.detail, None, headers)
     except UserError as error:
-        return _json({"detail": error.message, "hint": error.hint}, 422, headers)
-    return Response(status_code=204, headers=headers) if found is None else _json(found, 200, headers)
+        return refusal(422, error.message, error.hint, headers)
+    if found is None:
+        return Response(status_code=204, headers=headers)
+    return Response(msgspec.json.encode(found), 200, headers, "application/json")
 
 
-def _json(body: Any, status: int, headers: dict[str, str]) -> Response:
-    return Response(msgspec.json.encode(body), status, headers, "application/json")
+def refusal(status: int, detail: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer that says why there is none, and what to do about it."""
+    return Response(msgspec.json.encode({"detail": detail, "hint": hint}), status, headers, "application/json")
 
 
-def _answers(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str, Any]]:
-    found: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": _content(_shape(type_))}}
-    found.update({status: {"description": _WHY[status], "content": _content(_PROBLEM)} for status in refusals})
-    return found
+def described(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of an operation for OpenAPI: a struct, or a refusal."""
+    problem = {"application/json": {"schema": _PROBLEM}}
+    found: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": takes(type_)["content"]}}
+    return found | {status: {"description": _WHY[status], "content": problem} for status in refusals}
 
 
-def _takes(type_: Any) -> dict[str, Any]:
-    return {"required": True, "content": _content(_shape(type_))}
-
-
-def _content(shape: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": shape}}
-
-
-def _shape(type_: Any) -> dict[str, Any]:
+def takes(type_: Any) -> dict[str, Any]:
+    """Return the body of an operation for OpenAPI."""
     (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
-    return shape
+    return {"required": True, "content": {"application/json": {"schema": shape}}}

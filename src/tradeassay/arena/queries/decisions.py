@@ -1,30 +1,28 @@
-"""Decisions as they were made: lists, one with everything that led to it, and a timeline over price and news."""
+"""Decisions as the public may see them: lists, a whole round with all that led to it, prices, positions, events.
+
+Everything here takes ``sealed``: where somebody decides outside, what is not settled stays out of every answer,
+because a competitor could act on it. Pages are files, so nothing may reach them before its time.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Select, select
+from sqlalchemy import select
 
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.rows import Phase, Stage, Status, read_packet, read_slot
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rounds, slots
-from tradeassay.core.arena import Action, ChoiceFailure, Contribution, Packet
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
+from tradeassay.arena.state.rows import Phase, SeasonEvent, Stage, Status, read_packet, read_slot
+from tradeassay.arena.state.store import Store, read_call
+from tradeassay.arena.state.tables import calls, decisions, events, rounds, slots
+from tradeassay.core.arena import Action, ChoiceFailure, Contribution, NewsShown, Packet
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
 
 GIST = 280
 """How much of a reason a list shows."""
 
-MOST = 200
-"""How many decisions one page of a list may have."""
-
-Which = Literal["all", "decided", "failed", "missed"]
-
-
-SealedStatus = Status | Literal["sealed"]
-"""How a decision ended; ``sealed`` where that is not told yet."""
+SESSIONS = 120
+"""How many sessions of an asset its page draws; all others are linked."""
 
 
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +38,7 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     stage: Stage
     phase: Phase
-    status: SealedStatus
+    status: Status | Literal["sealed"]
     sealed: bool
     price: float
     action: Action | None = None
@@ -57,11 +55,11 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None = None
 
 
-class DecisionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions, the newest first; ``next`` is what to give as ``before`` for older ones."""
+class MessageShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A message to a model; ``lines`` are places in the round's ``lines``, to be joined by line breaks."""
 
-    items: tuple[DecisionLine, ...]
-    next: int | None
+    role: str
+    lines: tuple[int, ...]
 
 
 class CallShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +67,7 @@ class CallShown(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     purpose: str
-    messages: tuple[Message, ...]
+    messages: tuple[MessageShown, ...]
     text: str
     tool_calls: tuple[ToolCall, ...]
     usage: Usage
@@ -77,285 +75,269 @@ class CallShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionRead(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision with all that led to it; the parts are empty while it is sealed."""
+    """One decision with all that led to it."""
 
     line: DecisionLine
-    decision_time: str
     decided_at: str | None
-    packet_sha256: str
-    packet: Packet | None
     reasoning: str
     talk: tuple[Contribution, ...]
     failures: tuple[ChoiceFailure, ...]
     calls: tuple[CallShown, ...]
 
 
+class RoundRead(msgspec.Struct, frozen=True, kw_only=True):
+    """One asset's session: what everybody was told, and what each entry made of it.
+
+    Prompts repeat each other a hundredfold, so their text is kept once, line by line, in ``lines``.
+    """
+
+    asset: str
+    session: str
+    decision_time: str
+    packet_sha256: str
+    packet: Packet
+    decisions: tuple[DecisionRead, ...]
+    lines: tuple[str, ...]
+
+
 _BRIEF = (
     "id entry asset session stage status action confidence reasoning position_before position earned fee nav "
     "calls input_tokens output_tokens usd"
 ).split()
-_COLUMNS: tuple[Any, ...] = (
-    *(slots.c[name] for name in _BRIEF),
-    rounds.c.phase,
-    rounds.c.price,
-    rounds.c.base_price,
-    rounds.c.next_price,
-)
+_PRICES = tuple(rounds.c[name] for name in ("phase", "price", "base_price", "next_price"))
+_LINES = select(*(slots.c[name] for name in _BRIEF), *_PRICES).join(rounds, slots.c.round == rounds.c.id)
 _ASKED = msgspec.json.Decoder(AskModel)
 _ANSWERED = msgspec.json.Decoder(ModelReply)
+_ANY = msgspec.json.Decoder()
 
 
-class DecisionsWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which decisions: None and ``all`` take every one; ``before`` is the ``next`` of the page before."""
-
-    entry: str | None = None
-    asset: str | None = None
-    status: Which = "all"
-    session: str | None = None
-    before: int | None = None
-    limit: int = 30
-
-
-def decision_page(store: Store, season: Season, wanted: DecisionsWanted, *, sealed: bool) -> DecisionPage:
-    """Return decisions, the newest first. ``sealed`` hides what is not settled yet."""
-    limit = max(1, min(wanted.limit, MOST))
-    query = _lines().where(slots.c.season == season.id, slots.c.status != "open")
-    for column, value in (
-        (slots.c.entry, wanted.entry),
-        (slots.c.asset, wanted.asset),
-        (slots.c.session, wanted.session),
-        (slots.c.status, None if wanted.status == "all" else wanted.status),
-    ):
-        if value is not None:
-            query = query.where(column == value)
-    if sealed and wanted.status != "all":
-        query = query.where(rounds.c.phase == "settled")  # how the others ended is not told
+def newest_decisions(
+    store: Store, season: Season, limit: int, *, sealed: bool, entry: str | None = None
+) -> tuple[DecisionLine, ...]:
+    """Return the newest decisions, of one entry where it is named, newest first."""
+    query = _LINES.where(slots.c.season == season.id, slots.c.status != "open")
+    if entry is not None:
+        query = query.where(slots.c.entry == entry)
     # By session first: that is the order of an index, so that the newest are found without sorting all others.
-    query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit + 1)
     with store.read() as db:
-        if wanted.before is not None:
-            mark = db.execute(select(slots.c.session).where(slots.c.id == wanted.before)).scalar()
-            if mark is None:
-                return DecisionPage(items=(), next=None)
-            same = (slots.c.session == mark) & (slots.c.id < wanted.before)
-            query = query.where((slots.c.session < mark) | same)
-        found = [_line(row, sealed) for row in db.execute(query)]
-    more = len(found) > limit
-    return DecisionPage(items=tuple(found[:limit]), next=found[limit - 1].id if more else None)
+        found = db.execute(query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit))
+        return tuple(_line(row, sealed) for row in found)
 
 
-def last_positions(store: Store, season: Season, entry: str, *, sealed: bool) -> tuple[DecisionLine, ...]:
-    """Return an entry's newest executed decision on every asset: what it holds now."""
-    found = []
-    with store.read() as db:
-        for asset in season.assets:
-            query = _lines().where(
-                slots.c.season == season.id,
-                slots.c.entry == entry,
-                slots.c.asset == asset.symbol,
-                slots.c.position.is_not(None),
-            )
-            if sealed:
-                query = query.where(rounds.c.phase == "settled")
-            row = db.execute(query.order_by(slots.c.session.desc()).limit(1)).first()
-            if row is not None:
-                found.append(_line(row, sealed))
-    return tuple(found)
-
-
-def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[str, int]]:
-    """Return everybody's newest position on every asset: entry -> asset -> 1, 0 or -1."""
+def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[str, DecisionLine]]:
+    """Return everybody's newest executed decision on every asset, which says what they hold: entry -> asset."""
     phases = ("settled",) if sealed else ("executed", "settled")
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, DecisionLine]] = {}
     with store.read() as db:
         for asset in season.assets:
             mine = (rounds.c.season == season.id, rounds.c.asset == asset.symbol, rounds.c.phase.in_(phases))
             newest = select(rounds.c.id).where(*mine).order_by(rounds.c.session.desc()).limit(1)
             id = db.execute(newest).scalar()
-            if id is None:
-                continue
-            for entry, position in db.execute(select(slots.c.entry, slots.c.position).where(slots.c.round == id)):
-                found.setdefault(entry, {})[asset.symbol] = position
+            for row in db.execute(_LINES.where(slots.c.round == id)) if id is not None else ():
+                found.setdefault(row.entry, {})[asset.symbol] = _line(row, sealed)
     return found
 
 
-def one_decision(store: Store, season: Season, id: int, *, sealed: bool) -> DecisionRead | None:
-    """Return a decision with its prompt, its debate and its calls; None when the season has no such id."""
-    query = select(slots, rounds.c.phase, rounds.c.price, rounds.c.base_price, rounds.c.next_price)
-    query = query.add_columns(rounds.c.decision_time, rounds.c.packet, rounds.c.packet_sha256)
-    query = query.join(rounds, slots.c.round == rounds.c.id)
+def read_round(store: Store, season: Season, asset: str, session: str, *, sealed: bool) -> RoundRead | None:
+    """Return a round with every decision's prompts, debate and outcome; None while it may not be shown."""
+    where = (rounds.c.season == season.id, rounds.c.asset == asset, rounds.c.session == session)
     with store.read() as db:
-        row = db.execute(query.where(slots.c.id == id, slots.c.season == season.id)).first()
-    if row is None:
-        return None
-    line = _line(row, sealed)
-    slot = read_slot(row)
-    shut = line.sealed
-    return DecisionRead(
-        line=line,
-        decision_time=row.decision_time,
-        decided_at=None if shut else row.decided_at,
-        packet_sha256=row.packet_sha256,
-        packet=None if shut else read_packet(row.packet),
-        reasoning="" if shut else slot.reasoning or "",
-        talk=() if shut else slot.talk,
-        failures=() if shut else slot.failures,
-        calls=() if shut else _calls(store, id),
+        round = db.execute(select(rounds).where(*where)).first()
+        if round is None or round.phase == "opened" or (sealed and round.phase != "settled"):
+            return None
+        rows = db.execute(select(slots, *_PRICES).join(rounds).where(slots.c.round == round.id)).all()
+        ids = [row.id for row in rows]
+        made: dict[int, list[CallShown]] = {id: [] for id in ids}
+        known: dict[str, int] = {}  # every line of every prompt, once
+        asked = select(calls).where(calls.c.slot.in_(ids)).order_by(calls.c.slot, calls.c.number)
+        for row in db.execute(asked):
+            made[row.slot].append(_call(row, known))
+    order = {entry.id: place for place, entry in enumerate(season.everyone)}
+    read = [(row, read_slot(row)) for row in sorted(rows, key=lambda row: order[row.entry])]
+    return RoundRead(
+        asset=asset,
+        session=session,
+        decision_time=round.decision_time,
+        packet_sha256=round.packet_sha256,
+        packet=read_packet(round.packet),
+        decisions=tuple(
+            DecisionRead(
+                line=_line(row, sealed),
+                decided_at=slot.decided_at,
+                reasoning=slot.reasoning or "",
+                talk=slot.talk,
+                failures=slot.failures,
+                calls=tuple(made[slot.id]),
+            )
+            for row, slot in read
+        ),
+        lines=tuple(known),
     )
 
 
-def _lines() -> Select[Any]:
-    return select(*_COLUMNS).join(rounds, slots.c.round == rounds.c.id)
+def _call(row: Any, known: dict[str, int]) -> CallShown:
+    call = read_call(row)
+    asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
+    return CallShown(
+        number=call.number,
+        purpose=call.purpose,
+        messages=tuple(
+            MessageShown(
+                role=one.role, lines=tuple(known.setdefault(line, len(known)) for line in one.text.split("\n"))
+            )
+            for one in asked.messages
+        ),
+        text=reply.text,
+        tool_calls=reply.calls,
+        usage=reply.usage,
+        error=reply.error,
+    )
 
 
 def _line(row: Any, sealed: bool) -> DecisionLine:
-    known = {
-        "id": row.id,
-        "entry": row.entry,
-        "asset": row.asset,
-        "session": row.session,
-        "stage": row.stage,
-        "phase": row.phase,
-        "price": row.price,
-    }
+    names = "id entry asset session stage phase price".split()
+    known = {name: getattr(row, name) for name in names}
     if sealed and row.phase != "settled":
-        return DecisionLine(**known, status=_sealed(row.status), sealed=True)
-    moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
-    tokens = None if row.input_tokens is None else row.input_tokens + (row.output_tokens or 0)
-    names = "action confidence position_before position earned fee nav calls usd".split()
+        return DecisionLine(**known, status="open" if row.status == "open" else "sealed", sealed=True)
+    gist = " ".join((row.reasoning or "").split())
+    names = "status action confidence position_before position earned fee nav calls usd".split()
     return DecisionLine(
         **known,
-        status=row.status,
         **{name: getattr(row, name) for name in names},
         sealed=False,
-        gist=_gist(row.reasoning or ""),
-        moved=moved,
-        tokens=tokens,
+        gist=gist if len(gist) <= GIST else gist[: GIST - 1] + "…",
+        moved=None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0,
+        tokens=None if row.input_tokens is None else row.input_tokens + (row.output_tokens or 0),
     )
 
 
-def _sealed(status: Status) -> SealedStatus:
-    return "open" if status == "open" else "sealed"
+class PriceNow(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset's newest price and what it moved since the session before."""
+
+    asset: str
+    session: str | None
+    price: float | None
+    moved: float | None
 
 
-def _gist(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= GIST else text[: GIST - 1] + "…"
-
-
-def _calls(store: Store, slot: int) -> tuple[CallShown, ...]:
-    shown = []
-    for call in store.calls(slot):
-        asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
-        shown.append(
-            CallShown(
-                number=call.number,
-                purpose=call.purpose,
-                messages=asked.messages,
-                text=reply.text,
-                tool_calls=reply.calls,
-                usage=reply.usage,
-                error=reply.error,
+def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
+    """Return the last price of every asset."""
+    prices = []
+    with store.read() as db:
+        for asset in season.assets:
+            mine = (rounds.c.season == season.id, rounds.c.asset == asset.symbol)
+            found = db.execute(select(rounds).where(*mine).order_by(rounds.c.session.desc()).limit(2)).all()
+            last, before = (*found, None, None)[:2]
+            moved = None
+            if last is not None and before is not None and before.next_session == last.session:
+                moved = before.next_price / before.base_price - 1.0  # in shares of today: a split is no move
+            prices.append(
+                PriceNow(
+                    asset=asset.symbol,
+                    session=None if last is None else last.session,
+                    price=None if last is None else last.price,
+                    moved=moved,
+                )
             )
-        )
-    return tuple(shown)
+    return tuple(prices)
 
 
-MOST_SESSIONS = 400
-"""How many sessions one timeline may have."""
+def who_decides(store: Store, season: str) -> dict[str, tuple[str, ...]]:
+    """Return the entries whose answers open rounds wait for, by asset. Who decides is no secret."""
+    open_ones = select(rounds.c.id).where(rounds.c.season == season, rounds.c.phase == "opened")
+    waited = select(decisions.c.asset, decisions.c.entry).where(
+        decisions.c.round.in_(open_ones), decisions.c.status == "open"
+    )
+    found: dict[str, tuple[str, ...]] = {}
+    with store.read() as db:
+        for symbol, entry in db.execute(waited.order_by(decisions.c.id)):
+            found[symbol] = (*found.get(symbol, ()), entry)
+    return found
 
 
 class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A session: its price at the decision, and what the entry did. ``sealed`` as in a decision."""
+    """A session of an asset: its price at the decision, and what every entry did (empty while sealed)."""
 
     session: str
     price: float
     stage: Stage
     phase: Phase
-    decision: int | None
-    status: SealedStatus | None
-    action: Action | None
-    position: int | None
-    earned: float | None
     sealed: bool
+    acts: dict[str, str]
 
 
-class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineNews(NewsShown, frozen=True, kw_only=True):
     """A news item, at the first session whose packet had it."""
 
     session: str
-    id: str
-    published_at: str
-    source: str
-    title: str
-    text: str
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """One asset and one entry, oldest session first; ``more``: earlier sessions exist."""
+    """An asset's newest sessions, oldest first, the news of their packets, and the days of all its sessions.
+
+    ``acts`` of a point are actions, or ``failed`` and ``missed``.
+    """
 
     asset: str
-    entry: str
     points: tuple[TimelinePoint, ...]
-    events: tuple[TimelineEvent, ...]
-    more: bool
+    news: tuple[TimelineNews, ...]
+    sessions: tuple[str, ...]
 
 
-def timeline(
-    store: Store,
-    season: Season,
-    asset: str,
-    entry: str,
-    *,
-    period: tuple[str | None, str | None] = (None, None),
-    limit: int = 120,
-    sealed: bool,
-) -> Timeline:
-    """Return the newest ``limit`` sessions of an asset within a period, with one entry's actions."""
-    first, last = period
-    limit = max(1, min(limit, MOST_SESSIONS))
-    columns = (rounds.c.session, rounds.c.price, rounds.c.stage, rounds.c.phase, rounds.c.packet)
-    query = select(rounds.c.id, *columns).where(rounds.c.season == season.id, rounds.c.asset == asset)
-    if first is not None:
-        query = query.where(rounds.c.session >= first)
-    if last is not None:
-        query = query.where(rounds.c.session <= last)
-    done = (slots.c.round, slots.c.id, slots.c.status, slots.c.action, slots.c.position, slots.c.earned)
+def timeline(store: Store, season: Season, asset: str, *, sealed: bool, limit: int = SESSIONS) -> Timeline:
+    """Return news over actions and price of an asset. ``sessions`` has only those whose round may be shown."""
+    mine = (rounds.c.season == season.id, rounds.c.asset == asset)
+    columns = ("id", "session", "price", "stage", "phase", "packet")
+    query = select(*(rounds.c[name] for name in columns)).where(*mine)
+    phases = ("settled",) if sealed else ("executed", "settled")
+    every = select(rounds.c.session).where(*mine, rounds.c.phase.in_(phases)).order_by(rounds.c.session)
     with store.read() as db:
-        rows = db.execute(query.order_by(rounds.c.session.desc()).limit(limit + 1)).all()
-        # Not joined: a database would put the whole view together before it looks for these.
-        mine = select(*done).where(slots.c.round.in_([row.id for row in rows]), slots.c.entry == entry)
-        decided = {row.round: row for row in db.execute(mine)}
-    more = len(rows) > limit
-    points: list[TimelinePoint] = []
-    found: dict[str, TimelineEvent] = {}
-    for row in reversed(rows[:limit]):
+        rows = db.execute(query.order_by(rounds.c.session.desc()).limit(limit)).all()
+        days = tuple(db.execute(every).scalars())
+        acts: dict[int, dict[str, str]] = {}
+        done = select(decisions.c.round, decisions.c.entry, decisions.c.status, decisions.c.action)
+        for round, entry, status, action in db.execute(done.where(decisions.c.round.in_([r.id for r in rows]))):
+            if status != "open":
+                acts.setdefault(round, {})[entry] = action if status == "decided" else status
+    points, news = [], dict[str, TimelineNews]()
+    for row in reversed(rows):
         shut = sealed and row.phase != "settled"
-        slot = decided.get(row.id)
         points.append(
             TimelinePoint(
                 session=row.session,
                 price=row.price,
                 stage=row.stage,
                 phase=row.phase,
-                decision=None if slot is None else slot.id,
-                status=None if slot is None else _sealed(slot.status) if shut else slot.status,
-                action=None if shut or slot is None else slot.action,
-                position=None if shut or slot is None else slot.position,
-                earned=None if shut or slot is None else slot.earned,
                 sealed=shut,
+                acts={} if shut else acts.get(row.id, {}),
             )
         )
         for item in read_packet(row.packet).news:
-            found.setdefault(
-                item.id,
-                TimelineEvent(
-                    session=row.session,
-                    id=item.id,
-                    published_at=item.published_at,
-                    source=item.source,
-                    title=item.title,
-                    text=item.text,
-                ),
-            )
-    return Timeline(asset=asset, entry=entry, points=tuple(points), events=tuple(found.values()), more=more)
+            news.setdefault(item.id, TimelineNews(session=row.session, **msgspec.structs.asdict(item)))
+    return Timeline(asset=asset, points=tuple(points), news=tuple(news.values()), sessions=days)
+
+
+_SECRET = frozenset(("action", "changed", "slots"))
+"""What events say about decisions, one by one or counted."""
+
+
+def newest_events(store: Store, season: str, limit: int, *, sealed: bool) -> tuple[SeasonEvent, ...]:
+    """Return what happened last, newest first, as the public may see it."""
+    query = select(events).where(events.c.season == season).order_by(events.c.seq.desc()).limit(limit)
+    with store.read() as db:
+        found = [
+            SeasonEvent(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))
+            for row in db.execute(query)
+        ]
+    return tuple(public_event(one) if sealed else one for one in found)
+
+
+def public_event(event: SeasonEvent) -> SeasonEvent:
+    """Return an event of a sealed season: of a decision only that it was made, not how it ended."""
+    kind, body = event.kind, {name: value for name, value in event.body.items() if name not in _SECRET}
+    if kind == "failed":
+        kind = "decided"
+    elif kind == "missed" and "slots" in event.body:
+        kind = "closed"
+        body.pop("cause", None)
+    return msgspec.structs.replace(event, kind=kind, body=body)

@@ -1,4 +1,4 @@
-"""What agents were told, counted over their packets, and what they remember, in a form a person can read."""
+"""The information agents had, counted over their packets, and what they remember, in a form a person can read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LATEST = 40
 """How many items are shown."""
 
 
-class SourceTold(msgspec.Struct, frozen=True, kw_only=True):
+class SourceCount(msgspec.Struct, frozen=True, kw_only=True):
     """How many different items a source gave."""
 
     source: str
     items: int
 
 
-class PacketsTold(msgspec.Struct, frozen=True, kw_only=True):
+class PacketSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What the packets of the newest rounds held. ``late`` counts items published after the decision: always 0.
 
     ``empty`` is the share of packets without a single item.
@@ -39,11 +39,11 @@ class PacketsTold(msgspec.Struct, frozen=True, kw_only=True):
     items: int
     empty: float | None
     late: int
-    sources: tuple[SourceTold, ...]
+    sources: tuple[SourceCount, ...]
     latest: tuple[NewsShown, ...]
 
 
-def given(store: Store, season: Season) -> PacketsTold:
+def packet_summary(store: Store, season: Season) -> PacketSummary:
     """Return the information of the newest rounds."""
     query = select(rounds.c.packet).where(rounds.c.season == season.id).order_by(rounds.c.id.desc()).limit(ROUNDS)
     with store.read() as db:
@@ -56,17 +56,17 @@ def given(store: Store, season: Season) -> PacketsTold:
             late += item.published_at > packet.decided_at
     sources = Counter(item.source for item in items.values())
     newest = sorted(items.values(), key=lambda item: (item.published_at, item.id), reverse=True)
-    return PacketsTold(
+    return PacketSummary(
         rounds=len(packets),
         items=len(items),
         empty=sum(not packet.news for packet in packets) / len(packets) if packets else None,
         late=late,
-        sources=tuple(SourceTold(source=name, items=n) for name, n in sources.most_common()),
+        sources=tuple(SourceCount(source=name, items=n) for name, n in sources.most_common()),
         latest=tuple(newest[:LATEST]),
     )
 
 
-class MemoryTold(msgspec.Struct, frozen=True, kw_only=True):
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     """One remembered thing: its layer or kind, when it was made, how much it matters."""
 
     group: str
@@ -79,7 +79,7 @@ class AssetMemory(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's memory about an asset. ``raw`` is the whole of it as JSON where it is JSON."""
 
     asset: str
-    items: tuple[MemoryTold, ...]
+    items: tuple[Remembered, ...]
     size: int
     raw: str
 
@@ -94,52 +94,37 @@ class EntryMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> EntryMemory:
     """Return what an entry remembers about every asset, those without a memory left out."""
-    if sealed:
-        return EntryMemory(entry=entry, sealed=True, assets=())
     found = []
-    for asset in season.assets:
+    for asset in () if sealed else season.assets:
         body = store.memory(season.id, entry, asset.symbol)
-        if body is not None:
-            found.append(_asset(asset.symbol, body))
-    return EntryMemory(entry=entry, sealed=False, assets=tuple(found))
+        if body is None:
+            continue
+        try:
+            items = _remembered(msgspec.json.decode(body))
+            raw = msgspec.json.format(body, indent=2).decode()
+        except UNDECODABLE:
+            items, raw = (), body.decode("utf-8", "replace")
+        found.append(AssetMemory(asset=asset.symbol, items=items, size=len(body), raw=raw))
+    return EntryMemory(entry=entry, sealed=sealed, assets=tuple(found))
 
 
-def _asset(asset: str, body: bytes) -> AssetMemory:
-    try:
-        value = msgspec.json.decode(body)
-        raw = msgspec.json.format(body, indent=2).decode()
-    except UNDECODABLE:
-        return AssetMemory(asset=asset, items=(), size=len(body), raw=body.decode("utf-8", "replace"))
-    return AssetMemory(asset=asset, items=_items(value), size=len(body), raw=raw)
-
-
-def _items(value: Any) -> tuple[MemoryTold, ...]:
+def _remembered(value: Any) -> tuple[Remembered, ...]:
     """Return the parts of the shapes our architectures write: layered items, or a journal of own decisions."""
-    if not isinstance(value, dict):
-        return ()
     found = []
-    for item in _dicts(value.get("items")):
-        weight = item.get("importance")
-        found.append(
-            MemoryTold(
-                group=str(item.get("layer", "")),
-                text=str(item.get("text", "")),
-                when=str(item.get("made", "")),
-                importance=float(weight) if isinstance(weight, int | float) else None,
+    for name in ("items", "entries"):
+        listed = value.get(name) if isinstance(value, dict) else None
+        for item in listed if isinstance(listed, list) else ():
+            if not isinstance(item, dict):
+                continue
+            weight, earned = item.get("importance"), item.get("earned")
+            outcome = f" ({earned:+.2%})" if isinstance(earned, int | float) else ""
+            journal = f"{item.get('action', '')}{outcome}: {item.get('reasoning', '')}"
+            found.append(
+                Remembered(
+                    group="journal" if name == "entries" else str(item.get("layer", "")),
+                    text=journal if name == "entries" else str(item.get("text", "")),
+                    when=str(item.get("date" if name == "entries" else "made", "")),
+                    importance=float(weight) if isinstance(weight, int | float) else None,
+                )
             )
-        )
-    for item in _dicts(value.get("entries")):
-        earned = item.get("earned")
-        outcome = f" ({earned:+.2%})" if isinstance(earned, int | float) else ""
-        found.append(
-            MemoryTold(
-                group="journal",
-                text=f"{item.get('action', '')}{outcome}: {item.get('reasoning', '')}",
-                when=str(item.get("date", "")),
-            )
-        )
     return tuple(found)
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -243,7 +243,7 @@ class Store:
         first, made = claimed[0], dict[int, list[ModelCall]]()
         with self.read() as db:
             for row in db.execute(query):
-                made.setdefault(row.slot, []).append(_read_call(row))
+                made.setdefault(row.slot, []).append(read_call(row))
             found = db.execute(_MEMORIES, {"season": first.season, "asset": first.asset})
             bodies = {row.entry: zlib.decompress(row.body) for row in found}
         return {
@@ -259,7 +259,7 @@ class Store:
         """Return the answers a slot has had so far."""
         query = select(calls).where(calls.c.slot == slot).order_by(calls.c.number)
         with self.read() as db:
-            return tuple(_read_call(row) for row in db.execute(query))
+            return tuple(read_call(row) for row in db.execute(query))
 
     def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
@@ -386,7 +386,7 @@ def _missed_because(cause: str) -> str:
     return _ENCODE((ChoiceFailure(kind="missed", text=cause[:2000]),)).decode()
 
 
-def _read_call(row: Any) -> ModelCall:
+def read_call(row: Any) -> ModelCall:
     return ModelCall(
         number=row.number,
         purpose=row.purpose,

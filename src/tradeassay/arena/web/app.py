@@ -1,55 +1,48 @@
-"""The application: pages, JSON interface, live stream, files; with headers that keep foreign code from running."""
+"""The application: the site's files, the agents' doors, experts, health; headers that let nothing foreign run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import gzip
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from inspect import signature
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradeassay import __version__
-from tradeassay.arena.web import assets
-from tradeassay.arena.web.api import STREAM_TYPES, TYPES, api, stream_api
-from tradeassay.arena.web.context import House, NotHere, Problem, describe
-from tradeassay.arena.web.experts import Experts, ExpertVerdict, judging
-from tradeassay.arena.web.live import live
-from tradeassay.arena.web.pages import error_page, pages
-from tradeassay.arena.web.status import health_routes
+from tradeassay.arena.api import router as door
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.rounds.health import Health
+from tradeassay.arena.web.experts import ExpertVerdict, judging
+from tradeassay.arena.web.site import POLICY, render_page
+from tradeassay.arena.web.status import arena_health, health_routes, season_books
 from tradeassay.core.errors import UserError
 
 ABOUT = (
-    "Standings, decisions and information of a paper-trading arena. Everything the pages show is here. "
-    "Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is null with a reason."
-)
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        # Charts place their parts by inline styles; styles cannot run anything.
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
+    "The agents' doors, experts' verdicts and health of a paper-trading arena. What the pages show is in JSON "
+    "files beside them. Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is "
+    "null with a reason."
 )
 _HEADERS = tuple(
     (name.encode(), value.encode())
     for name, value in (
-        ("content-security-policy", POLICY),
+        ("content-security-policy", f"{POLICY}; frame-ancestors 'none'"),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         ("referrer-policy", "same-origin"),
@@ -57,33 +50,84 @@ _HEADERS = tuple(
         ("cross-origin-opener-policy", "same-origin"),
     )
 )
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9._-]*)?")
+"""Addresses that a file of the site can have: no part begins with a dot."""
+
+_WORTH_PACKING = 1024
 
 
-class Guarded:
-    """Adds the security headers to every answer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arena:
+    """What is served: the doors over a database and a folder of pages.
+
+    ``register``: the operator may register entries over HTTP. ``own`` tells how this process's own worker is,
+    which may be newer than what is on record.
+    """
+
+    doors: Doors
+    folder: Path
+    register: bool = False
+    limits: door.DoorLimits | None = None
+    own: Callable[[], Health | None] = lambda: None
+
+
+def create_app(arena: Arena) -> FastAPI:
+    """Return the arena's application: everything dynamic, and the site's files for everything else."""
+    app = FastAPI(
+        title="tradeassay arena",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.add_middleware(_Guarded)
+    doors = door.router(arena.doors, operator=arena.register, limits=arena.limits)
+    for router in (doors, judging(arena.doors), health_routes(arena.doors.store, arena.own)):
+        app.include_router(router)
+    # Routes that take nothing but the request are answered without FastAPI's reading of parameters, which is more
+    # than half of what an agent's question costs. They stay where they are as well, for OpenAPI.
+    app.router.routes[:0] = [
+        Route(route.path, route.endpoint, methods=list(route.methods or ()))
+        for route in doors.routes
+        if isinstance(route, APIRoute) and list(signature(route.endpoint).parameters) == ["request"]
+    ]
+    app.include_router(_pages(arena))
+    _failures(app, arena.folder)
+    _describe(app, (*door.TYPES, ExpertVerdict))
+    return app
+
+
+class _Guarded:
+    """Adds the security headers to every answer. HEAD is GET without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its answer back with the headers. HEAD is GET without the body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         named = {name for name, _ in scope["headers"]}
         if b"content-length" in named and b"transfer-encoding" in named:
             # A proxy may have believed the other one: what follows could be somebody else's request.
-            told = Response("a body has one length", 400, {"connection": "close"}, "text/plain")
-            await told(scope, receive, send)
+            refused = Response("a body has one length", 400, {"connection": "close"}, "text/plain")
+            await refused(scope, receive, send)
             return
         head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                told = list(message.get("headers", ()))
+                sent = list(message.get("headers", ()))
                 if 300 <= message["status"] < 400:
-                    told = [(name, _here(value) if name == b"location" else value) for name, value in told]
-                message = {**message, "headers": [*told, *_HEADERS]}
+                    sent = [(name, _here(value) if name == b"location" else value) for name, value in sent]
+                message = {**message, "headers": [*sent, *_HEADERS]}
             elif head:
                 message = {**message, "body": b""}
             await send(message)
@@ -97,105 +141,93 @@ def _here(address: bytes) -> bytes:
     return urlunsplit((b"", b"", b"/" + parts.path.lstrip(b"/"), parts.query, b""))
 
 
-def create_app(
-    house: House,
-    *,
-    extra: Iterable[APIRouter] = (),
-    types: Iterable[Any] = (),
-    experts: Experts | None = None,
-    poll_s: float = 0.25,
-    heartbeat_s: float = 15.0,
-) -> FastAPI:
-    """Return the arena's application over a database.
-
-    ``extra`` are further routes (the agents' door) and ``types`` the structs they send, for OpenAPI. ``experts``
-    may judge the stream.
-    """
-    experts = experts or Experts()
-    house = replace(house, judged=experts.open)
-    app = FastAPI(title="tradeassay arena", version=__version__, docs_url=None, redoc_url=None,
-                  openapi_url="/api/openapi.json")  # fmt: skip
-    app.add_middleware(Guarded)
-    extra = tuple(extra)
-    for router in extra:  # first, because agents come all at once and routes are tried in their order
-        app.include_router(router)
-    app.include_router(api(house))
-    app.include_router(stream_api(house))
-    app.include_router(live(house, poll_s=poll_s, heartbeat_s=heartbeat_s))
-    app.include_router(judging(house, experts))
-    app.include_router(health_routes(house.reader.store, house.own))
-    app.include_router(_files())
-    shown = pages(house)
-    app.include_router(shown)
-    _shorten(app, (*extra, shown))
-    _failures(app, house)
-    describe(app, (*TYPES, *STREAM_TYPES, ExpertVerdict, *types), ABOUT)
-    app.state.house = house
-    return app
-
-
-def _shorten(app: FastAPI, routers: Iterable[APIRouter]) -> None:
-    """Answer routes that take nothing but the request without FastAPI's reading of parameters.
-
-    That is more than half of what a page that is kept, or an agent's question, costs. The routes stay where they
-    are as well, for OpenAPI.
-    """
-    app.router.routes[:0] = [
-        Route(route.path, route.endpoint, methods=list(route.methods or ()))
-        for router in routers
-        for route in router.routes
-        if isinstance(route, APIRoute) and list(signature(route.endpoint).parameters) == ["request"]
-    ]
-
-
-def _files() -> APIRouter:
+def _pages(arena: Arena) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/static/{name}")
-    async def static(request: Request, name: str) -> Response:
-        """Send one of the pages' own files."""
-        if name not in assets.NAMES:
-            raise NotHere(f"no file '{name[:80]}'")
-        found = await run_in_threadpool(assets.asset, name)  # it is packed once
-        fresh = request.query_params.get("v") == found.version
-        keep = f"public, max-age={assets.YEAR_S}, immutable" if fresh else "no-cache"
-        headers = {"cache-control": keep, "vary": "accept-encoding"}
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            headers["content-encoding"] = "gzip"
-            return Response(found.packed, 200, headers, found.media_type)
-        return Response(found.body, 200, headers, found.media_type)
+    @router.get("/health")
+    async def health(request: Request) -> Response:
+        """Say how the arena is, for people; ``/healthz`` says it to programs."""
+        store = arena.doors.store
+        found = await run_in_threadpool(arena_health, store, arena.own())
+        books = await run_in_threadpool(season_books, store) if found.database == "ok" else ()
+        language: Any = "zh" if request.query_params.get("lang") == "zh" else "en"
+        return HTMLResponse(render_page(language, "health", {"health": found, "books": books}))
+
+    @router.get("/{path:path}")
+    async def file(request: Request) -> Response:
+        """Send a file of the site."""
+        return _file(arena.folder, request)
 
     return router
 
 
-def _failures(app: FastAPI, house: House) -> None:
-    def answer(request: Request, status: int, detail: str, hint: str | None = None, **headers: str) -> Response:
-        if request.url.path.startswith(("/api/", "/agents")):
-            body = msgspec.json.encode(Problem(detail=detail, hint=hint))
-            return Response(body, status, headers, "application/json")
-        return error_page(house, request, status, detail, hint)
+def _file(folder: Path, request: Request) -> Response:
+    """Answer with a file; what is read here is small, and on a disk that has just been written to."""
+    path = request.scope["path"]
+    if not _PATH.fullmatch(path):
+        return _missing(folder, path)
+    file = folder / path[1:] / "index.html" if path.endswith("/") else folder / path[1:]
+    try:
+        facts = os.stat(file)
+        if file.suffix not in _KINDS:
+            return RedirectResponse(f"{path}/", 308) if file.is_dir() else _missing(folder, path)
+        etag = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}"'
+        keep = "public, max-age=31536000, immutable" if path.startswith("/static/") else "no-cache"
+        headers = {"etag": etag, "cache-control": keep, "vary": "accept-encoding"}
+        if etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if facts.st_size > _WORTH_PACKING and "gzip" in request.headers.get("accept-encoding", ""):
+            headers["content-encoding"] = "gzip"
+            return Response(_packed(str(file), facts.st_mtime_ns), 200, headers, _KINDS[file.suffix])
+        return Response(file.read_bytes(), 200, headers, _KINDS[file.suffix])
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return _missing(folder, path)
 
-    @app.exception_handler(NotHere)
-    async def not_here(request: Request, error: NotHere) -> Response:
-        return answer(request, 404, error.message, error.hint)
 
+@lru_cache(maxsize=256)
+def _packed(file: str, _mtime: int) -> bytes:
+    return gzip.compress(Path(file).read_bytes(), 5, mtime=0)
+
+
+def _missing(folder: Path, path: str) -> Response:
+    if path.startswith(("/api/", "/agents")) or path.endswith(".json"):
+        return door.refusal(404, f"there is nothing at '{path[:80]}'")
+    page = folder / ("zh/404.html" if path.startswith("/zh/") else "404.html")
+    return HTMLResponse(page.read_bytes() if page.exists() else "<main>404</main>", 404)
+
+
+def _failures(app: FastAPI, folder: Path) -> None:
     @app.exception_handler(UserError)
     async def refused(request: Request, error: UserError) -> Response:
-        return answer(request, 422, error.message, error.hint)
+        return door.refusal(422, error.message, error.hint)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
-        return answer(request, 422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
+        return door.refusal(422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
 
     @app.exception_handler(SQLAlchemyError)
     async def away(request: Request, error: SQLAlchemyError) -> Response:
         hint = "the arena goes on by itself when it is back; /healthz says how it is"
-        answered = answer(request, 503, "the database does not answer at the moment", hint)
-        answered.headers["retry-after"] = "5"
-        return answered
+        return door.refusal(503, "the database does not answer at the moment", hint, {"retry-after": "5"})
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> Response:
-        return answer(request, error.status_code, str(error.detail), **dict(error.headers or {}))
+        if error.status_code == 404:
+            return _missing(folder, request.url.path)
+        return door.refusal(error.status_code, str(error.detail), None, dict(error.headers or {}))
+
+
+def _describe(app: FastAPI, types: Iterable[Any]) -> None:
+    """Let the application describe itself, with the given structs among the components."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
+            _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+            made.setdefault("components", {}).setdefault("schemas", {}).update(components)
+            app.openapi_schema = made
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend it

@@ -1,164 +1,486 @@
-"""The pages. Each is made by one function from the reader's answers, in the reader's language, once per event."""
+"""What each page of a season shows: the snapshot's answers, put together and written out for its template."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-from urllib.parse import urlencode
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Request, Response
-from jinja2 import Environment
-from starlette.concurrency import run_in_threadpool
-from starlette.responses import HTMLResponse, RedirectResponse
+import msgspec
 
-from tradeassay import __version__
-from tradeassay.arena.queries.reader import SeasonReader
-from tradeassay.arena.web import contents
-from tradeassay.arena.web.assets import NAMES as NAMES_OF_FILES
-from tradeassay.arena.web.assets import address, asset
-from tradeassay.arena.web.context import House, NotHere
-from tradeassay.arena.web.status import arena_health, season_books
-from tradeassay.arena.web.words import COOKIE, LANGUAGES, NAMES, Language, PageWords, choose, words
-from tradeassay.report.shell import page_environment
+from tradeassay.arena.queries.decisions import (
+    DecisionLine,
+    PriceNow,
+    RoundRead,
+    Timeline,
+    newest_decisions,
+    newest_events,
+    timeline,
+)
+from tradeassay.arena.queries.information import EntryMemory, PacketSummary, entry_memory, packet_summary
+from tradeassay.arena.queries.seasons import SeasonFacts, season_rules
+from tradeassay.arena.queries.snapshot import EntryTrades, SeasonSnapshot
+from tradeassay.arena.season import BASELINE, Entry, Season
+from tradeassay.arena.standings import Behaviour, Standing, Standings
+from tradeassay.arena.state.rows import SeasonEvent
+from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, quality
+from tradeassay.arena.web.words import PageWords
+from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.measure import Measure
+from tradeassay.report.charts import Band, Equity
+from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
+from tradeassay.report.numbers import NONE, number
+from tradeassay.report.palette import LineStyle, styles
 
-Make = Callable[[SeasonReader, PageWords, Request], dict[str, Any]]
-PAGES: dict[str, tuple[str, Make]] = {
-    "": ("standings", contents.standings),
-    "/timeline": ("timeline", contents.timeline),
-    "/split": ("split", contents.split),
-    "/feed": ("feed", contents.feed),
-    "/information": ("information", contents.information),
-    "/items/{item}": ("item", contents.item),
-    "/rules": ("rules", contents.rules),
-    "/published": ("published", contents.published),
-    "/entries/{entry}": ("entry", contents.entry),
-    "/decisions/{id}": ("decision", contents.decision),
+FEED, LATEST, EVENTS, ITEMS, OWN = 40, 9, 12, 40, 60
+"""How many decisions the feed, the first page and an entry's page list (``OWN``), how many events and items."""
+
+FORMS = {
+    "CR": "change",
+    "AR": "change",
+    "excess": "change",
+    "SR": "signed",
+    "AV": "share",
+    "MDD": "share",
+    "share": "share",
+    "best": "share",
 }
-MENU = ("standings", "timeline", "split", "feed", "information", "rules", "published")
-_YEAR_S = 365 * 86_400
+"""How measures are written; those not named are plain numbers."""
+COLUMNS = ("CR", "excess", "SR", "MDD")
 
 
-def pages(house: House) -> APIRouter:
-    """Return the routes of all pages."""
-    router = APIRouter(include_in_schema=False)
+class Page(NamedTuple):
+    """A page: its folder, its template, what the template needs, and the same as JSON (None: there is none)."""
 
-    @router.get("/")
-    async def home(request: Request) -> Response:
-        """Lead to the season that is played."""
-        season = await run_in_threadpool(house.default)
-        if season is None:
-            return _html(house, request, "seasons", {"seasons": (), "season": None})
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"/season/{season}{query}", 307)
-
-    @router.get("/seasons")
-    async def seasons(request: Request) -> Response:
-        """List all seasons."""
-        found = await run_in_threadpool(house.reader.seasons)
-        return _html(house, request, "seasons", {"seasons": found, "season": None})
-
-    @router.get("/health")
-    async def health(request: Request) -> Response:
-        """Say how the arena is, for people; ``/healthz`` says it to programs."""
-        found = await run_in_threadpool(arena_health, house.reader.store, house.own())
-        books = await run_in_threadpool(season_books, house.reader.store) if found.database == "ok" else ()
-        return _html(house, request, "health", {"health": found, "books": books, "season": None})
-
-    for path, (name, make) in PAGES.items():
-        router.add_api_route(f"/season/{{season}}{path}", _route(house, name, make), methods=["GET"])
-    return router
+    path: str
+    template: str
+    context: dict[str, Any]
+    data: object | None = None
 
 
-def _route(house: House, name: str, make: Make) -> Callable[[Request], Any]:
-    async def page(request: Request) -> Response:
-        """Answer with a page, made once per event and language."""
-        reader, version = await house.found(request.path_params["season"])
-        language = _language(request)
-        query = urlencode(sorted((k, v) for k, v in request.query_params.multi_items() if k != "lang" and v))
-        part = request.query_params.get("part")
+class SeasonIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """A season's ``index.json``: where it stands, last prices, who holds what, how everybody began."""
 
-        def made() -> tuple[bytes, str]:
-            template = f"{name}.html.j2" if part != "body" else f"{name}_body.html.j2"
-            context = make(reader, words(language), request)
-            context |= {"season": reader, "page": name, "facts": reader.facts(), "seq": reader.shown_seq}
-            return _render(house, request, language, template, context), "text/html; charset=utf-8"
-
-        if part == "body" and name != "decision":
-            raise NotHere("this page has no part of its own")
-        answer = await house.answers.give(request, ("page", request.scope["path"], query, language), version, made)
-        return _remember(request, answer)
-
-    return page
+    season: SeasonFacts
+    prices: tuple[PriceNow, ...]
+    positions: dict[str, dict[str, int | None]]
+    first_day: dict[str, dict[str, str]]
 
 
-def error_page(house: House, request: Request, status: int, detail: str, hint: str | None) -> Response:
-    """Return a page that says what went wrong."""
-    answer = _html(house, request, "error", {"season": None, "status": status, "detail": detail, "hint": hint})
-    answer.status_code = status
-    return answer
+class AssetIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset's ``index.json``."""
+
+    standings: Standings
+    equity: Equity
+    timeline: Timeline
 
 
-def _html(house: House, request: Request, name: str, context: dict[str, Any]) -> Response:
-    context = {"page": name, "facts": None, "seq": 0} | context
-    body = _render(house, request, _language(request), f"{name}.html.j2", context)
-    return _remember(request, HTMLResponse(body, headers={"vary": "accept-language, cookie"}))
+class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry's ``index.json``: its place, how it trades, what it holds, how lucky it may have been."""
+
+    entry: Entry
+    standing: Standing | None
+    behaviour: Behaviour
+    positions: tuple[DecisionLine, ...]
+    luck: dict[str, Measure]
+    trades: EntryTrades
+    memory: EntryMemory
+    decisions: tuple[DecisionLine, ...]
 
 
-def _render(house: House, request: Request, language: Language, template: str, context: dict[str, Any]) -> bytes:
-    others = [
-        (other, NAMES[other], str(request.url.include_query_params(lang=other).replace(scheme="", netloc="")))
-        for other in LANGUAGES
-        if other != language
-    ]
-    everywhere: dict[str, Any] = {
-        "t": words(language),
-        "lang": language,
-        "languages": others,
-        "menu": MENU,
-        "speed": house.speed,
+class FeedIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """The feed's ``index.json``: the newest decisions and events."""
+
+    decisions: tuple[DecisionLine, ...]
+    events: tuple[SeasonEvent, ...]
+
+
+class InformationIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """The stream's ``index.json``: its quality, the packets of the newest rounds, the newest items."""
+
+    quality: StreamQuality
+    packets: PacketSummary
+    items: tuple[StreamItem, ...]
+
+
+def asset_folders(season: Season) -> dict[str, str]:
+    """Return the folder of every asset: its symbol, with a dash for what does not belong in a path."""
+    found: dict[str, str] = {}
+    for asset in season.assets:
+        name = re.sub(r"[^A-Za-z0-9._-]|^\.+", "-", asset.symbol)
+        while name in found.values():
+            name += "-"
+        found[asset.symbol] = name
+    return found
+
+
+def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
+    """Return the pages of a season that change with it; those of rounds and items are apart, there are many."""
+    rows, drawn = board_rows(words, state.season, state.board()), _drawn(state, words, None)
+    yield _standings(state, words, rows, drawn)
+    for symbol, folder in asset_folders(state.season).items():
+        yield _asset(state, words, symbol, folder)
+    for entry in state.season.everyone:
+        yield _entry(state, words, entry, rows, drawn)
+    yield _split(state, words)
+    listed = state.once("feed", lambda: newest_decisions(state.store, state.season, FEED, sealed=state.sealed))
+    events = state.once("events", lambda: newest_events(state.store, state.season.id, EVENTS, sealed=state.sealed))
+    yield Page(
+        "feed/", "feed", {"decisions": listed, "events": events}, FeedIndex(decisions=listed, events=events)
+    )
+    yield _information(state, words)
+    rules = season_rules(state.season)
+    yield Page("rules/", "rules", {"rules": rules}, rules)
+    cited = state.once("cited", state.cited)
+    cells = {
+        (place, ours.entry): cell(words, one.figure.measure, ours.measure)
+        for place, one in enumerate(cited.figures)
+        for ours in one.ours
     }
-    everywhere["judged"] = house.judged
-    return _environment().get_template(template).render(everywhere | context).encode()
+    yield Page("published/", "published", {"cited": cited, "forms": FORMS, "cells": cells}, cited)
 
 
-def _language(request: Request) -> Language:
-    return choose(
-        request.query_params.get("lang"), request.cookies.get(COOKIE), request.headers.get("accept-language")
+def round_page(found: RoundRead, folders: dict[str, str], before: str | None) -> Page:
+    """Return the page of one asset's session: what everybody was told and what each made of it."""
+    path = f"assets/{folders[found.asset]}/{found.session}/"
+    return Page(path, "round", {"round": found, "before": before}, found)
+
+
+def item_page(found: ItemPage) -> Page:
+    """Return the page of a news item: where it was found, what the checks said and what experts say."""
+    return Page(f"items/{found.item.id}/", "item", {"found": found}, found)
+
+
+def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ...], drawn: Equity) -> Page:
+    board = state.board()
+    entries = [row.entry for row in rows if not row.baseline]
+    positions = {
+        entry: {asset: line.position for asset, line in held.items()} for entry, held in state.holdings.items()
+    }
+    context = {
+        "board": board,
+        "equity": drawn,
+        "prices": state.prices,
+        "rows": rows,
+        "leader": _leader(words, rows),
+        "look": {row.entry: row.style for row in rows},
+        "positions": positions,
+        "behaviours": [
+            (row, state.behaviours[row.entry], shares(words, state.behaviours[row.entry])) for row in rows
+        ],
+        "first_day": state.first_day,
+        "divergence": divergence(state.first_day, entries),
+        "latest": state.once(
+            "latest", lambda: newest_decisions(state.store, state.season, LATEST, sealed=state.sealed)
+        ),
+    }
+    data = SeasonIndex(season=state.facts, prices=state.prices, positions=positions, first_day=state.first_day)
+    return Page("", "standings", context, data)
+
+
+def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) -> Page:
+    board = state.board(symbol)
+    found = state.once(symbol, lambda: timeline(state.store, state.season, symbol, sealed=state.sealed))
+    rows = board_rows(words, state.season, board)
+    months: dict[str, list[str]] = {}
+    for day in found.sessions:
+        months.setdefault(day[:7], []).append(day)
+    context = {
+        "asset": symbol,
+        "board": board,
+        "rows": rows,
+        "equity": _drawn(state, words, symbol),
+        "look": {row.entry: row.style for row in rows},
+        "timeline": found,
+        "months": months,
+        # What the chart draws: of every session the price, and by entry a letter for what it did.
+        "acts": {
+            "days": [point.session for point in found.points],
+            "prices": [point.price for point in found.points],
+            "acts": {
+                entry.id: "".join(point.acts.get(entry.id, "-")[0] for point in found.points)
+                for entry in state.season.everyone
+            },
+            "news": [(item.session, item.title) for item in found.news],
+        },
+    }
+    return Page(
+        f"assets/{folder}/",
+        "asset",
+        context,
+        AssetIndex(standings=board, equity=state.equity(symbol), timeline=found),
     )
 
 
-def _remember(request: Request, answer: Response) -> Response:
-    asked = request.query_params.get("lang")
-    if asked in LANGUAGES:
-        answer.set_cookie(COOKIE, asked, max_age=_YEAR_S, samesite="lax", httponly=True)
-    return answer
-
-
-def prepare() -> None:
-    """Compile the pages, so that the first reader need not wait for it."""
-    for name in _environment().list_templates():
-        if name.endswith(".j2"):
-            _environment().get_template(name)
-
-
-def warm() -> None:
-    """Do once what readers of other pages would wait for: pack the files."""
-    for name in NAMES_OF_FILES:
-        asset(name)
-
-
-@cache
-def _environment() -> Environment:
-    made = page_environment("tradeassay.arena.web")
-    made.globals.update(
-        static=address,
-        percent=contents.percent,
-        price=contents.price,
-        money=contents.money,
-        spoken=contents.spoken,
-        when=contents.when,
-        initials=contents.initials,
-        version=__version__,
+def _entry_index(state: SeasonSnapshot, id: str) -> EntryIndex:
+    over = state.progress.decided and state.progress.settled == state.progress.rounds
+    return EntryIndex(
+        entry=next(one for one in season_rules(state.season).entries if one.id == id),
+        standing=next((row for row in state.board().rows if row.entry == id), None),
+        behaviour=state.behaviours[id],
+        positions=tuple(state.holdings.get(id, {}).values()),
+        luck={asset: found[id] for asset, found in state.luck.items() if id in found},
+        trades=state.trades(id),
+        memory=entry_memory(state.store, state.season, id, sealed=state.sealed and not over),
+        decisions=newest_decisions(state.store, state.season, OWN, sealed=state.sealed, entry=id),
     )
+
+
+def _entry(
+    state: SeasonSnapshot, words: PageWords, entry: Entry, rows: tuple[BoardRow, ...], drawn: Equity
+) -> Page:
+    id = entry.id
+    row = next((row for row in rows if row.entry == id), None)
+    data = state.once(("entry", id), lambda: _entry_index(state, id))
+    others = [e.id for e in state.season.everyone if e.id not in (id, BASELINE)]
+    context = {
+        "shown": data,
+        "row": row,
+        # With the same random traders as on the first page.
+        "equity": msgspec.structs.replace(
+            drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+        ),
+        "won": cell(words, "share", data.trades.won),
+        "look": {e: style for e, style in looks(state.season).items() if e in (id, BASELINE)},
+        "shares": shares(words, data.behaviour),
+        "luck": {asset: cell(words, "share", measure) for asset, measure in data.luck.items()},
+        "first_day": {asset: found.get(id) for asset, found in state.first_day.items()},
+        "divergence": divergence(state.first_day, others),
+    }
+    return Page(f"entries/{id}/", "entry", context, data)
+
+
+def _split(state: SeasonSnapshot, words: PageWords) -> Page:
+    found = state.split
+    one, other = found.shares["architecture"], found.shares["model"]
+    if one.value is None or other.value is None:
+        verdict = "unknown"
+    elif one.low is None or one.high is None or other.low is None or other.high is None:
+        verdict = "early"
+    elif one.low > other.high:  # only intervals that do not overlap tell one from the other
+        verdict = "architecture"
+    else:
+        verdict = "model" if other.low > one.high else "unclear"
+    context = {
+        "split": found,
+        "cells": {part: cell(words, "share", measure, UNIT) for part, measure in found.shares.items()},
+        "nested": {part: cell(words, "share", measure, UNIT) for part, measure in found.nested.items()},
+        "ranges": {part: cell(words, "share", measure) for part, measure in found.ranges.items()},
+        "verdict": verdict,
+    }
+    return Page("split/", "split", context, found)
+
+
+def _information(state: SeasonSnapshot, words: PageWords) -> Page:
+    data = state.once(
+        "information",
+        lambda: InformationIndex(
+            quality=quality(state.store, state.season.id),
+            packets=packet_summary(state.store, state.season),
+            items=items(state.store, state.season.id, limit=ITEMS),
+        ),
+    )
+    found = data.quality
+    context = {
+        "given": data.packets,
+        "quality": found if found.news or found.kinds else None,
+        "shares": {
+            name: cell(words, "share", getattr(found, name))
+            for name in ("published", "merged", "rejected", "contradicting", "confirmed", "rightly_rejected")
+        },
+        "agreement": cell(words, "alpha", found.agreement),
+        "checks": [
+            (check, cell(words, "share", check.precision), cell(words, "share", check.recall))
+            for check in found.checks
+            if check.part != "all"
+        ],
+        "items": data.items,
+    }
+    return Page("information/", "information", context, data)
+
+
+def _drawn(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity:
+    """Return the chart's lines under the names that the page uses, as exact as a screen."""
+
+    def short(values: Sequence[float | None]) -> tuple[float | None, ...]:
+        return tuple(None if value is None else round(value, 5) for value in values)
+
+    names, found = names_of(words, state.season), state.equity(asset)
+    lines = tuple(
+        msgspec.structs.replace(one, label=names.get(one.entry, one.label), returns=short(one.returns))
+        for one in found.curves
+    )
+    band = found.band
+    if band is not None:
+        band = Band(low=short(band.low), middle=short(band.middle), high=short(band.high))
+    return msgspec.structs.replace(found, curves=lines, band=band)
+
+
+class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the standings with its measures written out.
+
+    ``kind`` says what its name does not; ``value`` is what its accounts are worth, in dollars.
+    """
+
+    standing: Standing
+    entry: str
+    baseline: bool
+    label: str
+    kind: str
+    value: float | None
+    style: LineStyle
+    cells: dict[str, MeasureShown]
+    ranks: str
+
+
+def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[BoardRow, ...]:
+    """Return the standings written out; intervals of a column share a scale."""
+    measures = {
+        name: [row.excess if name == "excess" else row.measures[name] for row in board.rows] for name in COLUMNS
+    }
+    scales = {name: common_scale(measures[name]) for name in ("CR", "excess")}
+    look, names = looks(season), names_of(words, season)
+    made = []
+    for place, row in enumerate(board.rows):
+        cells = {name: cell(words, name, measures[name][place], scales.get(name)) for name in COLUMNS}
+        cells["best"] = cell(words, "best", row.best)
+        gained = row.measures["CR"].value
+        # As much money at the start on every asset, or one account over all of them.
+        accounts = 1 if season.rules.cross_asset else len(row.assets)
+        entry = season.entry(row.entry)
+        kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture) if entry.label else ""
+        made.append(
+            BoardRow(
+                standing=row,
+                entry=row.entry,
+                baseline=row.entry == BASELINE,
+                label=names[row.entry],
+                kind=" · ".join(part for part in (kind, entry.model) if part),
+                value=None if gained is None else season.cash * accounts * (1.0 + gained),
+                style=look[row.entry],
+                cells=cells,
+                ranks="" if row.rank_low is None else words("table.ranks", low=row.rank_low, high=row.rank_high),
+            )
+        )
+    return tuple(made)
+
+
+def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
+    """Return the first page's one sentence: who leads, and whether that means anything."""
+    ranked = [row for row in rows if row.standing.rank]
+    if not ranked:
+        return words("standings.nobody")
+    first = ranked[0]
+    chance = first.cells["best"]
+    leads = words("standings.leads", name=first.label, value=first.cells["CR"].text)
+    tied = sum(row.standing.rank == 1 for row in ranked)
+    if tied > 1:
+        leads = words("standings.lead_together", count=tied, value=first.cells["CR"].text)
+    baseline = next((row for row in rows if row.baseline), None)
+    if baseline is not None:
+        leads = f"{leads} {words('standings.held_made', value=baseline.cells['CR'].text)}"
+    if chance.value is None:
+        return f"{leads} {words('standings.too_early')}"
+    sure = words("standings.chance", value=chance.text)
+    return f"{leads} {sure} {words('standings.clear' if chance.value >= 0.95 else 'standings.unclear')}"
+
+
+def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = None) -> MeasureShown:
+    """Return a measure as a table shows it, in the reader's language."""
+    between = words("table.interval", low="{low}", high="{high}")
+    made = shown(measure, FORMS.get(name, "number"), scale, between)
+    return msgspec.structs.replace(made, note=words.reason(made.note))
+
+
+def names_of(words: PageWords, season: Season) -> dict[str, str]:
+    """Return the name of every entry: its label, or its architecture and model in words; two alike have their ids.
+
+    Only the baseline's and the architectures' names are ours to translate. A model's provider is left out.
+    """
+    found = {}
+    for entry in season.everyone:
+        kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture)
+        if entry.id == BASELINE:
+            found[entry.id] = words("word.buy_and_hold")
+        elif entry.label:
+            found[entry.id] = entry.label
+        elif entry.model:
+            found[entry.id] = f"{kind} · {entry.model.rsplit('/', 1)[-1]}"
+        else:
+            found[entry.id] = entry.id
+    taken = Counter(found.values())
+    return {id: name if taken[name] == 1 else f"{name} ({id})" for id, name in found.items()}
+
+
+def looks(season: Season) -> dict[str, LineStyle]:
+    """Return everybody's line, which depends on the season alone."""
+    return styles([entry.id for entry in season.everyone], BASELINE)
+
+
+def shares(words: PageWords, found: Behaviour) -> dict[str, MeasureShown]:
+    """Return the parts of a behaviour panel."""
+    names = ("long", "short", "flat", "with_trend", "right", "changes")
+    made = {name: cell(words, "share", getattr(found, name)) for name in names}
+    made["holding"] = cell(words, "holding", found.holding)
     return made
+
+
+def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return how many of the entries did what on each asset's first day."""
+    wanted = set(entries)
+    found: dict[str, dict[str, int]] = {}
+    for asset, by_entry in sorted(actions.items()):
+        counts = dict.fromkeys(("BUY", "SELL", "HOLD"), 0)
+        for entry, action in by_entry.items():
+            if entry in wanted:
+                counts[action] = counts.get(action, 0) + 1
+        found[asset] = counts
+    return found
+
+
+def percent(value: float | None, signed: bool = True) -> str:
+    """Return a fraction in per cent."""
+    return NONE if value is None else number(value, unit="fraction", signed=signed)
+
+
+def price(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4g}"
+
+
+def money(value: float | None, signed: bool = False) -> str:
+    """Return dollars, to the cent below a thousand; ``signed`` for what was won or lost."""
+    if value is None:
+        return NONE
+    size = f"{abs(value):,.0f}" if abs(value) >= 1000 else f"{abs(value):,.2f}"
+    return f"{'−' if value < 0 else '+' if signed and value > 0 else ''}${size}"
+
+
+def when(text: str | None) -> str:
+    """Return a moment as people write it, to the minute, in UTC."""
+    if not text or len(text) < 16 or text[10] != "T":
+        return text or ""
+    return f"{text[:10]} {text[11:16]} UTC"
+
+
+_REASONS = ("reason", "argument", "reasoning", "lesson")
+
+
+def spoken(words: PageWords, text: str) -> list[tuple[str, str]]:
+    """Return what somebody said in a debate as lines of a conversation: (label, words), the words last.
+
+    Answers are kept as the JSON they were; anything else is shown as it is.
+    """
+    try:
+        said = msgspec.json.decode(text)
+    except UNDECODABLE:
+        said = None
+    if not isinstance(said, dict):
+        return [("", text)]
+    rest = []
+    for key, value in said.items():
+        if key in _REASONS or value is None:
+            continue
+        told = percent(value, False) if isinstance(value, float) else words.maybe(f"said.{value}", str(value))
+        rest.append((words.maybe(f"said.{key}", key), told))
+    return [*rest, *(("", str(said[key])) for key in _REASONS if said.get(key))]

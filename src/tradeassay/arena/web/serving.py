@@ -9,23 +9,21 @@ import threading
 import time
 from asyncio import TimerHandle, Transport
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from socket import socket
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 import uvicorn
-from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, check_entries, entry_agents
-from tradeassay.arena.api import router as door
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
-from tradeassay.arena.queries.reader import ArenaReader, keep_standings
 from tradeassay.arena.rounds.feed import (
     LiveFeed,
     PriceFeed,
@@ -41,11 +39,8 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
-from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.context import House
-from tradeassay.arena.web.experts import Experts
-from tradeassay.arena.web.page_process import SWITCH_S, PageProcess, PagesShown
-from tradeassay.arena.web.pages import prepare
+from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.site import PageWriter
 from tradeassay.core.errors import SourceError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import Instant, WallClock, iso
@@ -115,29 +110,16 @@ async def play(
         )
         if told is not None:
             told(runner.health)
-        beside = [asyncio.create_task(_keep(store, season))]
         sources = connectors_of(season) if live else ()
-        if sources:
-            beside.append(asyncio.create_task(_collect(store, season, sources, clock, runner.health)))
+        collecting = (
+            asyncio.create_task(_collect(store, season, sources, clock, runner.health)) if sources else None
+        )
         try:
-            done = await runner.run(until)
+            return await runner.run(until)
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-        await asyncio.to_thread(keep_standings, store, season.id)
-        return done
-
-
-KEEP_S = 120.0
-"""How often the standings are kept for the first page after a start, while a season is played."""
-
-
-async def _keep(store: Store, season: Season) -> None:
-    """Keep the standings now and then, so that whoever opens the pages first need not wait for them."""
-    while True:
-        await asyncio.sleep(KEEP_S)
-        await asyncio.to_thread(keep_standings, store, season.id)
+            if collecting is not None:
+                collecting.cancel()
+                await asyncio.gather(collecting, return_exceptions=True)
 
 
 async def _collect(
@@ -161,30 +143,32 @@ async def _collect(
 
 
 class Player:
-    """Runs :func:`play` in a thread: pages stay quick while agents think."""
+    """Runs :func:`play` in a thread: the doors stay quick while agents think.
+
+    ``ended`` is called when the season cannot go on; ``error`` says why.
+    """
 
     def __init__(
         self,
         season: Season,
         store: Store,
         speed: float | None,
-        told: Callable[[str], None] | None = None,
+        say: Callable[[str], None] = lambda text: None,
         *,
         allow: Sequence[Network] = (),
         renamed: Sequence[str] = (),
-        ended: Callable[[Exception], None] | None = None,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
-        self._plan = (season, store, speed)
-        self._allow, self._renamed = allow, renamed
-        self._ended = ended or (lambda error: None)
+        self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(
+            season, store, speed, allow=allow, told=self._hear, renamed=renamed
+        )
+        self._say, self._ended = say, ended
         self.health: Health | None = None
-        self._told = told or (lambda text: None)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[int] | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
         self.error: Exception | None = None
+        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[int] | None] | None = None
+        self._stopping = threading.Event()
         self._stopped = False
+        self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
 
     def start(self) -> None:
         """Begin, or go on where the database ends."""
@@ -193,13 +177,12 @@ class Player:
     def stop(self, timeout_s: float = 20.0) -> bool:
         """Stop after the present transaction; what was asked and not yet written will be asked again.
 
-        Returns whether the season was stopped before its end, which has been told then.
+        Returns whether the season was stopped before its end, which has been said then.
         """
         self._stopping.set()
-        loop, task = self._loop, self._task
-        if loop is not None and task is not None and not loop.is_closed():
+        if self._running is not None and self._running[1] is not None and not self._running[0].is_closed():
             try:
-                loop.call_soon_threadsafe(task.cancel)
+                self._running[0].call_soon_threadsafe(self._running[1].cancel)
             except RuntimeError:  # it ended at this very moment
                 pass
         if self._thread.is_alive():
@@ -214,34 +197,31 @@ class Player:
     def _run(self) -> None:
         try:
             done = asyncio.run(self._main())
-            self._told(f"season over: {done} rounds finished now")
+            self._say(f"season over: {done} rounds finished now")
         except asyncio.CancelledError:
             self._stopped = True
-            self._told("stopped; start again to go on")
+            self._say("stopped; start again to go on")
         except Exception as error:
             # The thread's end must not be silent: pages would stand still and nobody would know why.
             self.error = error
-            self._told(f"the season cannot go on: {error}")
-            self._ended(error)
+            self._say(f"the season cannot go on: {error}")
+            self._ended()
 
     async def _main(self) -> int:
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        if self._stopping.is_set():
-            return 0
-        season, store, speed = self._plan
-        return await play(season, store, speed, allow=self._allow, told=self._hear, renamed=self._renamed)
+        self._running = asyncio.get_running_loop(), asyncio.current_task()
+        return 0 if self._stopping.is_set() else await self._play()
 
     def _hear(self, health: Health) -> None:
         self.health = health
-        health.say = self._told
+        health.say = self._say
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """How an arena is served. ``speed`` as :func:`parse_speed` reads it; ``experts`` may judge the stream.
 
-    ``allow`` are private networks in which agents may be reached nevertheless, ``renamed`` live symbols that have
-    changed (OLD=NEW). ``wait`` holds a replay until the first agent from outside is registered.
+    ``pages`` is the folder of the site (empty: one named after the database). ``allow`` are private networks in
+    which agents may be reached nevertheless, ``renamed`` live symbols that have changed (OLD=NEW). ``wait`` holds
+    a replay until the first agent from outside is registered.
     """
 
     db: str = "arena.db"
@@ -253,7 +233,18 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     wait: bool = False
+    pages: str = ""
 
+    @property
+    def folder(self) -> Path:
+        """Where the pages are written."""
+        if self.pages:
+            return Path(self.pages)
+        return Path("arena-pages") if "://" in self.db else Path(self.db).with_suffix(".pages")
+
+
+SWITCH_S = 0.001
+"""How long a page that is being made may keep an agent waiting for the interpreter (Python's own: 5 ms)."""
 
 HEADERS_S = 10.0
 PER_ADDRESS = 256
@@ -297,61 +288,15 @@ class PatientProtocol(H11Protocol):
 
 
 class ArenaServer(uvicorn.Server):
-    """A server that ends its live streams when it is told to stop, so that nobody's open page holds it up.
+    """A server that lets agents who wait for a packet go when it is told to stop."""
 
-    ``closing`` are further events that say so, to agents that wait for a packet, say.
-    """
-
-    def __init__(self, config: uvicorn.Config, app: FastAPI, *closing: threading.Event) -> None:
+    def __init__(self, config: uvicorn.Config, closing: threading.Event) -> None:
         super().__init__(config)
-        self._closing = (app.state.house.stopping, *closing)
-
-    def stop(self) -> None:
-        """Stop soon; from any thread."""
-        self.should_exit = True
+        self._closing = closing
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        """End the streams, then everything else."""
-        for one in self._closing:
-            one.set()
+        self._closing.set()
         await super().shutdown(sockets)
-
-
-def _own_health(player: Player | None) -> Health | None:
-    return None if player is None else player.health
-
-
-def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None], now: str) -> None:
-    """Make the keys that are asked for and do not exist yet, and show each this once."""
-    wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
-    if how.register:
-        wanted.append(("operator", "operator"))
-    for kind, name in wanted:
-        if name in doors.key_names(kind):
-            say(f"{kind} '{name}' has a key already; 'tradeassay arena key {kind} {name}' makes a new one")
-            continue
-        key = doors.issue_key(kind, name, now=now)
-        say(f"key of {kind} '{name}': {key}")
-        remember(key)  # shown this once
-
-
-def _start(
-    player: Player, doors: Doors, season: Season, how: Serving, say: Callable[[str], None], server: ArenaServer
-) -> None:
-    """Start a season, at once or when the first agent from outside has come."""
-    if not how.wait:
-        player.start()
-        return
-
-    def wait() -> None:
-        while not server.should_exit and not doors.registered(season.id):
-            time.sleep(0.3)
-        if not server.should_exit:
-            say("the first agent is here; the season begins")
-            player.start()
-
-    say("waiting for the first agent to register")
-    threading.Thread(target=wait, name="open-season", daemon=True).start()
 
 
 def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> None:
@@ -361,63 +306,32 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
     pace = parse_speed(how.speed)
-    shown = PagesShown(
-        db=how.db,
-        current=None if season is None else season.id,
-        speed=how.speed if season is not None else None,
-    )
-    pages = PageProcess(shown, say) if PageProcess.possible() else None
-    prepare()
-    try:
-        if pages is not None:
-            pages.start()
-        _serve(season, how, pace, say, shown, pages)
-    finally:
-        if pages is not None:
-            pages.stop()
-
-
-def _serve(
-    season: Season | None,
-    how: Serving,
-    pace: float | None,
-    say: Callable[[str], None],
-    shown: PagesShown,
-    pages: PageProcess | None,
-) -> None:
     store = Store(open_engine(how.db))
     doors = Doors(store)
-    now = iso(WallClock().now())
-    stop: list[Callable[[], None]] = []
-
-    def ended(error: Exception) -> None:
-        for end in stop:
-            end()
-
     player = None
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         check_data(season)
-        store.found_season(season, now)
+        store.found_season(season, iso(WallClock().now()))
         parse_renamed(season, how.renamed)
-        networks = parse_networks(how.allow)
-        player = Player(season, store, pace, say, allow=networks, renamed=how.renamed, ended=ended)
-    _show_keys(doors, how, say, now)
+        player = Player(
+            season,
+            store,
+            pace,
+            say,
+            allow=parse_networks(how.allow),
+            renamed=how.renamed,
+            ended=lambda: setattr(server, "should_exit", True),
+        )
+    _show_keys(doors, how, say)
     app = create_app(
-        House(
-            reader=ArenaReader(store, hurried=True),
-            current=shown.current,
-            speed=shown.speed,
-            own=lambda: _own_health(player),
-        ),
-        extra=(door.router(doors, operator=how.register),),
-        types=door.TYPES,
-        experts=Experts(doors),
+        Arena(
+            doors=doors,
+            folder=how.folder,
+            register=how.register,
+            own=lambda: None if player is None else player.health,
+        )
     )
-    if pages is not None:
-        app.state.house.answers.elsewhere = pages.make
-        pages.stopping = app.state.house.stopping
-        pages.begin()
     config = uvicorn.Config(
         app,
         host=how.host,
@@ -428,12 +342,20 @@ def _serve(
         http=PatientProtocol,
         limit_concurrency=MOST_CONNECTIONS,
     )
-    server = ArenaServer(config, app, doors.closing)
+    server = ArenaServer(config, doors.closing)
+    done = threading.Event()
+    writing = threading.Thread(
+        target=PageWriter(store, how.folder).follow, args=(done,), name="pages", daemon=True
+    )
     sys.setswitchinterval(SWITCH_S)
-    stop.append(server.stop)
+    writing.start()
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
-    if player is not None and season is not None:
-        _start(player, doors, season, how, say, server)
+    if player is not None and season is not None and how.wait:
+        say("waiting for the first agent to register")
+        waiting = (player, lambda: server.should_exit, lambda: bool(doors.registered(season.id)))
+        threading.Thread(target=_start_later, args=(*waiting, say), name="open-season", daemon=True).start()
+    elif player is not None:
+        player.start()
     try:
         server.run()
     except KeyboardInterrupt:
@@ -443,6 +365,33 @@ def _serve(
     finally:
         if player is not None:
             player.stop()
+        done.set()  # the pages are written once more: they say that nobody plays now
+        writing.join(20)
         store.engine.dispose()
     if player is not None and player.error is not None:
         raise player.error
+
+
+def _start_later(
+    player: Player, over: Callable[[], bool], come: Callable[[], bool], say: Callable[[str], None]
+) -> None:
+    while not over() and not come():
+        time.sleep(0.3)
+    if not over():
+        say("the first agent is here; the season begins")
+        player.start()
+
+
+def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
+    """Make the keys that are asked for and do not exist yet, and show each this once."""
+    wanted: list[tuple[KeyKind, str]] = [("expert", name) for name in how.experts]
+    if how.register:
+        wanted.append(("operator", "operator"))
+    for kind, name in wanted:
+        if name in doors.key_names(kind):
+            say(f"{kind} '{name}' has a key already; 'tradeassay arena key {kind} {name}' makes a new one")
+            continue
+        key = doors.issue_key(kind, name, now=iso(WallClock().now()))
+        say(f"key of {kind} '{name}': {key}")
+        # Shown this once. Its id is no secret: the database is asked for it whenever the key is used.
+        remember(key.split("-", 2)[2])

@@ -11,7 +11,6 @@ from typing import Literal
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
-COOKIE = "tradeassay-lang"
 
 
 class PageWords:
@@ -29,6 +28,10 @@ class PageWords:
     def maybe(self, key: str, otherwise: str) -> str:
         """Return a text, or ``otherwise`` where the catalogue has none."""
         return self._said.get(key, otherwise)
+
+    def some(self, *groups: str) -> dict[str, str]:
+        """Return the texts of some groups with their places still open, for scripts that fill them in."""
+        return {key: text for key, text in self._said.items() if key.partition(".")[0] in groups}
 
     def reason(self, text: str | None) -> str:
         """Return what the library says in this language, clause by clause; what it cannot say stays as it is."""
@@ -66,24 +69,6 @@ def catalogue(language: Language) -> dict[str, str]:
     return {
         f"{group}.{key}": value for group, texts in tomllib.loads(text).items() for key, value in texts.items()
     }
-
-
-def choose(asked: str | None, remembered: str | None, accepted: str | None) -> Language:
-    """Return the language for a reader: asked for in the address, remembered, or what the browser prefers."""
-    for text in (asked, remembered):
-        if text in LANGUAGES:
-            return text
-    best: tuple[float, Language] = (0.0, "en")
-    for part in (accepted or "")[:500].split(","):
-        tag, _, quality = part.strip().partition(";q=")
-        try:
-            weight = float(quality) if quality else 1.0
-        except ValueError:
-            continue
-        for language in LANGUAGES:
-            if tag.lower().split("-")[0] == language and weight > best[0]:
-                best = (weight, language)
-    return best[1]
 
 
 _ANY = ".+?"

@@ -1,32 +1,74 @@
 "use strict";
-// Unfolding decisions, forms, and pages that follow what happens. Without it every page still shows its numbers.
+// Unfolding decisions and prompts, the chart of one agent's actions, experts' verdicts, and pages that follow what happens
+// by polling a small file. Without it every page still shows its numbers.
 (function () {
-  const root = document.documentElement;
   const body = document.body;
   const all = window.shell.all;
+  const block = (id) => { const found = document.getElementById(id); return found ? JSON.parse(found.textContent) : {}; };
+  const words = block("words");
+  const say = (key, values) => (words[key] || "").replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  const when = (text) => (text && text[10] === "T" ? text.slice(0, 10) + " " + text.slice(11, 16) + " UTC" : text || "");
+  const ask = (address, how) => fetch(address, how).then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer; });
+  const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
-  // Decisions unfold to everything that led to them -----------------------------------------------------------------
+  // A reader of Chinese who comes to the front door is led to the Chinese pages --------------------------------------
+  if (location.pathname === "/" && /^zh/.test(navigator.language)) location.replace("/zh/");
+
+  // Decisions unfold to what their round's page says about them, prompts to what the JSON beside it has --------------
+  const rounds = new Map();
+  const prompt = (found, call, place) => {
+    const part = (label, text) => {
+      const head = document.createElement("p"), said = document.createElement("pre");
+      head.className = "label";
+      head.textContent = label;
+      said.tabIndex = 0;
+      said.textContent = text;
+      place.append(head, said);
+    };
+    for (const one of call.messages) part(words["prompt." + one.role] || one.role, one.lines.map((line) => found.lines[line]).join("\n"));
+    const tools = call.tool_calls.map((tool) => "\n\n" + tool.name + " " + JSON.stringify(tool.arguments)).join("");
+    part(words[call.error ? "prompt.failed" : "prompt.answer"], (call.error || call.text) + tools);
+  };
   document.addEventListener("toggle", (event) => {
     const one = event.target;
-    if (!one.open || !one.matches || !one.matches("details[data-at]") || one.dataset.loaded) return;
+    if (!one.open || !one.matches || one.dataset.loaded || !one.matches("details[data-at],details[data-call]")) return;
     one.dataset.loaded = "yes";
-    const place = one.querySelector(".body");
-    const before = place.innerHTML;
-    place.textContent = body.dataset.loading;
-    fetch(one.dataset.at, { headers: { accept: "text/html" } })
-      .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.text(); })
-      .then((text) => { place.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes); })
-      .catch(() => { place.innerHTML = before; delete one.dataset.loaded; });
+    if (one.dataset.at) {
+      const place = one.querySelector(".body");
+      const before = place.innerHTML;
+      place.textContent = body.dataset.loading;
+      ask(one.dataset.at).then((answer) => answer.text()).then((text) => {
+        const fresh = parsed(text);
+        const made = fresh.getElementById(one.dataset.entry).querySelector(".decision-body");
+        for (const call of all("[data-call]", made)) call.dataset.json = fresh.body.dataset.json;
+        place.replaceChildren(made);
+      }).catch(() => { place.innerHTML = before; delete one.dataset.loaded; });
+      return;
+    }
+    const address = one.dataset.json || body.dataset.json;
+    if (!rounds.has(address)) rounds.set(address, ask(address).then((answer) => answer.json()));
+    rounds.get(address).then((found) => {
+      const mine = found.decisions.find((made) => made.line.entry === one.dataset.call);
+      all(":scope > p", one).forEach((note) => note.remove());
+      prompt(found, mine.calls[Number(one.dataset.number)], one);
+    }).catch(() => { rounds.delete(address); delete one.dataset.loaded; });
   }, true);
 
-  // Forms of one choice need no button ----------------------------------------------------------------------------
-  for (const form of all("form.narrow")) {
-    form.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") form.requestSubmit(); });
-  }
-  // Empty fields do not belong in an address that is passed on.
-  for (const form of all("form[method=get]")) {
-    form.addEventListener("submit", () => { for (const field of all("input,select", form)) if (!field.value) field.disabled = true; });
-  }
+  // An asset's page: the actions of the agent that is chosen, over price and news -------------------------------------
+  const whose = document.getElementById("whose");
+  const ACTS = { B: ["decided", "BUY"], S: ["decided", "SELL"], H: ["decided", "HOLD"], f: ["failed", null], m: ["missed", null] };
+  const drawActs = () => {
+    const found = block("acts");
+    const acts = found.acts[whose.value] || "";
+    const points = found.days.map((day, place) => {
+      const [status, action] = ACTS[acts[place]] || [null, null];
+      return { session: day, price: found.prices[place], status: status, action: action, sealed: false };
+    });
+    const events = found.news.map(([day, title]) => ({ session: day, title: title }));
+    document.getElementById("timeline").textContent = JSON.stringify({ points: points, events: events });
+    document.dispatchEvent(new Event("arena:settled"));
+  };
+  if (whose) { whose.addEventListener("change", drawActs); drawActs(); }
 
   // Experts judge an item: JSON, with their key, which stays in this tab ----------------------------------------------
   for (const form of all("form.judge")) {
@@ -46,57 +88,67 @@
     });
   }
 
-  // Live: the server says that something happened, the page fetches itself and replaces what changed -------------------
-  const season = body.dataset.season;
+  // Following: a small file says what workers do and which pages are others now; the page fetches itself then ---------
   const pulse = document.getElementById("pulse");
-  if (season && pulse && window.EventSource) {
-    let heard = Number(body.dataset.seq);
-    let shown = heard;
-    let settled = false;
+  const SILENT_MS = 90000;
+  const stateOf = (state) => {
+    const silent = state.beat && Date.now() - Date.parse(state.beat) > SILENT_MS;
+    return silent && state.status !== "stalled" ? { status: "stalled", since: state.beat } : state;
+  };
+  const next = (state, now) => {
+    const place = document.getElementById("next");
+    if (!place) return;
+    const names = block("names");
+    const count = Object.keys(names).length;
+    const deciding = Object.entries(now.deciding).map(([asset, who]) =>
+      asset + ": " + (who.length === count ? say("now.all", { count: count }) : who.map((one) => names[one]).join(", ")));
+    const at = when(state.next_at);
+    if (deciding.length) place.textContent = words["now.deciding"] + " " + deciding.join("; ");
+    else if (state.status === "finished") place.textContent = words["now.over"];
+    else if (state.status === "settling") place.textContent = say("now.settling", { at: at });
+    else if (at && Date.parse(state.next_at) > Date.now() - SILENT_MS && state.status === "live") place.textContent = words["now.next"] + " " + say("now.next_at", { count: count, at: at });
+    else if (at && state.status === "replay") place.textContent = words["now.next"] + " " + say("now.next_at", { count: count, at: at });
+    else if (state.status === "waiting") place.textContent = say("now.waiting", { first: place.dataset.first });
+    else place.textContent = state.status === "live" ? "" : words["now.nobody"];
+  };
+  const inUse = (place) => place.contains(document.activeElement) && document.activeElement !== place || place.querySelector("details[open]");
+  const refresh = (version) => ask(location.href, { cache: "no-cache" }).then((answer) => answer.text()).then((text) => {
+    const fresh = parsed(text);
+    // What was not there at all before (the first standings, say) needs the whole page.
+    if (all("[data-live]", fresh).length !== all("[data-live]").length) { location.reload(); return; }
+    for (const place of all("[data-live]")) {
+      const newer = fresh.getElementById(place.id);
+      if (!newer || newer.innerHTML === place.innerHTML || inUse(place)) continue;
+      const known = new Set(all("[data-decision]", place).map((one) => one.dataset.decision));
+      place.replaceChildren(...newer.childNodes);
+      for (const one of all("[data-decision]", place)) if (!known.has(one.dataset.decision)) one.classList.add("fresh");
+    }
+    body.dataset.version = version;
+    if (whose) drawActs(); else document.dispatchEvent(new Event("arena:settled"));
+  });
+  let rest = 15000;
+  const follow = () => ask(body.dataset.now, { cache: "no-cache" }).then((answer) => answer.json()).then((now) => {
     let busy = false;
-    let rest = 1200;
-    let timer = 0;
-    const say = (state, word) => { if (pulse.dataset.state !== state) { pulse.dataset.state = state; pulse.textContent = word; } };
-    const inUse = (place) => place.contains(document.activeElement) && document.activeElement !== place || place.querySelector("details[open]");
-    const refresh = () => {
-      timer = 0;
-      if (document.hidden) return;
-      busy = true;
-      fetch(location.href, { headers: { accept: "text/html" } })
-        .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.text(); })
-        .then((text) => {
-          const fresh = new DOMParser().parseFromString(text, "text/html");
-          // What was not there at all before (the first standings, say) needs the whole page.
-          if (all("[data-live]", fresh).length !== all("[data-live]").length) { location.reload(); return; }
-          for (const place of all("[data-live]")) {
-            const next = fresh.getElementById(place.id);
-            if (!next || next.innerHTML === place.innerHTML || inUse(place)) continue;
-            const known = new Set(all("[data-decision]", place).map((one) => one.dataset.decision));
-            place.replaceChildren(...next.childNodes);
-            for (const one of all("[data-decision]", place)) if (!known.has(one.dataset.decision)) one.classList.add("fresh");
-          }
-          shown = Number(fresh.body.dataset.seq);
-          root.dataset.shown = String(shown);
-          // While the view lags behind the events, the charts are loaded again with it.
-          if (settled) { settled = heard > shown; document.dispatchEvent(new Event("arena:settled")); }
-        })
-        .catch(() => { rest = Math.min(rest * 2, 20000); })
-        .finally(() => { busy = false; if (heard > shown) later(); });
-    };
-    const later = () => { if (!timer && !busy) timer = setTimeout(refresh, rest); };
-    const source = new EventSource("/api/events/stream?season=" + encodeURIComponent(season) + "&after=" + heard);
-    const hear = (event) => {
-      heard = Math.max(heard, Number(event.lastEventId));
-      rest = 1200;
-      if (event.type === "settled" || event.type === "corrected") settled = true;
-      later();
-    };
-    for (const kind of ["season", "opened", "decided", "failed", "missed", "closed", "executed", "settled", "corrected", "held", "word", "review", "stream"]) source.addEventListener(kind, hear);
-    source.addEventListener("open", () => say("on", body.dataset.liveWord));
-    source.addEventListener("error", () => say("lost", body.dataset.lostWord));
-    // A season that stalls makes no events; its state is asked for now and then all the same.
-    setInterval(() => { if (!timer && !busy) refresh(); }, 20000);
-    document.addEventListener("visibilitychange", () => { if (!document.hidden && heard > shown) later(); });
-    window.addEventListener("pagehide", () => source.close());
+    for (const place of all("[data-state]:not(.pulse)")) {
+      const state = now.states[place.dataset.state] && stateOf(now.states[place.dataset.state]);
+      if (!state) continue;
+      place.className = "state " + state.status;
+      place.textContent = say("state." + state.status, { since: when(state.since) });
+      busy = busy || state.status === "replay";
+      if (place.dataset.state === body.dataset.season) next(state, now);
+    }
+    for (const form of all("form.judge")) form.hidden = !now.judged;
+    rest = busy ? 2000 : 15000;  // a replay's day takes seconds, a real one a day
+    if (pulse.dataset.state !== "on") { pulse.dataset.state = "on"; pulse.textContent = words["site.following"]; }
+    const version = now.pages[location.pathname];
+    return version && version !== body.dataset.version ? refresh(version) : undefined;
+  }).catch(() => {
+    rest = Math.min(rest * 2, 60000);
+    if (pulse.dataset.state !== "lost") { pulse.dataset.state = "lost"; pulse.textContent = words["site.lost"]; }
+  });
+  if (pulse && body.dataset.now) {
+    const turn = () => (document.hidden ? Promise.resolve() : follow()).then(() => setTimeout(turn, rest));
+    turn();
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) follow(); });
   }
 })();

@@ -1,0 +1,380 @@
+"""A season after its newest settlement: everything its pages show, computed from the journal and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Literal, TypeVar, cast
+
+import msgspec
+import numpy as np
+
+from tradeassay.arena.queries.decisions import DecisionLine, PriceNow, holdings, newest_prices
+from tradeassay.arena.queries.seasons import (
+    Progress,
+    SeasonBadges,
+    SeasonFacts,
+    badges_of,
+    facts_of,
+    opened_store,
+    progress_of,
+    read_season,
+    season_ids,
+)
+from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.standings import (
+    Behaviour,
+    BoardConfig,
+    EntrySeries,
+    Filter,
+    Lines,
+    Standings,
+    VarianceSplit,
+    account,
+    account_band,
+    behaviour,
+    first_day,
+    luck_band,
+    read_lines,
+    split_variance,
+    standings,
+)
+from tradeassay.arena.state.store import Store
+from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
+from tradeassay.benchmarks.ama.published import Setting
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
+from tradeassay.core.time import parse_day
+from tradeassay.metrics.intervals import rate_measure
+from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked
+
+Value = TypeVar("Value")
+POINTS = 500
+"""More points per line than this are thinned out; highs, lows and deepest falls stay."""
+
+_SETTLED = ("_boards", "_charts", "behaviours", "split", "luck", "first_day")
+"""What a snapshot computes from settled decisions alone, and computes once."""
+
+TRADES = 60
+"""How many trades are listed; the figures count all of them."""
+
+
+class EntryTrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A position from the session it was taken in to the one it was left in (None: it is still held).
+
+    Money is in dollars. ``result`` is what it made after the fees of both its ends.
+    """
+
+    asset: str
+    side: int
+    opened: str
+    closed: str | None
+    price_in: float
+    price_out: float | None
+    sessions: int
+    fees: float
+    result: float
+
+
+class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
+    """All trades of an entry in settled sessions: the newest, their number, fees, and the share that paid.
+
+    ``value`` is what its accounts are worth, ``start`` what they began with.
+    """
+
+    newest: tuple[EntryTrade, ...]
+    count: int
+    fees: float
+    won: Measure
+    value: float
+    start: float
+
+
+class ComparedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result of ours beside a figure; it is comparable exactly when ``reasons`` is empty."""
+
+    entry: str
+    label: str
+    assets: tuple[str, ...]
+    measure: Measure
+    comparable: bool
+    reasons: tuple[str, ...]
+
+
+class CitedFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A published figure and what our entries of the same architecture made."""
+
+    figure: AmaFigure
+    ours: tuple[ComparedResult, ...]
+
+
+class CitedFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The paper's figures, where they come from and which days they cover."""
+
+    source: str
+    second_hand: bool
+    first: str
+    last: str
+    figures: tuple[CitedFigure, ...]
+
+
+class SeasonSnapshot:
+    """A season as everybody may see it, each answer computed once. ``lines`` are its settled decisions.
+
+    Two snapshots of one journal give equal answers, so whoever has the journal can make every page again.
+    ``before`` is an older one: where nothing was settled since, what was computed from its lines is taken over.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        season: Season,
+        lines: Lines | None = None,
+        config: BoardConfig | None = None,
+        *,
+        before: SeasonSnapshot | None = None,
+    ) -> None:
+        self.store, self.season = store, season
+        self.lines = read_lines(store, season) if lines is None else lines
+        self.badges: SeasonBadges = badges_of(season)
+        self._config = config or BoardConfig()
+        self._read: dict[Hashable, object] = {}
+        self._boards: dict[str | None, Standings] = {}
+        self._charts: dict[str | None, Equity] = {}
+        if before is not None and before.lines is self.lines:
+            self.__dict__ |= {name: before.__dict__[name] for name in _SETTLED if name in before.__dict__}
+
+    @property
+    def sealed(self) -> bool:
+        """Whether what is not settled is hidden."""
+        return self.badges.sealed
+
+    @cached_property
+    def progress(self) -> Progress:
+        """How far the season has come."""
+        return progress_of(self.store, self.season)
+
+    @property
+    def facts(self) -> SeasonFacts:
+        """The season as lists show it."""
+        return facts_of(self.season, self.badges, self.progress)
+
+    @cached_property
+    def prices(self) -> tuple[PriceNow, ...]:
+        """The last price of every asset."""
+        return newest_prices(self.store, self.season)
+
+    @cached_property
+    def holdings(self) -> dict[str, dict[str, DecisionLine]]:
+        """What everybody holds: entry -> asset -> the decision that took the position."""
+        return holdings(self.store, self.season, sealed=self.sealed)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what ``make`` gives, made once: every language's pages are made from the same answers."""
+        if key not in self._read:
+            self._read[key] = make()
+        return cast(Value, self._read[key])
+
+    def _of(self, asset: str | None) -> Lines:
+        return {key: line for key, line in self.lines.items() if asset in (None, key[1])}
+
+    def board(self, asset: str | None = None) -> Standings:
+        """Return the standings, over all assets or on one."""
+        if asset not in self._boards:
+            self._boards[asset] = standings(self.season, self._of(asset), self._config)
+        return self._boards[asset]
+
+    def equity(self, asset: str | None = None) -> Equity:
+        """Return the accounts over time, the best at the end first, with the luck band behind them."""
+        if asset not in self._charts:
+            self._charts[asset] = equity_chart(self.season, self._of(asset))
+        return self._charts[asset]
+
+    @cached_property
+    def behaviours(self) -> dict[str, Behaviour]:
+        """How everybody trades."""
+        return {entry.id: behaviour(entry.id, self.lines.values()) for entry in self.season.everyone}
+
+    @cached_property
+    def split(self) -> VarianceSplit:
+        """What the variance of returns is made of."""
+        return split_variance(self.season, self.lines)
+
+    @cached_property
+    def luck(self) -> dict[str, dict[str, Measure]]:
+        """Where the entries lie among random traders: asset -> entry."""
+        bands = {
+            asset.symbol: luck_band(self.lines, asset.symbol, self.season.money.fee_bp, draws=1000)
+            for asset in self.season.assets
+        }
+        return {asset: {} if band is None else band.percentiles for asset, band in bands.items()}
+
+    @cached_property
+    def first_day(self) -> dict[str, dict[str, str]]:
+        """What every entry did on each asset's first counted session."""
+        return first_day(self.lines)
+
+    def trades(self, entry: str) -> EntryTrades:
+        """Return an entry's trades in the sessions that count and are settled."""
+        cash, mine = self.season.cash, [line for line in self.lines.values() if line.entry == entry]
+        found = [trade for line in mine for trade in _trades(line, cash)]
+        found.sort(key=lambda one: (one.closed or "9", one.opened, one.asset), reverse=True)
+        closed = [one for one in found if one.closed is not None]
+        start = cash * (1 if self.season.rules.cross_asset else len(mine) or len(self.season.assets))
+        return EntryTrades(
+            newest=tuple(EntryTrade(**asdict(one)) for one in found[:TRADES]),
+            count=len(found),
+            fees=sum(float(line.fees.sum()) for line in mine) * cash,
+            won=rate_measure(sum(one.result > 0 for one in closed), len(closed), nothing="no trade is closed yet"),
+            value=start + sum(float((line.earned * line.worth).sum()) for line in mine) * cash,
+            start=start,
+        )
+
+    def cited(self) -> CitedFigures:
+        """Return the published figures with ours: on the same asset where we have it, else on all of ours."""
+        paper = published()
+        symbols = {asset.symbol for asset in self.season.assets}
+        data: Literal["real", "synthetic"] = "real" if self.badges.data == "real" else "synthetic"
+        figures = []
+        for figure in paper.figure:
+            board, ours = self.board(figure.asset if figure.asset in symbols else None), []
+            for row in board.rows:
+                if row.architecture != figure.architecture:
+                    continue
+                setting = Setting(
+                    data=data,
+                    convention=self.season.convention,
+                    first=board.first or "",
+                    last=board.last or "",
+                    architecture=row.architecture,
+                    model=row.model,
+                    asset=",".join(row.assets),
+                )
+                reasons = compare_with(figure, setting)
+                ours.append(
+                    ComparedResult(
+                        entry=row.entry,
+                        label=row.label,
+                        assets=row.assets,
+                        measure=row.measures[figure.measure],
+                        comparable=not reasons,
+                        reasons=reasons,
+                    )
+                )
+            figures.append(CitedFigure(figure=figure, ours=tuple(ours)))
+        return CitedFigures(
+            source=paper.source,
+            second_hand=paper.second_hand,
+            first=paper.first,
+            last=paper.last,
+            figures=tuple(figures),
+        )
+
+
+def equity_chart(season: Season, lines: Lines) -> Equity:
+    """Return the accounts of the lines' entries as a chart."""
+    by_entry: dict[str, list[EntrySeries]] = {}
+    for (entry, _), line in lines.items():
+        by_entry.setdefault(entry, []).append(line)
+    days = sorted({day for line in lines.values() for day in line.sessions})
+    paths = {
+        entry: np.concatenate(([1.0], np.cumprod(1.0 + account(found, days)))) for entry, found in by_entry.items()
+    }
+    places = kept(len(days) + 1, [path.tolist() for path in paths.values()], POINTS)
+    order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
+    drawn = [
+        (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist()) for entry in order
+    ]
+    random, band = account_band(lines, season.money.fee_bp) if days else None, None
+    if random is not None and list(random[0]) == days:
+        low, middle, high = (picked((row - 1.0).tolist(), places) for row in random[1])
+        band = Band(low=low, middle=middle, high=high)
+    return curve_chart(days, places, drawn, band)
+
+
+@dataclass(slots=True)
+class _Trade:
+    """A trade while it is put together."""
+
+    asset: str
+    side: int
+    opened: str
+    price_in: float
+    closed: str | None = None
+    price_out: float | None = None
+    sessions: int = 0
+    fees: float = 0.0
+    result: float = 0.0
+
+
+def _trades(line: EntrySeries, cash: float) -> list[_Trade]:
+    """Return the trades on one asset. A fee that turns a position around is shared by the sides it leaves and
+    takes.
+    """
+    made: list[_Trade] = []
+    gains, fees = (line.earned * line.worth * cash).tolist(), (line.fees * cash).tolist()
+    rows = zip(line.sessions, line.before.tolist(), line.positions.tolist(), line.prices.tolist(), strict=True)
+    for (session, before, after, price), gained, fee in zip(rows, gains, fees, strict=True):
+        last = made[-1] if made and made[-1].closed is None else None
+        if before and before != after and last is not None:
+            left = fee * abs(before) / (abs(before) + abs(after))
+            last.closed, last.price_out = session, price
+            last.fees, last.result = last.fees + left, last.result - left
+            fee, gained, last = fee - left, gained + left, None
+        if not after:
+            continue
+        if before != after or last is None:
+            last = _Trade(line.asset, after, session, price)
+            made.append(last)
+        last.sessions, last.fees, last.result = last.sessions + 1, last.fees + fee, last.result + gained
+    return made
+
+
+def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -> Standings:
+    """Return the standings of a season (None: the newest) in a database; the baseline is always among them.
+
+    Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit.
+    """
+    with _opened(db, season) as (store, found):
+        wanted = wanted or Filter()
+        first, last = _check_filter(found, wanted)
+        # Tokens and dollars are sums over the sessions asked for, so the period is the database's to choose.
+        lines = read_lines(store, found, Filter(assets=wanted.assets, first=first, last=last))
+        taken = {entry.id for entry in found.everyone if wanted.takes(entry)} | {BASELINE}
+        return standings(found, {key: line for key, line in lines.items() if key[0] in taken})
+
+
+def cited_of(db: str, season: str | None = None) -> CitedFigures:
+    """Return the published figures beside those of a season (None: the newest) in a database; raises as above."""
+    with _opened(db, season) as (store, found):
+        return SeasonSnapshot(store, found).cited()
+
+
+def _check_filter(season: Season, wanted: Filter) -> tuple[str | None, str | None]:
+    """Return the period of a filter; raises :class:`UserError` for a name the season does not have."""
+    everyone = season.everyone
+    for what, values, known in (
+        ("entry", wanted.entries, {entry.id for entry in everyone}),
+        ("architecture", wanted.architectures, {entry.architecture for entry in everyone}),
+        ("model", wanted.models, {entry.model for entry in everyone if entry.model}),
+        ("asset", wanted.assets, {asset.symbol for asset in season.assets}),
+    ):
+        for value in values or ():
+            if value not in known:
+                hint = f"one of {', '.join(sorted(known)[:12])}"
+                raise UserError(f"no {what} '{value[:80]}' in this season", hint=hint)
+    first, last = (parse_day(day).isoformat() if day else None for day in (wanted.first, wanted.last))
+    if first and last and last < first:
+        raise UserError("the period ends before it begins", hint="swap its two days")
+    return first, last
+
+
+@contextmanager
+def _opened(db: str, season: str | None) -> Iterator[tuple[Store, Season]]:
+    with opened_store(db, season) as store:
+        found = read_season(store, season or next(iter(season_ids(store)), ""))
+        if found is None:
+            raise UserError(f"'{db}' has no season", hint="tradeassay arena run plays one")
+        yield store, found

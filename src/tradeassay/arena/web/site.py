@@ -1,0 +1,413 @@
+"""The public site: folders of HTML and JSON that any static server can serve, written when something changes.
+
+:func:`render` makes the files of a season from its snapshot, which is made from the journal: nothing that is kept
+here is a source. :class:`PageWriter` writes what changed, each file whole or not at all, and can be started over
+at any time. What the workers do now is not in the journal; it is in ``now.json``, which pages poll, together with
+a version of every page, so that a reader fetches a page again only when it is another.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import msgspec
+from jinja2 import Environment
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from tradeassay import __version__
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.queries.decisions import read_round, who_decides
+from tradeassay.arena.queries.seasons import (
+    SeasonFacts,
+    SeasonState,
+    badges_of,
+    facts_of,
+    progress_of,
+    read_season,
+    season_ids,
+    state_of,
+)
+from tradeassay.arena.queries.snapshot import SeasonSnapshot
+from tradeassay.arena.season import Season
+from tradeassay.arena.standings import BoardConfig, LineBook
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import bookings, decisions, events, rounds, stream_items
+from tradeassay.arena.stream import item_page as read_item
+from tradeassay.arena.web import pages
+from tradeassay.arena.web.pages import Page, asset_folders, names_of, season_pages
+from tradeassay.arena.web.words import LANGUAGES, NAMES, Language, words
+from tradeassay.core.secrets import clean_bytes
+from tradeassay.report.shell import page_environment, template_text
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",  # shares are drawn by their width; styles cannot run anything
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+    )
+)
+_MARK = "version-of-this-page"
+_LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$")
+"""Pages that are written once, as a rule, and that nobody polls."""
+
+_ANSWERS = ("decided", "failed")
+"""Events that change nothing public by themselves: decisions appear with their round."""
+
+_SHELL = ("page.css", "theme.js", "shell.js", "plot.js", "charts.js")
+_OWN = ("arena.css", "arena.js", "mark.svg")
+Files = Iterator[tuple[str, bytes]]
+
+
+class SeasonList(msgspec.Struct, frozen=True, kw_only=True):
+    """``seasons/index.json``: all seasons of an arena, newest first."""
+
+    seasons: tuple[SeasonFacts, ...]
+
+
+class Now(msgspec.Struct, frozen=True, kw_only=True):
+    """``now.json``: what workers do, whom open rounds wait for, and a version of every page that changes.
+
+    ``judged``: experts may judge items here.
+    """
+
+    states: dict[str, SeasonState]
+    pages: dict[str, str]
+    deciding: dict[str, tuple[str, ...]] = {}
+    judged: bool = False
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """What a season's pages on disk were made from: the newest event they show, the spec, and our templates."""
+
+    seq: int
+    spec: str
+    look: str
+    pages: dict[str, str]
+
+
+def render(
+    state: SeasonSnapshot,
+    shown: Collection[tuple[str, str]] | None = None,
+    items: Collection[str] | None = None,
+) -> Files:
+    """Return the files of a season, by their path in the site: equal journals give equal bytes.
+
+    ``shown`` are the rounds (asset, session) and ``items`` the news whose pages are wanted; None takes all.
+    """
+    season, home = state.season, f"seasons/{state.season.id}/"
+    for language in LANGUAGES:
+        for page in season_pages(state, words(language)):
+            yield from _files(language, home, page, state)
+    yield f"{home}standings.json", msgspec.json.encode(state.board())
+    yield f"{home}equity.json", msgspec.json.encode(state.equity())
+    with state.store.read() as db:
+        mine = select(rounds.c.asset, rounds.c.session).where(rounds.c.season == season.id)
+        played = [(asset, day) for asset, day in db.execute(mine.order_by(rounds.c.session))]
+        if items is None:
+            known = select(stream_items.c.id).where(stream_items.c.season == season.id)
+            items = set(db.execute(known.where(stream_items.c.kind == "news")).scalars())
+    before: dict[str, str] = {}
+    for asset, day in played:
+        if shown is None or (asset, day) in shown:
+            found = read_round(state.store, season, asset, day, sealed=state.sealed)
+            if found is not None:
+                page = pages.round_page(found, asset_folders(season), before.get(asset))
+                for language in LANGUAGES:
+                    yield from _files(language, home, page, state)
+        before[asset] = day
+    for item in sorted(items):
+        page = pages.item_page(read_item(state.store, season.id, item))
+        for language in LANGUAGES:
+            yield from _files(language, home, page, state)
+
+
+def render_front(store: Store) -> Files:
+    """Return the files outside all seasons: the list of them, the way in, the page for a wrong address, ours."""
+    found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
+    facts = tuple(facts_of(season, badges_of(season), progress_of(store, season)) for season in found)
+    for language in LANGUAGES:
+        listed = Page("seasons/", "seasons", {"seasons": facts}, SeasonList(seasons=facts))
+        yield from _files(language, "", listed, None)
+        leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
+        yield from _files(language, "", Page("", "seasons", {"seasons": facts, "leads_to": leads_to}), None)
+        yield f"{_prefix(language)}/404.html".lstrip("/"), render_page(language, "error", {}).encode()
+    for name in (*_SHELL, *_OWN):
+        yield static_address(name).lstrip("/"), _static(name)
+
+
+def _prefix(language: Language) -> str:
+    return "" if language == "en" else f"/{language}"
+
+
+def _files(language: Language, home: str, page: Page, state: SeasonSnapshot | None) -> Files:
+    path = f"/{home}{page.path}"
+    if page.data is not None and language == LANGUAGES[0]:
+        yield f"{path}index.json".lstrip("/"), msgspec.json.encode(page.data)
+    context: dict[str, Any] = {"json_at": f"{path}index.json" if page.data is not None else "", "path": path}
+    if state is not None:
+        context |= {
+            "season": state.season,
+            "facts": state.facts,
+            "names": names_of(words(language), state.season),
+            "folders": asset_folders(state.season),
+            "now": f"/{home}now.json",
+        }
+    elif page.template == "seasons":
+        context["now"] = "/seasons/now.json"
+    text = render_page(language, page.template, context | page.context)
+    # The version is that of the page without it, so that a page need not know its own hash.
+    version = hashlib.sha256(text.encode()).hexdigest()[:12]
+    yield f"{_prefix(language)}{path}index.html".lstrip("/"), text.replace(_MARK, version).encode()
+
+
+def render_page(language: Language, template: str, context: dict[str, Any]) -> str:
+    """Return a page in one language; without a ``season`` in its context it belongs to none."""
+    said, prefix, path = words(language), _prefix(language), context.get("path", "/")
+    season: Season | None = context.get("season")
+    first = "" if season is None else asset_folders(season)[season.assets[0].symbol]
+    everywhere: dict[str, Any] = {
+        "t": said,
+        "lang": language,
+        "languages": [(one, NAMES[one], f"{_prefix(one)}{path}") for one in LANGUAGES if one != language],
+        "prefix": prefix,
+        "home": "" if season is None else f"{prefix}/seasons/{season.id}",
+        "menu": (
+            ("standings", ""),
+            ("asset", f"assets/{first}/"),
+            *((name, f"{name}/") for name in ("split", "feed", "information", "rules", "published")),
+        ),
+        "page": template,
+        "policy": POLICY,
+        "version_mark": _MARK,
+        "live_words": said.some("state", "now", "site", "prompt"),
+        **dict.fromkeys(("season", "facts", "now", "json_at", "leads_to")),
+    }
+    return _environment().get_template(f"{template}.html.j2").render(everywhere | context)
+
+
+@cache
+def _environment() -> Environment:
+    made = page_environment("tradeassay.arena.web")
+    made.globals.update(
+        static=static_address,
+        percent=pages.percent,
+        price=pages.price,
+        money=pages.money,
+        spoken=pages.spoken,
+        when=pages.when,
+        version=__version__,
+    )
+    return made
+
+
+@cache
+def _static(name: str) -> bytes:
+    if name in _SHELL:
+        return template_text(name).encode()
+    return resources.files(__package__).joinpath("static", name).read_bytes()
+
+
+@cache
+def static_address(name: str) -> str:
+    """Return where one of our scripts and styles is: its name changes with it, so it may be kept for good."""
+    stem, _, ending = name.rpartition(".")
+    return f"/static/{stem}-{hashlib.sha256(_static(name)).hexdigest()[:12]}.{ending}"
+
+
+@cache
+def _look() -> str:
+    """Return a hash of everything but the journal that decides what a page looks like."""
+    made = hashlib.sha256(__version__.encode())
+    for name in (*_SHELL, *_OWN):
+        made.update(_static(name))
+    for package in ("tradeassay.report", "tradeassay.arena.web"):
+        for folder in ("templates", "words"):
+            there = resources.files(package).joinpath(folder)
+            for file in sorted(there.iterdir(), key=lambda one: one.name) if there.is_dir() else ():
+                made.update(file.read_bytes())
+    return made.hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A season whose pages are followed; ``book`` reads only what was settled since."""
+
+    season: Season
+    book: LineBook
+    seq: int = -1
+    snapshot: SeasonSnapshot | None = None
+    pages: dict[str, str] = field(default_factory=dict)
+
+
+class PageWriter:
+    """Writes the pages of all seasons of a database into a folder, and keeps them up to date.
+
+    Any number of processes may write one folder: a lock lets them write in turns, and who comes second finds the
+    work done. A file whose bytes have not changed is left alone. A process that dies between a settlement and
+    its pages leaves pages that say which event they show; whoever comes next goes on from there.
+    """
+
+    def __init__(self, store: Store, folder: Path, config: BoardConfig | None = None) -> None:
+        self._store, self._folder, self._config = store, folder, config
+        self._doors = Doors(store)
+        self._followed: dict[str, _Followed] = {}
+        self._seen = 0
+
+    def update(self, *, everything: bool = False) -> int:
+        """Write what changed since, or make ``everything`` again; returns how many files were written."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            written = 0
+            moved = (events.c.kind.not_in(_ANSWERS), events.c.seq > (0 if everything else self._seen))
+            query = select(events.c.season, func.max(events.c.seq)).where(*moved).group_by(events.c.season)
+            with self._store.read() as db:
+                newer = {season: seq for season, seq in db.execute(query)}
+            if everything or newer or not self._seen:
+                written += sum(self._write(path, content) for path, content in render_front(self._store))
+            for id, seq in newer.items():
+                written += self._season(id, seq, everything=everything)
+            states = {id: state_of(self._store, one.season) for id, one in self._followed.items()}
+            judged = bool(self._doors.key_names("expert"))
+            for id, one in self._followed.items():
+                deciding = who_decides(self._store, id)
+                now = Now(states={id: states[id]}, pages=one.pages, deciding=deciding, judged=judged)
+                written += self._write(f"seasons/{id}/now.json", msgspec.json.encode(now))
+            versions = self._versions("seasons/index.html", "zh/seasons/index.html")
+            written += self._write(
+                "seasons/now.json", msgspec.json.encode(Now(states=states, pages=versions, judged=judged))
+            )
+            self._seen = max(self._seen, *newer.values(), 0)
+            return written
+
+    def follow(self, stop: Event, *, every_s: float = 0.5, share: float = 0.25) -> None:
+        """Keep the pages up to date until ``stop``; at most a ``share`` of the time goes into writing them.
+
+        A database or disk that fails is tried again: the season is not held up by its pages.
+        """
+        while True:
+            began = time.monotonic()
+            last = stop.is_set()  # one more time after the last event
+            try:
+                self.update()
+            except (SQLAlchemyError, OSError):
+                every_s = max(every_s, 1.0)
+            if last:
+                return
+            took = time.monotonic() - began
+            stop.wait(max(every_s, took * (1.0 - share) / share))
+
+    def _season(self, id: str, seq: int, *, everything: bool) -> int:
+        one = self._followed.get(id)
+        if one is None:
+            season = read_season(self._store, id)
+            assert season is not None  # it has an event
+            one = self._followed[id] = _Followed(season, LineBook(self._store, season))
+        if seq == one.seq and not everything:
+            return 0
+        mark = self._folder / "seasons" / id / ".written.json"
+        since = 0 if everything else self._on_disk(mark, one, seq)
+        if since == seq:
+            one.seq = seq
+            return 0
+        state = SeasonSnapshot(self._store, one.season, one.book.lines(), self._config, before=one.snapshot)
+        shown, items = (None, None) if since == 0 else self._changed(id, since)
+        written, versions = 0, dict[str, str]()
+        for path, content in render(state, shown, items):
+            written += self._write(path, content)
+            if path.endswith(".html") and not _LASTING.search(path):
+                versions[f"/{path.removesuffix('index.html')}"] = _version(content)
+        one.seq, one.snapshot, one.pages = seq, state, versions
+        done = Written(seq=seq, spec=one.season.sha256, look=_look(), pages=versions)
+        self._write(f"seasons/{id}/.written.json", msgspec.json.encode(done))
+        return written
+
+    def _on_disk(self, mark: Path, one: _Followed, newest: int) -> int:
+        """Return the event up to which the pages on disk are right; 0 where they are not of this journal."""
+        try:
+            found = msgspec.json.decode(mark.read_bytes(), type=Written)
+        except (OSError, msgspec.DecodeError):
+            return 0
+        # A restored database may be older than its pages.
+        if (found.spec, found.look) != (one.season.sha256, _look()) or found.seq > newest:
+            return 0
+        one.pages = found.pages
+        return found.seq
+
+    def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]]:
+        """Return the rounds and the news whose pages are others than at an event."""
+        shown: set[tuple[str, str]] = set()
+        items: set[str] = set()
+        query = select(events.c.kind, events.c.body).where(events.c.season == season, events.c.seq > since)
+        news = (stream_items.c.season == season, stream_items.c.kind == "news")
+        with self._store.read() as db:
+            for kind, body in db.execute(query).all():
+                told = msgspec.json.decode(body)
+                if kind in ("executed", "settled"):
+                    shown.add((told["asset"], told["session"]))
+                elif kind == "corrected":
+                    restated = (
+                        select(decisions.c.session).distinct().join(bookings, bookings.c.slot == decisions.c.id)
+                    )
+                    where = (bookings.c.season == season, bookings.c.asset == told["asset"], bookings.c.number > 1)
+                    shown |= {(told["asset"], day) for day in db.execute(restated.where(*where)).scalars()}
+                elif kind == "review":
+                    items.add(told["item"])
+                elif kind == "stream":
+                    here = (stream_items.c.asset == told["asset"], stream_items.c.session == told["session"])
+                    for id, into in db.execute(
+                        select(stream_items.c.id, stream_items.c.merged_into).where(*news, *here)
+                    ):
+                        items |= {id, into} - {None}
+        return shown, items
+
+    def _versions(self, *paths: str) -> dict[str, str]:
+        files = {path: self._folder / path for path in paths}
+        return {
+            f"/{path.removesuffix('index.html')}": _version(file.read_bytes())
+            for path, file in files.items()
+            if file.exists()
+        }
+
+    def _write(self, path: str, content: bytes) -> int:
+        """Write a file of the site, aside and then in its place; 0 where it is there already.
+
+        Not forced to the disk: a page that a power cut loses is written again.
+        """
+        file, content = self._folder / path, clean_bytes(content)
+        try:
+            if file.read_bytes() == content:
+                return 0
+        except FileNotFoundError:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_name(f".{file.name}.{os.getpid()}")
+        aside.write_bytes(content)
+        os.replace(aside, file)
+        return 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self._folder / ".lock").open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+
+
+def _version(page: bytes) -> str:
+    return page.partition(b'data-version="')[2].partition(b'"')[0].decode()
