@@ -132,9 +132,9 @@ def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
         found: list[dict[str, object]] = []
         while not found and time.monotonic() < deadline:
             time.sleep(1)
-            where = f"{environment['ARENA_URL']}/api/seasons/demo-7-open/decisions?entry=you"
+            where = f"{environment['ARENA_URL']}/seasons/demo-7-open/entries/you/index.json"
             try:
-                found = json.load(urllib.request.urlopen(where, timeout=20))["items"]
+                found = json.load(urllib.request.urlopen(where, timeout=20))["decisions"]
             except OSError:
                 continue
         assert found and {one["entry"] for one in found} == {"you"}

@@ -17,13 +17,14 @@ from sqlalchemy import create_engine, text
 from tests.arena.postgres import restartable, server
 from tests.arena.test_rounds import Killed, kill_after
 
+from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.queries.reader import ArenaReader
+from tradeassay.arena.queries.seasons import season_ids
 from tradeassay.arena.rounds.health import give_back, own_name
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.context import House
+from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.site import PageWriter
 
 pytest.importorskip("psycopg")
 
@@ -91,7 +92,7 @@ def test_many_workers_may_start_on_an_empty_database(short, database) -> None:
         store = Store(open_engine(database, durable=False))
         try:
             store.found_season(short, "2022-06-01T00:00:00Z")
-            return len(ArenaReader(store).ids())
+            return len(season_ids(store))
         finally:
             store.engine.dispose()
 
@@ -123,18 +124,24 @@ def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
         said: list[str] = []
         runner = again.runner(clock=ReplayClock(speed=86_400 / 0.4))
         runner.health.say = said.append
-        app = create_app(House(reader=ArenaReader(runner.store), own=lambda: runner.health))
+        doors, site = Doors(runner.store), tmp_path / "site"
+        app = create_app(Arena(doors=doors, folder=site, own=lambda: runner.health))
+        done = threading.Event()
+        writing = threading.Thread(target=PageWriter(runner.store, site).follow, args=(done,), daemon=True)
         playing = threading.Thread(target=lambda: asyncio.run(runner.run()), daemon=True)
         with TestClient(app, raise_server_exceptions=False) as client:
             playing.start()
-            while not runner.health.rounds:
+            writing.start()
+            while not runner.health.rounds or not (site / "seasons" / short.id / "now.json").exists():
                 time.sleep(0.02)
             postgres.stop()
             while not said:
                 time.sleep(0.02)
-            page, facts = client.get(f"/season/{short.id}"), client.get("/api/seasons")
-            assert page.status_code == facts.status_code == 503 and "does not answer" in page.text
-            assert facts.headers["retry-after"] == "5" and facts.json()["hint"]
+            assert client.get(f"/seasons/{short.id}/").status_code == 200  # pages are files
+            asked = {"authorization": f"Bearer ta-{'0' * 12}-{'x' * 43}"}
+            refused = client.get("/agents/me", headers=asked)
+            assert refused.status_code == 503 and "does not answer" in refused.text
+            assert refused.headers["retry-after"] == "5" and refused.json()["hint"]
             well = client.get("/healthz")
             assert well.status_code == 503 and well.json()["workers"][0]["state"] == "stalled"
             assert "stalled since" in client.get("/health").text
@@ -143,7 +150,11 @@ def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
             playing.join(60)
             assert not playing.is_alive() and said[-1] == "all is well again"
             assert client.get("/healthz").status_code == 200
-            assert client.get(f"/season/{short.id}").status_code == 200
+            done.set()
+            writing.join(60)
+            told = client.get(f"/seasons/{short.id}/index.json").json()["season"]["progress"]
+            states = client.get("/seasons/now.json").json()["states"]
+            assert told["decided"] and states[short.id]["status"] == "finished"
         assert again.everything() == whole.everything()
         assert again.model.asked == whole.model.asked
         runner.store.engine.dispose()

@@ -12,12 +12,12 @@ import httpx
 import pytest
 import uvicorn
 
-from tradeassay.arena.queries.reader import ArenaReader
+from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.context import House
+from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.serving import ArenaServer, PatientProtocol
+from tradeassay.arena.web.site import PageWriter, static_address
 
 
 @pytest.fixture
@@ -25,18 +25,20 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr("tradeassay.arena.web.serving.HEADERS_S", 1.0)
     monkeypatch.setattr("tradeassay.arena.web.serving.PER_ADDRESS", 6)
     store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
-    app = create_app(House(reader=ArenaReader(store)))
+    doors = Doors(store)
+    PageWriter(store, tmp_path / "site").update()
+    app = create_app(Arena(doors=doors, folder=tmp_path / "site"))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     found: int = listening.getsockname()[1]
     config = uvicorn.Config(app, log_level="error", http=PatientProtocol, timeout_graceful_shutdown=1)
-    server = ArenaServer(config, app)
+    server = ArenaServer(config, doors.closing)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     yield found
-    server.stop()
+    server.should_exit = True
     thread.join(60)
     store.engine.dispose()
 
@@ -56,14 +58,21 @@ def test_who_takes_too_long_or_too_much_is_hung_up_on_and_readers_are_served(por
     assert closed(socket.create_connection(("127.0.0.1", port)))  # one more than an address may have
     assert all(closed(one) for one in silent)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
-        assert reader.get("/seasons").status_code == 200
+        assert reader.get("/seasons/").status_code == 200
         time.sleep(1.2)  # a kept connection may rest; the next request opens another
         assert reader.get("/healthz").status_code == 200
 
 
 def test_head_is_get_without_its_body(port: int) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
-        for path in ("/seasons", "/healthz", "/metrics", "/api/seasons", "/static/arena.css", "/health"):
+        for path in (
+            "/seasons/",
+            "/healthz",
+            "/metrics",
+            "/seasons/now.json",
+            static_address("arena.css"),
+            "/health",
+        ):
             asked, whole = reader.head(path), reader.get(path)
             assert (asked.status_code, asked.content) == (200, b"") and whole.content
             assert asked.headers["content-type"] == whole.headers["content-type"]
@@ -83,5 +92,5 @@ def test_a_body_with_two_lengths_hides_no_second_request(port: int) -> None:
 
 def test_nobody_is_sent_to_a_host_that_a_request_named(port: int) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
-        sent_on = reader.get("/healthz/?a=1", headers={"host": "elsewhere.example"})
-    assert (sent_on.status_code, sent_on.headers["location"]) == (307, "/healthz?a=1")
+        sent_on = reader.get("/static?a=1", headers={"host": "elsewhere.example"})
+    assert (sent_on.status_code, sent_on.headers["location"]) == (308, "/static/")

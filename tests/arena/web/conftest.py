@@ -1,4 +1,4 @@
-"""The sample season's database, and a client of its pages."""
+"""The sample season's database, its site, and a client of both."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
 
 from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.reader import ArenaReader
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import Entry
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.web.app import create_app
-from tradeassay.arena.web.context import House
-from tradeassay.arena.web.experts import Experts
+from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.site import PageWriter
 
 
 @pytest.fixture(scope="session")
@@ -46,24 +44,15 @@ def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) 
     store.engine.dispose()
 
 
-class KeyedExperts(Experts):
-    """Experts whose keys the test knows."""
-
-    def __init__(self, doors: Doors) -> None:
-        super().__init__(doors)
-        now = "2022-06-01T00:00:00Z"
-        self.keys = {name: doors.issue_key("expert", name, now=now) for name in ("ann", "bob")}
+@pytest.fixture(scope="session")
+def site(web_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of that database; whoever has it leaves it as it is."""
+    folder = tmp_path_factory.mktemp("site")
+    PageWriter(web_store, folder, FAST).update()
+    return folder
 
 
 @pytest.fixture(scope="session")
-def experts(web_store: Store) -> KeyedExperts:
-    return KeyedExperts(Doors(web_store))
-
-
-@pytest.fixture(scope="session")
-def client(web_store: Store, experts: KeyedExperts) -> Iterator[TestClient]:
-    app = create_app(
-        House(reader=ArenaReader(web_store, config=FAST), current="small"), experts=experts, poll_s=0.01
-    )
-    with TestClient(app) as made:
+def client(web_store: Store, site: Path) -> Iterator[TestClient]:
+    with TestClient(create_app(Arena(doors=Doors(web_store), folder=site))) as made:
         yield made

@@ -46,11 +46,11 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     import uvicorn
     from arena_sample import FAST, make_season, open_store, play
-
     from tradeassay.arena.queries.reader import ArenaReader
+    from tradeassay.arena.web.context import House
+
     from tradeassay.arena.rounds.feed import SnapshotFeed
     from tradeassay.arena.web.app import create_app
-    from tradeassay.arena.web.context import House
     from tradeassay.arena.web.serving import ArenaServer
 
     store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")

@@ -6,9 +6,7 @@ import re
 import string
 from importlib import resources
 
-import pytest
-
-from tradeassay.arena.web.words import catalogue, choose, words
+from tradeassay.arena.web.words import catalogue, words
 
 
 def fields(text: str) -> set[str]:
@@ -31,23 +29,15 @@ def test_templates_ask_for_nothing_that_is_not_there() -> None:
     assert asked - catalogue("en").keys() == set()
 
 
-@pytest.mark.parametrize(
-    ("asked", "kept", "accepted", "expected"),
-    [
-        ("zh", "en", "en", "zh"),
-        ("xx", "zh", "en", "zh"),
-        (None, None, "zh-CN,zh;q=0.9,en;q=0.8", "zh"),
-        (None, None, "fr, en;q=0.7, zh;q=0.2", "en"),
-        (None, None, "de;q=x,,;;", "en"),
-        (None, None, None, "en"),
-    ],
-)
-def test_the_language_is_the_readers(asked: str, kept: str, accepted: str, expected: str) -> None:
-    assert choose(asked, kept, accepted) == expected
-
-
 def test_the_librarys_reasons_are_translated_and_unknown_ones_kept() -> None:
     assert words("zh").reason("fewer than 20 sessions: no interval") == "交易日少于 20 个：无区间"
     assert words("zh").reason("something new") == "something new"
     assert words("en").reason("no settled session") == "no settled session"
     assert words("zh").reason(None) == ""
+
+
+def test_reasons_of_several_clauses_are_translated() -> None:
+    nested = "the bar was doubted: 9 is +80% from the close before, 5; 40% is the limit"
+    assert words("zh").reason(nested).isascii() is False and "close" not in words("zh").reason(nested)
+    said = words("zh").reason("number '7' is not in the source; something new; name 'X' is not in the source")
+    assert said == "数字“7”不在来源中；something new；名称“X”不在来源中"

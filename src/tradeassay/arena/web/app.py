@@ -32,6 +32,7 @@ from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.web.experts import ExpertVerdict, judging
 from tradeassay.arena.web.site import POLICY, render_page
 from tradeassay.arena.web.status import arena_health, health_routes, season_books
+from tradeassay.arena.web.words import LANGUAGES, NAMES
 from tradeassay.core.errors import UserError
 
 ABOUT = (
@@ -150,8 +151,9 @@ def _pages(arena: Arena) -> APIRouter:
         store = arena.doors.store
         found = await run_in_threadpool(arena_health, store, arena.own())
         books = await run_in_threadpool(season_books, store) if found.database == "ok" else ()
-        language: Any = "zh" if request.query_params.get("lang") == "zh" else "en"
-        return HTMLResponse(render_page(language, "health", {"health": found, "books": books}))
+        language, other = LANGUAGES if request.query_params.get("lang") != "zh" else LANGUAGES[::-1]
+        context = {"health": found, "books": books, "languages": [(other, NAMES[other], f"/health?lang={other}")]}
+        return HTMLResponse(render_page(language, "health", context))
 
     @router.get("/{path:path}")
     async def file(request: Request) -> Response:

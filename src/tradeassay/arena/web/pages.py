@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from markupsafe import Markup
 
 from tradeassay.arena.queries.decisions import (
     DecisionLine,
@@ -28,13 +29,24 @@ from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, 
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import Measure
-from tradeassay.report.charts import Band, Equity
+from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
 from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
 from tradeassay.report.numbers import NONE, number
 from tradeassay.report.palette import LineStyle, styles
 
-FEED, LATEST, EVENTS, ITEMS, OWN = 40, 9, 12, 40, 60
+FEED, LATEST, EVENTS, ITEMS, OWN = 40, 9, 12, 40, 30
 """How many decisions the feed, the first page and an entry's page list (``OWN``), how many events and items."""
+
+PERIODS = (0, 91, 31)
+"""The days that the chart's buttons offer; 0 is all of them."""
+
+ACTS = (
+    ("B", "bought", "▲", "buy"),
+    ("S", "sold", "▼", "sell"),
+    ("H", "held", "○", "hold"),
+    ("fm", "failed", "✕", "bad"),
+)
+"""How actions are drawn: the letters they begin with, what they are called, glyph and tone."""
 
 FORMS = {
     "CR": "change",
@@ -117,7 +129,7 @@ def asset_folders(season: Season) -> dict[str, str]:
 
 def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     """Return the pages of a season that change with it; those of rounds and items are apart, there are many."""
-    rows, drawn = board_rows(words, state.season, state.board()), _drawn(state, words, None)
+    rows, drawn = board_rows(words, state.season, state.board()), _named(state, words, None)
     yield _standings(state, words, rows, drawn)
     for symbol, folder in asset_folders(state.season).items():
         yield _asset(state, words, symbol, folder)
@@ -153,18 +165,22 @@ def item_page(found: ItemPage) -> Page:
 
 
 def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ...], drawn: Equity) -> Page:
-    board = state.board()
+    board, leader = state.board(), _leader(words, rows)
     entries = [row.entry for row in rows if not row.baseline]
     positions = {
         entry: {asset: line.position for asset, line in held.items()} for entry, held in state.holdings.items()
     }
     context = {
         "board": board,
-        "equity": drawn,
+        "chart": line_chart(
+            drawn,
+            ChartLook(styles={row.entry: row.style for row in rows}),
+            f"{words('standings.chart')}. {leader}",
+            periods=PERIODS,
+        ),
         "prices": state.prices,
         "rows": rows,
-        "leader": _leader(words, rows),
-        "look": {row.entry: row.style for row in rows},
+        "leader": leader,
         "positions": positions,
         "behaviours": [
             (row, state.behaviours[row.entry], shares(words, state.behaviours[row.entry])) for row in rows
@@ -190,11 +206,16 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
         "asset": symbol,
         "board": board,
         "rows": rows,
-        "equity": _drawn(state, words, symbol),
-        "look": {row.entry: row.style for row in rows},
+        "chart": line_chart(
+            _named(state, words, symbol),
+            ChartLook(styles=looks(state.season)),
+            f"{words('standings.chart')}: {symbol}",
+            periods=PERIODS,
+        ),
         "timeline": found,
         "months": months,
-        # What the chart draws: of every session the price, and by entry a letter for what it did.
+        "actions": _price_chart(found, words),
+        # By entry a letter for what it did in each session, which the script puts on the price.
         "acts": {
             "days": [point.session for point in found.points],
             "prices": [point.price for point in found.points],
@@ -202,7 +223,7 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
                 entry.id: "".join(point.acts.get(entry.id, "-")[0] for point in found.points)
                 for entry in state.season.everyone
             },
-            "news": [(item.session, item.title) for item in found.news],
+            "kinds": {letters: (words(f"timeline.{name}"), glyph, tone) for letters, name, glyph, tone in ACTS},
         },
     }
     return Page(
@@ -238,11 +259,15 @@ def _entry(
         "shown": data,
         "row": row,
         # With the same random traders as on the first page.
-        "equity": msgspec.structs.replace(
-            drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+        "chart": line_chart(
+            msgspec.structs.replace(
+                drawn, curves=tuple(one for one in drawn.curves if one.entry in (id, BASELINE))
+            ),
+            ChartLook(styles=looks(state.season), size="mid"),
+            f"{words('entry.equity')}: {names_of(words, state.season)[id]}",
+            periods=PERIODS,
         ),
         "won": cell(words, "share", data.trades.won),
-        "look": {e: style for e, style in looks(state.season).items() if e in (id, BASELINE)},
         "shares": shares(words, data.behaviour),
         "luck": {asset: cell(words, "share", measure) for asset, measure in data.luck.items()},
         "first_day": {asset: found.get(id) for asset, found in state.first_day.items()},
@@ -300,7 +325,7 @@ def _information(state: SeasonSnapshot, words: PageWords) -> Page:
     return Page("information/", "information", context, data)
 
 
-def _drawn(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity:
+def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity:
     """Return the chart's lines under the names that the page uses, as exact as a screen."""
 
     def short(values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -315,6 +340,22 @@ def _drawn(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity
     if band is not None:
         band = Band(low=short(band.low), middle=short(band.middle), high=short(band.high))
     return msgspec.structs.replace(found, curves=lines, band=band)
+
+
+def _price_chart(found: Timeline, words: PageWords) -> Markup:
+    """Return an asset's price with the news at its foot; the glyphs of actions are explained below it."""
+    prices = Curve(
+        entry="", label=words("word.price"), baseline=False, returns=tuple(one.price for one in found.points)
+    )
+    days = tuple(one.session for one in found.points)
+    chart = Equity(days=days, curves=(prices,), band=None, sessions=len(days), thinned=False)
+    marks = [
+        Marks(label=words(f"timeline.{name}"), glyph=glyph, tone=tone, points=()) for _, name, glyph, tone in ACTS
+    ]
+    news = tuple((one.session, None, one.title) for one in found.news)
+    marks.append(Marks(label=words("timeline.news"), glyph="◆", tone="news", points=news))
+    about = f"{words('timeline.title')}: {found.asset}"
+    return line_chart(chart, ChartLook(form="number", names="none"), about, marks=marks)
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):

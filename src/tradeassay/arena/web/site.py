@@ -56,7 +56,7 @@ POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # shares are drawn by their width; styles cannot run anything
+        "style-src 'self' 'unsafe-inline'",  # charts place their parts by them; styles cannot run anything
         "img-src 'self' data:",
         "connect-src 'self'",
         "font-src 'self'",
@@ -71,7 +71,7 @@ _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$
 _ANSWERS = ("decided", "failed")
 """Events that change nothing public by themselves: decisions appear with their round."""
 
-_SHELL = ("page.css", "theme.js", "shell.js", "plot.js", "charts.js")
+_SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
 _OWN = ("arena.css", "arena.js", "mark.svg")
 Files = Iterator[tuple[str, bytes]]
 

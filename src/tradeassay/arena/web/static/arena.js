@@ -54,19 +54,29 @@
     }).catch(() => { rounds.delete(address); delete one.dataset.loaded; });
   }, true);
 
-  // An asset's page: the actions of the agent that is chosen, over price and news -------------------------------------
+  // An asset's page: the actions of the agent that is chosen are put on the price ---------------------------------------
   const whose = document.getElementById("whose");
-  const ACTS = { B: ["decided", "BUY"], S: ["decided", "SELL"], H: ["decided", "HOLD"], f: ["failed", null], m: ["missed", null] };
   const drawActs = () => {
+    const plot = document.querySelector("#actions .plot");
+    if (!plot) return;
     const found = block("acts");
     const acts = found.acts[whose.value] || "";
-    const points = found.days.map((day, place) => {
-      const [status, action] = ACTS[acts[place]] || [null, null];
-      return { session: day, price: found.prices[place], status: status, action: action, sealed: false };
-    });
-    const events = found.news.map(([day, title]) => ({ session: day, title: title }));
-    document.getElementById("timeline").textContent = JSON.stringify({ points: points, events: events });
-    document.dispatchEvent(new Event("arena:settled"));
+    const [left, top, wide, tall] = plot.querySelector("svg.data").getAttribute("viewBox").split(" ").map(Number);
+    const ordinal = (day) => Date.parse(day) / 864e5 + 719163;
+    for (const old of all("[data-act]", plot)) old.remove();
+    for (const [letters, [label, glyph, tone]] of Object.entries(found.kinds)) {
+      const places = found.days.map((_, place) => place).filter((place) => letters.includes(acts[place]));
+      if (!places.length) continue;
+      const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      const spots = places.map((place) => [ordinal(found.days[place]), found.prices[place] / Number(plot.dataset.unit)]);
+      text.setAttribute("class", "mark " + tone);
+      text.setAttribute("x", spots.map(([day]) => (100 * (day - left) / wide).toFixed(2) + "%").join(" "));
+      text.setAttribute("y", spots.map(([, price]) => (100 * (-price - top) / tall).toFixed(2) + "%").join(" "));
+      text.dataset.points = JSON.stringify(spots.map(([day]) => [day, label]));
+      text.dataset.act = letters;
+      text.textContent = glyph.repeat(places.length);
+      plot.firstElementChild.appendChild(text);
+    }
   };
   if (whose) { whose.addEventListener("change", drawActs); drawActs(); }
 
@@ -124,7 +134,8 @@
       for (const one of all("[data-decision]", place)) if (!known.has(one.dataset.decision)) one.classList.add("fresh");
     }
     body.dataset.version = version;
-    if (whose) drawActs(); else document.dispatchEvent(new Event("arena:settled"));
+    document.dispatchEvent(new Event("arena:settled"));  // legends and periods are applied to the fresh charts
+    if (whose) drawActs();
   });
   let rest = 15000;
   const follow = () => ask(body.dataset.now, { cache: "no-cache" }).then((answer) => answer.json()).then((now) => {

@@ -1,0 +1,100 @@
+"""What is dynamic: experts' verdicts, health, and how the site's files are sent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from arena_sample import FAST
+from fastapi.testclient import TestClient
+
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.site import PageWriter
+
+
+def test_headers_let_nothing_foreign_run(client: TestClient) -> None:
+    script = re.search(r'src="(/static/arena-\w+\.js)"', client.get("/seasons/small/").text)[1]
+    for path in ("/seasons/small/", "/seasons/index.json", "/nothing", script, "/health"):
+        answer = client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "script-src 'self';" in policy and "default-src 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "immutable" in client.get(script).headers["cache-control"]
+
+
+def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
+    first = client.get("/seasons/small/")
+    assert first.headers["cache-control"] == "no-cache" and first.headers["content-encoding"] == "gzip"
+    again = client.get("/seasons/small/", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    plain = client.get("/seasons/small/", headers={"accept-encoding": "identity"})
+    assert plain.text == first.text and "content-encoding" not in plain.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/seasons/none/", 404), ("/seasons/small/entries/none/", 404), ("/seasons/small/../../conftest.py", 404),
+        ("/seasons/small/.written.json", 404), ("/.lock", 404), ("/%00", 404), ("/seasons/%2e%2e/x", 404),
+        ("//etc/passwd", 404), ("/seasons/small", 308), ("/static/none.js", 404), ("/zh/none", 404),
+    ],
+)  # fmt: skip
+def test_wrong_addresses_are_told_so(client: TestClient, path: str, status: int) -> None:
+    answer = client.get(path, follow_redirects=False)
+    assert answer.status_code == status
+    if path.startswith("/zh/"):
+        assert "<main" in answer.text and 'lang="zh-Hans"' in answer.text
+    for missing in ("/api/none", "/seasons/none/now.json"):
+        assert client.get(missing).status_code == 404 and client.get(missing).json()["detail"]
+
+
+def test_health_is_said_to_people_and_to_programs(client: TestClient) -> None:
+    assert client.get("/healthz").status_code == 200 and client.get("/healthz").json()["ok"]
+    assert "All is well" in client.get("/health").text and "运行状况" in client.get("/health?lang=zh").text
+
+
+def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: Path) -> None:
+    doors, writer = Doors(web_store), PageWriter(web_store, tmp_path, FAST)
+    writer.update()
+    client = TestClient(create_app(Arena(doors=doors, folder=tmp_path)))
+    assert client.get("/seasons/small/now.json").json()["judged"] is False
+    now = "2022-06-01T00:00:00Z"
+    keys = {name: doors.issue_key("expert", name, now=now) for name in ("ann", "bob")}
+    try:
+        item = client.get("/seasons/small/information/index.json").json()["items"][0]["id"]
+        where, page = f"/api/seasons/small/items/{item}/reviews", f"/seasons/small/items/{item}/"
+        said = client.post(where, json={"key": keys["ann"], "verdict": "confirm", "note": "fair"})
+        assert said.status_code == 200 and said.json()["expert"] == "ann"
+        client.post(where, json={"key": keys["bob"], "verdict": "reject"})
+        assert "ann" not in client.get(page).text
+        writer.update()
+        shown = client.get(page).text
+        assert "ann" in shown and "fair" in shown and keys["ann"] not in shown and 'type="password"' in shown
+        assert client.get("/seasons/small/now.json").json()["judged"] is True
+        figures = client.get("/seasons/small/information/index.json").json()["quality"]
+        assert (figures["experts"], figures["reviewed"]) == (2, 1)
+        wrong = (({"key": "x", "verdict": "confirm"}, 403), ({"key": keys["ann"], "verdict": "maybe"}, 422))
+        for body, status in wrong:
+            assert client.post(where, json=body).status_code == status
+        assert client.post(where, data={"key": keys["ann"], "verdict": "confirm"}).status_code == 415
+        long = {"key": keys["ann"], "verdict": "confirm", "note": "x" * 9000}
+        assert client.post(where, json=long).status_code == 413
+        nowhere = client.post(
+            "/api/seasons/small/items/none/reviews", json={"key": keys["ann"], "verdict": "confirm"}
+        )
+        assert nowhere.status_code == 404 and nowhere.json()["detail"]
+        codes = [client.post(where, json={"key": "y", "verdict": "confirm"}).status_code for _ in range(12)]
+        assert codes[-1] == 429
+    finally:
+        from sqlalchemy import delete
+
+        from tradeassay.arena.state.tables import events, stream_reviews
+
+        with web_store.engine.begin() as db:  # the store is everybody's
+            db.execute(delete(stream_reviews))
+            db.execute(delete(events).where(events.c.kind == "review"))
+        for name in keys:
+            doors.revoke_key("expert", name, now=now)

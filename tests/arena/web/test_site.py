@@ -1,0 +1,311 @@
+"""The public site: every page in both languages, numbers that agree, nothing before its time, and whole files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from arena_sample import FAST, make_season, open_store, play
+from fastapi.testclient import TestClient
+from sqlalchemy import delete, insert, select, update
+
+from tradeassay.arena.queries.decisions import public_event
+from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.rounds.health import SILENT_S
+from tradeassay.arena.season import BASELINE, Asset
+from tradeassay.arena.standings import Filter
+from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.rows import SeasonEvent
+from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import bookings, decisions, rounds, workers
+from tradeassay.arena.web.pages import asset_folders, names_of
+from tradeassay.arena.web.site import PageWriter, render
+from tradeassay.arena.web.words import words
+from tradeassay.core.errors import UserError
+
+HOME = "seasons/small"
+ROUND = f"{HOME}/assets/AAJX/2022-06-01"
+PAGES = ("", "assets/AAJX/", "assets/AAJX/2022-06-01/", "split/", "feed/", "information/", "rules/", "published/",
+         "entries/one-a/", "entries/buy-and-hold/")  # fmt: skip
+
+
+def read(site: Path, path: str) -> Any:
+    return json.loads((site / path).read_bytes())
+
+
+def files(site: Path) -> dict[str, bytes]:
+    """Return what is public: every file but those that say how the writer is."""
+    found = (file for file in site.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return {str(file.relative_to(site)): file.read_bytes() for file in found}
+
+
+@pytest.fixture(scope="module")
+def snapshot(web_store: Store) -> SeasonSnapshot:
+    return SeasonSnapshot(web_store, make_season(), config=FAST)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_in_both_languages_and_escape_what_others_wrote(site: Path, path: str) -> None:
+    for language, lang, folder in (("en", "en", ""), ("zh", "zh-Hans", "zh/")):
+        text = (site / f"{folder}{HOME}/{path}index.html").read_text()
+        assert f'<html lang="{lang}">' in text
+        assert words(language)("badge.synthetic") in text  # type: ignore[arg-type]  # one of two
+        assert "<script>window" not in text and "<img src=x" not in text
+        assert "&lt;script&gt;window.hacked" in text
+        # Every script of ours is a file; data stands in blocks that no browser runs.
+        assert all("src=" in tag or "application/json" in tag for tag in re.findall(r"<script[^>]*>", text))
+        assert len(re.findall(r"<h1\b", text)) == 1 and "<main" in text and 'href="#main"' in text
+        here = re.findall(r'(?:href|src)="(/[^"?#]*)"', text)
+        dynamic = ("/health",)
+        gone = {one for one in here if one not in dynamic and not (site / one[1:]).exists()}
+        assert gone == set()  # every address that a page names is a file or a folder of the site
+
+
+def test_the_front_page_leads_to_the_newest_season_and_lists_all(client: TestClient) -> None:
+    assert 'http-equiv="refresh" content="0; url=/seasons/sealed/"' in client.get("/").text
+    assert 'href="/seasons/small/"' in client.get("/seasons/").text
+    assert [one["id"] for one in client.get("/seasons/index.json").json()["seasons"]] == ["sealed", "small"]
+
+
+def test_the_same_journal_gives_the_same_bytes(web_store: Store, site: Path, tmp_path: Path) -> None:
+    made = dict(render(SeasonSnapshot(web_store, make_season(), config=FAST)))
+    there = files(site)
+    assert {path: content for path, content in there.items() if path in made} == made
+    inside = {path for path in there if re.match(r"(zh/)?seasons/small/", path)}
+    assert inside - made.keys() == {f"{HOME}/now.json"}
+
+
+def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
+    tmp_path: Path, web_feed: SnapshotFeed
+) -> None:
+    store = open_store(tmp_path / "arena.db")
+    writer = PageWriter(store, tmp_path / "site", FAST)
+    for day in ("2022-05-06", "2022-05-09", "2022-05-10"):
+        play(store, make_season(), web_feed, day)
+        assert writer.update() > 0 and writer.update() == 0
+    # A process that dies before its pages are written: another goes on from what is on disk.
+    play(store, make_season(), web_feed, "2022-05-12")
+    assert PageWriter(store, tmp_path / "site", FAST).update() > 0
+    # Pages of another database, or of older templates, are all made again.
+    mark = tmp_path / "site" / HOME / ".written.json"
+    shutil.copytree(tmp_path / "site", tmp_path / "older")
+    other = msgspec.json.decode(mark.read_bytes())
+    (tmp_path / "older" / HOME / ".written.json").write_bytes(msgspec.json.encode({**other, "look": "other"}))
+    broken = tmp_path / "older" / HOME / "assets/AAJX/2022-05-06/index.html"
+    broken.write_text("half a page")
+    PageWriter(store, tmp_path / "older", FAST).update()
+    PageWriter(store, tmp_path / "fresh", FAST).update()
+    assert files(tmp_path / "site") == files(tmp_path / "fresh") == files(tmp_path / "older")
+    before = {path: os.stat(tmp_path / "site" / path).st_mtime_ns for path in files(tmp_path / "site")}
+    assert PageWriter(store, tmp_path / "site", FAST).update(everything=True) == 0
+    assert before == {path: os.stat(tmp_path / "site" / path).st_mtime_ns for path in before}
+    store.engine.dispose()
+
+
+def test_what_is_not_settled_is_in_no_file_where_outsiders_play(
+    web_store: Store, site: Path, tmp_path: Path
+) -> None:
+    """Whatever became of unsettled decisions, every public file has the same bytes."""
+    db = tmp_path / "flipped.db"
+    with web_store.engine.connect() as here:  # a copy: the store is everybody's
+        with sqlite3.connect(db) as copy:
+            here.connection.driver_connection.backup(copy)
+    store = Store(open_engine(str(db)))
+    early = select(rounds.c.id).where(rounds.c.season == "sealed", rounds.c.phase != "settled")
+    mine = decisions.c.round.in_(early)
+    with store.engine.begin() as here:
+        ids = list(here.execute(select(decisions.c.id).where(mine)).scalars())
+        assert len(ids) >= 2
+        flip = {"action": "SELL", "status": "failed", "confidence": 0.123, "reasoning": "told", "talk": "[]"}
+        here.execute(
+            update(decisions).where(mine).values(**flip, failures='[{"kind":"parse","text":"x"}]', usd=9.0)
+        )
+        here.execute(update(bookings).where(bookings.c.slot.in_(ids)).values(position=-1, fee=0.5, nav=0.1))
+    PageWriter(store, tmp_path / "site", FAST).update()
+    store.engine.dispose()
+    ours = {path: content for path, content in files(site).items() if "sealed" in path}
+    assert ours == {path: content for path, content in files(tmp_path / "site").items() if "sealed" in path}
+    days = {path.name for path in (site / "seasons/sealed/assets/AHVQ").iterdir() if path.is_dir()}
+    assert days and "2022-06-05" not in days
+    listed = read(site, "seasons/sealed/entries/one-a/index.json")
+    assert listed["memory"] == {"entry": "one-a", "sealed": True, "assets": []}
+    hidden = [one for one in listed["decisions"] if one["phase"] != "settled"]
+    assert hidden and all(
+        one["status"] == "sealed" and one["action"] is None and not one["gist"] for one in hidden
+    )
+    page = (site / "seasons/sealed/entries/one-a/index.html").read_text()
+    assert "decisions appear once settled" in page and "Closed while agents from outside play" in page
+    assert not any(b"10.0.0.1" in content for content in files(site).values())
+
+
+def test_counts_do_not_tell_how_a_sealed_decision_ended(client: TestClient) -> None:
+    assert re.search(r'tradeassay_slots{season="sealed",status="sealed"} [1-9]', client.get("/metrics").text)
+    made = {"asset": "A", "session": "2022-06-01"}
+    event = SeasonEvent(seq=1, season="s", kind="failed", at="", body={**made, "entry": "x", "action": "HOLD"})
+    assert (public_event(event).kind, public_event(event).body) == ("decided", {**made, "entry": "x"})
+    missed = SeasonEvent(seq=2, season="s", kind="missed", at="", body={**made, "cause": "late", "slots": 1})
+    assert (public_event(missed).kind, public_event(missed).body) == ("closed", made)
+    everybody = SeasonEvent(seq=3, season="s", kind="missed", at="", body={**made, "cause": "no price"})
+    assert public_event(everybody) == everybody
+
+
+def test_headline_table_and_chart_are_of_one_snapshot(site: Path) -> None:
+    whole, part = read(site, f"{HOME}/standings.json"), read(site, f"{HOME}/assets/AAJX/index.json")["standings"]
+    for page, data in ((HOME, whole), (f"{HOME}/assets/AAJX", part)):
+        text = (site / page / "index.html").read_text()
+        drawn = re.findall(r'<path class="ink [^"]*" data-entry="([^"]+)"[^>]* d="([^"]*)"', text)
+        last = {id: -sum(int(y) for y in re.findall(r"[Ml]-?\d+ ?(-?\d+)", path)) * 1e-5 for id, path in drawn}
+        assert len(data["rows"]) == len(last) == 6
+        for row in data["rows"]:
+            assert last[row["entry"]] == pytest.approx(row["measures"]["CR"]["value"], abs=1e-5)
+    chart = read(site, f"{HOME}/equity.json")
+    assert len(chart["days"]) == len(chart["band"]["low"]) == chart["sessions"] + 1
+    assert all(low <= high for low, high in zip(chart["band"]["low"], chart["band"]["high"], strict=True))
+
+
+def test_failed_and_missed_decisions_are_seen_as_such(site: Path) -> None:
+    found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
+    assert {act for point in found["points"] for act in point["acts"].values()} >= {"BUY", "failed", "missed"}
+    missed = (site / HOME / "assets/AAJX/2022-06-08/index.html").read_text()
+    assert missed.count("never filled in afterwards") == 6
+    failed = read(site, f"{HOME}/assets/AHVQ/2022-05-09/index.json")["decisions"][0]
+    assert failed["line"]["status"] == "failed" and failed["failures"][0]["kind"] == "parse"
+    assert re.search(r"\d+ failed", (site / HOME / "index.html").read_text())
+
+
+def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site: Path) -> None:
+    page = (site / ROUND / "index.html").read_text()
+    for part in ("Reasons", "Who said what", "Prompts and answers", "What it was told", "The asset moved",
+                 "heard &lt;script"):  # fmt: skip
+        assert part in page
+    found = read(site, f"{ROUND}/index.json")
+    assert [one["line"]["entry"] for one in found["decisions"]] == [e.id for e in make_season().everyone]
+    call = found["decisions"][0]["calls"][0]
+    asked = "\n".join(found["lines"][line] for line in call["messages"][0]["lines"])
+    assert asked.startswith("2022-06-01 <script>") and call["text"].startswith("heard <script>")
+    assert len(found["lines"]) == len(set(found["lines"]))
+
+
+def test_news_is_shown_once_at_the_first_session_that_had_it(site: Path) -> None:
+    found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
+    days = [point["session"] for point in found["points"]]
+    assert days == sorted(days) and set(found["sessions"]) <= set(days)
+    ids = [item["id"] for item in found["news"]]
+    assert len(ids) == len(set(ids)) > 0
+    assert all(item["published_at"] <= f"{item['session']}T23:59:59Z" for item in found["news"])
+    item = read(site, f"{HOME}/items/{ids[0]}/index.json")
+    assert item["item"]["id"] == ids[0] and item["provenances"]
+
+
+def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site: Path) -> None:
+    found = read(site, f"{HOME}/entries/trend/index.json")
+    assert found["standing"]["entry"] == "trend" and set(found["luck"]) == {"AAJX", "AHVQ"}
+    assert {p["asset"] for p in found["positions"]} == {"AAJX", "AHVQ"} and found["memory"]["assets"] == []
+    memory = read(site, f"{HOME}/entries/one-a/index.json")["memory"]
+    assert memory["assets"][0]["items"][0]["group"] == "short"
+    prices = read(site, f"{HOME}/index.json")["prices"]
+    assert [one["asset"] for one in prices] == ["AAJX", "AHVQ"]
+    assert all(one["price"] > 0 and one["moved"] is not None for one in prices)
+
+
+def test_trades_add_up_to_the_account(snapshot: SeasonSnapshot) -> None:
+    board = {row.entry: row for row in snapshot.board().rows}
+    for entry in ("one-a", "two-b", "trend", BASELINE):
+        trades = snapshot.trades(entry)
+        gained = board[entry].measures["CR"].value
+        assert gained is not None and trades.value == pytest.approx(trades.start * (1 + gained), rel=1e-9)
+        made = sum(one.result for one in trades.newest)
+        assert trades.count == len(trades.newest)  # few enough to be listed in full
+        assert made == pytest.approx(trades.value - trades.start, abs=1e-6)
+        assert sum(one.fees for one in trades.newest) == pytest.approx(trades.fees, abs=1e-9)
+    assert snapshot.trades(BASELINE).won.value is None  # it never sells
+    assert (snapshot.trades("one-a").won.n or 0) > 3
+
+
+def test_the_variance_is_split_and_published_figures_are_marked(site: Path) -> None:
+    shares = read(site, f"{HOME}/split/index.json")["shares"]
+    assert sum(share["value"] for share in shares.values()) == pytest.approx(1.0)
+    found = read(site, f"{HOME}/published/index.json")
+    ours = [one for figure in found["figures"] for one in figure["ours"]]
+    assert found["second_hand"] and ours
+    assert all(one["comparable"] is False and "our data is synthetic" in one["reasons"] for one in ours)
+
+
+def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store: Store) -> None:
+    db = str(web_store.engine.url.database)
+
+    def ids(**wanted: Any) -> set[str]:
+        return {row.entry for row in board_of(db, "small", Filter(**wanted)).rows}
+
+    assert ids() == {"one-a", "one-b", "two-a", "two-b", "trend", BASELINE}
+    assert ids(architectures=("trade",)) == {"two-a", "two-b", BASELINE}
+    assert ids(models=("test/a",), architectures=("trade",)) == {"two-a", BASELINE}
+    assert ids(first="2030-01-01") == set()
+    part = board_of(db, "small", Filter(assets=("AHVQ",), first="2022-05-10", last="2022-06-02"))
+    assert (part.first, part.last) == ("2022-05-10", "2022-06-02") and part.rows[0].assets == ("AHVQ",)
+    assert {row.tokens / row.sessions for row in part.rows if row.entry == "one-a"} == {12.0}
+    for wrong in ({"assets": ("NO",)}, {"first": "soon"}, {"first": "2022-06-01", "last": "2022-05-01"}):
+        with pytest.raises(UserError):
+            ids(**wrong)
+
+
+def test_a_stalled_season_is_never_shown_as_live(
+    web_store: Store, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What workers do is in no page, only in the file that pages poll, with the time at which it was heard."""
+    clock = [1_000_000.0]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    row = {"season": "small", "worker": "w", "state": "live", "since": "2022-06-08T00:00:00Z", "beat": clock[0]}
+    writer = PageWriter(web_store, tmp_path, FAST)
+    with web_store.engine.begin() as db:
+        db.execute(insert(workers).values(**row, rounds=3, next_at="2030-01-01T00:00:00Z", troubles="[]"))
+    try:
+        writer.update()
+        state = read(tmp_path, f"{HOME}/now.json")["states"]["small"]
+        assert (state["status"], state["next_at"]) == ("live", "2030-01-01T00:00:00Z")
+        assert state["beat"] == "1970-01-12T13:46:40Z"
+        clock[0] += SILENT_S + 1
+        assert writer.update() == 2  # this season's now.json and that of all seasons
+        assert read(tmp_path, "seasons/now.json")["states"]["small"]["status"] == "stalled"
+        pages = {path: content for path, content in files(tmp_path).items() if not path.endswith("now.json")}
+        assert pages == {path: content for path, content in files(site).items() if path in pages}
+    finally:
+        with web_store.engine.begin() as db:
+            db.execute(delete(workers).where(workers.c.worker == "w"))
+
+
+def test_every_page_that_changes_has_a_version_that_is_its_own(site: Path) -> None:
+    now = read(site, f"{HOME}/now.json")
+    assert {"/seasons/small/", "/zh/seasons/small/entries/one-a/", "/seasons/small/assets/AAJX/"} <= now[
+        "pages"
+    ].keys()
+    assert not any("2022-" in path or "/items/" in path for path in now["pages"])
+    for path, version in now["pages"].items():
+        assert f'data-version="{version}"' in (site / path[1:] / "index.html").read_text()
+    assert len(json.dumps(now)) < 3000
+
+
+def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
+    season = make_season()
+    twice = msgspec.structs.replace(
+        season, entries=(*season.entries, msgspec.structs.replace(season.entries[0], id="one-c"))
+    )
+    for language in ("en", "zh"):
+        names = names_of(words(language), twice)
+        assert len(set(names.values())) == len(names) == 7
+    assert names_of(words("en"), twice)["one-c"] == "Investor · a (one-c)"
+    assert names_of(words("zh"), twice)["two-a"] == "交易团队 · a"
+    odd = [
+        Asset(symbol=one, kind="crypto", dataset="synthetic/crypto:7") for one in ("BTC/USDT", "BTC-USDT", "..")
+    ]
+    assert list(asset_folders(msgspec.structs.replace(season, assets=tuple(odd))).values()) == [
+        "BTC-USDT", "BTC-USDT-", "-",
+    ]  # fmt: skip
