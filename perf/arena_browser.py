@@ -4,12 +4,13 @@
     python perf/arena_browser.py --db arena.db --shots shots/    # an arena of yours, with pictures of every page
 
 Each page is opened with an empty cache by headless Chromium, wide and as a phone. Bytes are what crossed the wire,
-compressed; "own" leaves plotly.js out, which a browser keeps for a year.
+compressed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import shutil
 import subprocess
@@ -18,7 +19,6 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from arena_pages import await_server
 
@@ -29,7 +29,7 @@ FLAGS = (
 TIMES = """
 const paint = performance.getEntriesByName('first-contentful-paint')[0];
 const page = performance.getEntriesByType('navigation')[0];
-const files = performance.getEntriesByType('resource').filter((one) => !one.name.includes('/events/stream'));
+const files = performance.getEntriesByType('resource');
 return {
   paint: paint ? paint.startTime : null, bytes: page.transferSize, plain: page.decodedBodySize,
   shift: window.__shift || 0,
@@ -78,10 +78,8 @@ def visit(driver: Any, address: str, width: int, picture: Path | None, *, dark: 
     time.sleep(0.2)  # a paint is reported a frame later
     found: dict[str, Any] = driver.execute_script(TIMES)
     found["wider"] = driver.execute_script("return document.documentElement.scrollWidth") - width
-    found["plotly"] = sum("/plotly" in urlsplit(name).path for name, _, _ in found["files"])
-    own = [(sent, plain) for name, sent, plain in found["files"] if "/plotly" not in urlsplit(name).path]
-    found["own"] = found["bytes"] + sum(sent for sent, _ in own)
-    found["own_plain"] = found["plain"] + sum(plain for _, plain in own)
+    found["own"] = found["bytes"] + sum(sent for _, sent, _ in found["files"])
+    found["own_plain"] = found["plain"] + sum(plain for _, _, plain in found["files"])
     if picture is not None:
         import base64
 
@@ -91,27 +89,21 @@ def visit(driver: Any, address: str, width: int, picture: Path | None, *, dark: 
     return found
 
 
-def addresses(base: str) -> dict[str, str]:
-    """Return one address of every page of the newest season."""
-    import httpx
-
-    found = {"seasons": "/seasons", "health": "/health"}
-    with httpx.Client(base_url=base, timeout=60) as client:
-        seasons = client.get("/api/seasons").json()["seasons"]
-        if not seasons:
-            return {"first": "/", **found}
-        home = f"/season/{seasons[0]['id']}"
-        facts = client.get(f"/api/seasons/{seasons[0]['id']}/rules").json()
-        pages = ("timeline", "split", "feed", "information", "rules", "published")
-        found |= {"first": home, **{name: f"{home}/{name}" for name in pages}}
-        found["entry"] = f"{home}/entries/{facts['entries'][0]['id']}"
-        made = client.get(f"/api/seasons/{seasons[0]['id']}/decisions?limit=60").json()["items"]
-        talked = max(made, key=lambda one: one["calls"] or 0, default=None)
-        if talked is not None:
-            found["decision"] = f"{home}/decisions/{talked['id']}"
-        told = client.get(f"/api/seasons/{seasons[0]['id']}/items?limit=1").json().get("items")
-        if told:
-            found["item"] = f"{home}/items/{told[0]['id']}"
+def addresses(folder: Path, prefix: str) -> dict[str, str]:
+    """Return one address of every kind of page of the newest season."""
+    found = {"seasons": f"{prefix}/seasons/", "health": "/health"}
+    seasons = json.loads((folder / "seasons/index.json").read_bytes())["seasons"]
+    if not seasons:
+        return {"first": f"{prefix}/", **found}
+    there = folder / "seasons" / seasons[0]["id"]
+    home = f"{prefix}/seasons/{seasons[0]['id']}/"
+    found |= {"first": home}
+    found |= {name: f"{home}{name}/" for name in ("split", "feed", "information", "rules", "published")}
+    for kind, pattern in (("asset", "assets/*/"), ("entry", "entries/*/"), ("item", "items/*/"),
+                          ("round", "assets/*/20*/")):  # fmt: skip
+        some = sorted(there.glob(pattern), key=lambda one: (one / "index.html").stat().st_size)
+        if some:
+            found[kind] = f"{home}{some[-1].relative_to(there)}/"  # the largest of its kind
     return found
 
 
@@ -131,7 +123,10 @@ def main() -> None:
             subprocess.run(
                 [*arena, "run", "--replay", "synthetic", "--until", "2022-05-20", "--db", db], check=True
             )
-        server = subprocess.Popen([*arena, "serve", "--db", db, "--port", str(chosen.port)])
+        folder = Path(work) / "site"
+        subprocess.run([*arena, "pages", str(folder), "--db", db], check=True)
+        served = ["--db", db, "--pages", str(folder), "--port", str(chosen.port)]
+        server = subprocess.Popen([*arena, "serve", *served])
         driver = None
         try:
             base = f"http://127.0.0.1:{chosen.port}"
@@ -139,7 +134,8 @@ def main() -> None:
             driver = browser(f"{work}/profile")
             print(f"Chromium {driver.capabilities['browserVersion']}, Python {platform.python_version()}")
             driver.get(f"{base}/healthz")  # the browser's own start is no page's fault
-            _measure(driver, base, chosen)
+            prefix = "" if chosen.lang == "en" else f"/{chosen.lang}"
+            _measure(driver, base, addresses(folder, prefix), chosen)
         finally:
             if driver is not None:
                 driver.quit()
@@ -147,23 +143,22 @@ def main() -> None:
             server.wait(20)
 
 
-def _measure(driver: Any, base: str, chosen: argparse.Namespace) -> None:
-    head = ("page", "width", "paint ms", "own kB sent", "own kB plain", "plotly", "shift", "overflow px")
-    print(("{:<12}" + "{:>13}" * 7).format(*head))
+def _measure(driver: Any, base: str, pages: dict[str, str], chosen: argparse.Namespace) -> None:
+    head = ("page", "width", "paint ms", "kB sent", "kB plain", "shift", "overflow px")
+    print(("{:<12}" + "{:>13}" * 6).format(*head))
     worst, largest = 0.0, 0.0
-    for name, path in addresses(base).items():
+    for name, path in pages.items():
         if chosen.only and name not in chosen.only:
             continue
         for width in (1280, 390):
             picture = None if chosen.shots is None else chosen.shots / f"{name}-{width}-{chosen.lang}.png"
-            mark = "&" if "?" in path else "?"
-            found = visit(driver, f"{base}{path}{mark}lang={chosen.lang}", width, picture, dark=chosen.dark)
+            found = visit(driver, f"{base}{path}", width, picture, dark=chosen.dark)
             worst, largest = max(worst, found["paint"] or 0.0), max(largest, found["own_plain"])
             numbers = (found["paint"] or float("nan"), found["own"] / 1000, found["own_plain"] / 1000)
-            rest = (found["plotly"], round(found["shift"], 3), found["wider"])
-            print(("{:<12}{:>13}" + "{:>13.0f}" * 3 + "{:>13}" * 3).format(name, width, *numbers, *rest))
+            rest = (round(found["shift"], 3), found["wider"])
+            print(("{:<12}{:>13}" + "{:>13.0f}" * 3 + "{:>13}" * 2).format(name, width, *numbers, *rest))
     print(f"first paint at worst {worst:.0f} ms (bar 1000): {'met' if worst < 1000 else 'NOT met'}")
-    print(f"largest page without plotly {largest / 1000:.0f} kB, uncompressed (bar 300): "
+    print(f"largest page {largest / 1000:.0f} kB, uncompressed (bar 300): "
           f"{'met' if largest < 300_000 else 'NOT met'}")  # fmt: skip
 
 

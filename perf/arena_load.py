@@ -4,13 +4,11 @@
     python perf/arena_load.py --readers 20 --agents 10 --seconds 10
     python perf/arena_load.py --profile server.txt    # where the server's time went (needs py-spy on the path)
 
-The server is ``tradeassay arena serve`` as anybody would start it, with the process that makes its pages: it
-shows a season of 100,000 decisions and plays another whose entries all decide outside. Readers open a page
-about once a second, one in three of the season that is being played, and have nothing in a cache. Agents ask
-for packets and post choices as fast as rounds come. Server and clients share the cores, so the clients are
-plain sockets, and the CPU that each took is told. A "cold" page is the first after a start: with standings
-kept in the database, and without. The "cold" minute begins right after a start, with no page made yet; before
-the "warm" one every kind of page was opened.
+The server is ``tradeassay arena serve`` as anybody would start it: it sends the pages of a season of 100,000
+decisions, which are written once before, and plays another whose entries all decide outside, whose pages it
+writes as it goes. Readers send a request about once a second, one in three for the season that is being played,
+and have nothing in a cache. Agents ask for packets and post choices as fast as rounds come. Server and clients
+share the cores, so the clients are plain sockets, and the CPU that each took is said.
 """
 
 from __future__ import annotations
@@ -86,18 +84,17 @@ class Serving:
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
     def __enter__(self) -> Serving:
-        arena_pages.await_server(self.base, "/static/mark.svg")
+        arena_pages.await_server(self.base)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(30)
 
-    def cpu_s(self) -> tuple[float, float]:
-        """Return the CPU seconds that the server, and the process that makes its pages, have taken (Linux)."""
-        own = self._process.pid
-        below = Path(f"/proc/{own}/task/{own}/children").read_text().split()
-        return _cpu_s(own), sum(_cpu_s(int(pid)) for pid in below)
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that the server has taken (Linux)."""
+        told = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
     def profile(self, file: str, seconds: float) -> subprocess.Popen[bytes]:
         """Watch where the process's time goes."""
@@ -107,13 +104,8 @@ class Serving:
     def first_page(self) -> float:
         """Return the seconds of the first page of the large season."""
         began = time.perf_counter()
-        httpx.get(f"{self.base}/season/{arena_pages.SEASON}", timeout=120).raise_for_status()
+        httpx.get(f"{self.base}/seasons/{arena_pages.SEASON}/", timeout=120).raise_for_status()
         return time.perf_counter() - began
-
-
-def _cpu_s(pid: int) -> float:
-    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Line:
@@ -156,7 +148,7 @@ async def load(port: int, tokens: list[str], readers: int, seconds: float) -> di
 
     async def reader(number: int) -> None:
         drawn, line = random.Random(number), Line(port)
-        own = [f"/season/{SEASON}", f"/season/{SEASON}/feed", f"/season/{SEASON}/entries/agent-0"]
+        own = [f"/seasons/{SEASON}/{one}" for one in ("", "feed/", "entries/agent-0/", "now.json", "now.json")]
         await asyncio.sleep(drawn.random())
         while time.perf_counter() < end:
             path = drawn.choice(own) if drawn.random() < 1 / 3 else arena_pages.paths(drawn)
@@ -191,7 +183,6 @@ def main() -> None:
     ask.add_argument("--port", type=int, default=8797)
     ask.add_argument("--speed", default="1d/6s", help="of the season that is played")
     ask.add_argument("--profile", help="write the server's stacks here")
-    ask.add_argument("--warm-only", action="store_true", help="without the cold pages")
     chosen = ask.parse_args()
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[: chosen.cores]))
     arena_pages.WORK.mkdir(exist_ok=True)
@@ -205,51 +196,27 @@ def main() -> None:
     file = arena_pages.WORK / "doors.toml"
     tokens = found(db, file, chosen.agents)
     print(f"python {platform.python_version()}, {chosen.cores} cores used, {conditions()}")
-    if chosen.warm_only:
-        keep(db)
-    else:
-        _cold(db, chosen.port)
-    for state in ("cold", "warm"):
-        if state == "cold" and chosen.warm_only:
-            continue
-        with Serving(db, chosen.port, "--season", str(file), "--speed", chosen.speed) as server:
-            if state == "warm":
-                print(f"the first page while a season starts in the process: {server.first_page():.2f} s")
-                arena_pages.warm(server.base)
-            watching = server.profile(chosen.profile, chosen.seconds) if chosen.profile else None
-            before, own, began = server.cpu_s(), time.process_time(), time.perf_counter()
-            waits = asyncio.run(load(chosen.port, tokens, chosen.readers, chosen.seconds))
-            took = time.perf_counter() - began
-            served, made = ((now - then) / took for now, then in zip(server.cpu_s(), before, strict=True))
-            own = (time.process_time() - own) / took
-            if watching is not None:
-                watching.wait(60)
-        print(f"{state}: {chosen.readers} readers and {chosen.agents} agents, {took:.0f} s, ", end="")
-        print(f"{conditions()}; cores used: server {served:.2f}, its pages {made:.2f}, clients {own:.2f}")
-        waits["doors"] = waits["packet"] + waits["choice"]
-        for name, bar in (("pages", 300), ("doors", 100), ("packet", 100), ("choice", 100)):
-            middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))
-            told = f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
-            print(f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})", flush=True)
-
-
-def keep(db: Path) -> None:
-    """Keep the large season's standings, as whoever played it does at its end."""
-    from tradeassay.arena.queries.reader import keep_standings
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
-
-    store = Store(open_engine(str(db)))
-    keep_standings(store, arena_pages.SEASON)
-    store.engine.dispose()
-
-
-def _cold(db: Path, port: int) -> None:
-    with Serving(db, port) as server:
-        print(f"cold first page, nothing kept: {server.first_page():.2f} s")
-    keep(db)
-    with Serving(db, port) as server:
-        print(f"cold first page, standings kept: {server.first_page():.2f} s (bar 1)")
+    folder = arena_pages.WORK / "arena_load.pages"
+    arena_pages.write(large, folder)
+    with Serving(
+        db, chosen.port, "--season", str(file), "--speed", chosen.speed, "--pages", str(folder)
+    ) as server:
+        print(f"the first page after a start: {server.first_page():.2f} s (bar 1)")
+        time.sleep(5)  # the pages of the season that is played are there then
+        watching = server.profile(chosen.profile, chosen.seconds) if chosen.profile else None
+        before, own, began = server.cpu_s(), time.process_time(), time.perf_counter()
+        waits = asyncio.run(load(chosen.port, tokens, chosen.readers, chosen.seconds))
+        took = time.perf_counter() - began
+        served, own = (server.cpu_s() - before) / took, (time.process_time() - own) / took
+        if watching is not None:
+            watching.wait(60)
+    print(f"{chosen.readers} readers and {chosen.agents} agents, {took:.0f} s, ", end="")
+    print(f"{conditions()}; cores used: server {served:.2f}, clients {own:.2f}")
+    waits["doors"] = waits["packet"] + waits["choice"]
+    for name, bar in (("pages", 100), ("doors", 100), ("packet", 100), ("choice", 100)):
+        middle, late, last = np.percentile(waits[name] or [0], (50, 95, 99))
+        told = f"{len(waits[name])} requests, ms: median {middle:.0f}, 95th {late:.0f}, 99th {last:.0f}"
+        print(f"{name}: {told} (bar {bar} at the 95th: {'met' if late < bar else 'NOT met'})", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python perf/arena_pages.py          # locust, from an environment of its own under perf/.work
     python perf/arena_pages.py --loop   # without locust: an asyncio loop with httpx
 
-Readers open pages, filter, unfold decisions and fetch the chart, with a pause of half a second to one and a half
-between two pages, as people have. The server is one process. Pages that are computed from all decisions are opened
-once before, and timed apart under "cold": they are made once per settlement, for all readers.
+The site is written first, and what that takes is said: all of it, and what one settlement more would take. Then
+readers open pages and poll the small file that says what is new, with a pause of half a second to one and a half
+between two requests. The server is one process that sends files.
 """
 
 from __future__ import annotations
@@ -121,51 +121,54 @@ def _slots(everyone, held, nav, moves, place, round_, talk):
 
 
 def paths(random_: random.Random) -> str:
-    """Return what a reader opens next: the first page and entries most often."""
+    """Return what a reader opens next: the first page and entries most often, and the file that pages poll."""
     entry = f"{random_.choice(ARCHITECTURES)}-{random_.randrange(5)}"
-    asset = random_.choice(ASSETS)
-    return random_.choice([
-        f"/season/{SEASON}", f"/season/{SEASON}", f"/season/{SEASON}?asset={asset}",
-        f"/season/{SEASON}?architecture={random_.choice(ARCHITECTURES)}", f"/season/{SEASON}/entries/{entry}",
-        f"/season/{SEASON}/entries/{entry}?asset={asset}&status=failed",
-        f"/season/{SEASON}/timeline?asset={asset}&entry={entry}", f"/season/{SEASON}/split",
-        f"/season/{SEASON}/feed", f"/season/{SEASON}/decisions/{random_.randrange(1, 100_000)}?part=body",
-        f"/season/{SEASON}/decisions/{random_.randrange(1, 100_000)}", f"/api/seasons/{SEASON}/equity",
-        f"/api/seasons/{SEASON}/standings?asset={asset}", f"/season/{SEASON}/rules",
-        f"/season/{SEASON}/information",
-    ])  # fmt: skip
+    asset, day = random_.choice(ASSETS), str(np.datetime64("2020-01-01") + random_.randrange(SESSIONS - 1))
+    home = f"/seasons/{SEASON}/"
+    return random_.choice(
+        [
+            home,
+            home,
+            *(f"{home}{one}" for one in ("split/", "feed/", "information/", "rules/", "standings.json")),
+            *(f"{home}assets/{asset}/{one}" for one in ("", f"{day}/", f"{day}/index.json")),
+            f"{home}entries/{entry}/",
+            *[f"{home}now.json"] * 5,
+        ]
+    )
 
 
-def serve(path: Path, port: int) -> None:
-    import uvicorn
-
-    from tradeassay.arena.queries.reader import ArenaReader
+def write(path: Path, folder: Path) -> None:
+    """Write the site, if it is not there, and say what that took; then what one settlement more would take."""
+    from tradeassay.arena.queries.seasons import read_season
+    from tradeassay.arena.queries.snapshot import SeasonSnapshot
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.app import create_app
-    from tradeassay.arena.web.context import House
+    from tradeassay.arena.web.site import PageWriter, render
 
-    app = create_app(House(reader=ArenaReader(Store(open_engine(str(path))))), poll_s=1.0)
+    store = Store(open_engine(str(path)))
+    began = time.process_time()
+    written = PageWriter(store, folder).update()
+    took = time.process_time() - began
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
+    print(f"the whole site: {written} files written in {took:.1f} s of CPU, {size:.0f} MiB in all")
+    season = read_season(store, SEASON)
+    assert season is not None
+    began = time.process_time()
+    made = dict(render(SeasonSnapshot(store, season), [(ASSETS[0], "2023-06-01")], ()))
+    print(f"after a settlement: {len(made)} files made in {time.process_time() - began:.1f} s of CPU")
+    store.engine.dispose()
+
+
+def serve(path: Path, folder: Path, port: int) -> None:
+    import uvicorn
+
+    from tradeassay.arena.api.doors import Doors
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.web.app import Arena, create_app
+
+    app = create_app(Arena(doors=Doors(Store(open_engine(str(path)))), folder=folder))
     uvicorn.run(app, port=port, log_level="error", access_log=False)
-
-
-def warm(base: str) -> dict[str, float]:
-    """Open everything a first reader would wait for; return the seconds that took."""
-    import httpx
-
-    found = {}
-    with httpx.Client(base_url=base, timeout=600) as client:
-        fixed = ["", "/split", "/feed", "/rules", "/information", "/published"]
-        fixed += [f"?asset={asset}" for asset in ASSETS] + [f"?architecture={one}" for one in ARCHITECTURES]
-        fixed += [f"/entries/{one}-{n}" for one in ARCHITECTURES for n in range(5)]
-        for part in fixed:
-            began = time.perf_counter()
-            client.get(f"/season/{SEASON}{part}").raise_for_status()
-            found[part or "/"] = time.perf_counter() - began
-        for asset in ASSETS:
-            client.get(f"/api/seasons/{SEASON}/standings?asset={asset}").raise_for_status()
-        client.get(f"/api/seasons/{SEASON}/equity").raise_for_status()
-    return found
 
 
 async def loop(base: str, readers: int, seconds: float) -> np.ndarray:
@@ -236,20 +239,19 @@ def main() -> None:
     chosen = ask.parse_args()
     WORK.mkdir(exist_ok=True)
     path = WORK / "arena_load.db"
+    folder = WORK / "arena_load.pages"
     if chosen.serve:
-        serve(path, chosen.port)
+        serve(path, folder, chosen.port)
         return
     if not path.exists():
         began = time.process_time()
         build(path)
         print(f"built in {time.process_time() - began:.0f} s of CPU, {path.stat().st_size / 2**20:.0f} MiB")
+    write(path, folder)
     base = f"http://127.0.0.1:{chosen.port}"
     server = subprocess.Popen([sys.executable, __file__, "--serve", "--port", str(chosen.port)])
     try:
         await_server(base)
-        cold = warm(base)
-        worst = max(cold, key=lambda name: cold[name])
-        print(f"cold: first page {cold['/']:.2f} s, worst {worst} {cold[worst]:.2f} s")
         if chosen.loop:
             waits = asyncio.run(loop(base, chosen.readers, chosen.seconds))
             found = {f"{q}%": float(np.percentile(waits, q)) for q in (50, 95, 99)} | {"requests": waits.size}
@@ -265,7 +267,7 @@ def main() -> None:
         server.wait(10)
 
 
-def await_server(base: str, path: str = "/api/seasons") -> None:
+def await_server(base: str, path: str = "/healthz") -> None:
     """Wait until a server that was just started answers; ``path`` is what it is asked for."""
     import httpx
 
