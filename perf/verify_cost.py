@@ -15,9 +15,9 @@ from pathlib import Path
 import tradeassay
 from tradeassay.agents import agents as registered
 from tradeassay.agents import converses
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
 from tradeassay.cli.demo import _model_run
 from tradeassay.runs import Asking, Run, run
-from tradeassay.runs.quantcode import QuantCodeSpec
 
 RULES = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 DEMO = 44

@@ -27,9 +27,9 @@ from forger import KindShare, check_verify
 import tradeassay
 from numbered_parts import ask, gather
 from season_forger import check_season
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
+from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
 from tradeassay.runs import run
-from tradeassay.runs.quantcode import QuantCodeSpec
-from tradeassay.runs.systrade import SystradeSpec
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "v1"
 ARENA = "arena"

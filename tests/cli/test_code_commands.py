@@ -81,7 +81,7 @@ def test_a_machine_that_cannot_run_programs_says_so(
         raise error
 
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.open_code_executor", refuse)
-    monkeypatch.setattr("tradeassay.runs.quantcode.open_code_executor", refuse)
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.open_code_executor", refuse)
     assert main(["code", "tasks", TASK, "--reference"]) == 0
     (place / "mine.py").write_text(capsys.readouterr().out)
     assert main(["code", "eval", "mine.py", "--task", TASK]) == 2

@@ -45,17 +45,33 @@ def _behaviour(value: float) -> BehaviourVerdict:
 def examined(task: Any, source: str, **rest: Any) -> Evaluation:
     """Return what an examination might have found, by what the program is."""
     plain = Evaluation(
-        task=task.id, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED, trade=PASSED,
-        lookahead=PASSED, judge=PASSED, decided_by="behaviour", trades=22, earned=_EARNED,
-        judge_behaviour=_behaviour(1.0), judge_language=LanguageVerdict(status="not_scored", reason="not asked"),
-    )  # fmt: skip
+        task=task.id,
+        framework="backtrader",
+        source_sha256="",
+        compile=PASSED,
+        backtest=PASSED,
+        trade=PASSED,
+        lookahead=PASSED,
+        judge=PASSED,
+        decided_by="behaviour",
+        trades=22,
+        earned=_EARNED,
+        judge_behaviour=_behaviour(1.0),
+        judge_language=LanguageVerdict(status="not_scored", reason="not asked"),
+    )
     replace = msgspec.structs.replace
     if "Broken" in source:
         after = not_reached("it does not compile")
         return replace(
-            plain, compile=failed(HOSTILE, "SyntaxError", line=5), backtest=after, trade=after, lookahead=after,
-            judge=after, judge_behaviour=None, earned=None,
-        )  # fmt: skip
+            plain,
+            compile=failed(HOSTILE, "SyntaxError", line=5),
+            backtest=after,
+            trade=after,
+            lookahead=after,
+            judge=after,
+            judge_behaviour=None,
+            earned=None,
+        )
     if "Peeker" in source:
         evidence = ChangedDecision(method="truncation", cut_row=10, row=9, scored="a buy", other="nothing")
         leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
@@ -81,10 +97,13 @@ def code_run(folder: Path) -> CodeRun:
         turns=4,
         judge="scripted/code-judge",
         evaluate=EvaluateConfig(decides="behaviour"),
-    )  # fmt: skip
+    )
     nothing = mock.MagicMock()
     with (
-        mock.patch("tradeassay.runs.quantcode.examine", examined),
-        mock.patch("tradeassay.runs.quantcode.QuantCodeProtocol.open_executor", lambda self, workers: nothing),
+        mock.patch("tradeassay.benchmarks.quantcode.benchmark.examine", examined),
+        mock.patch(
+            "tradeassay.benchmarks.quantcode.benchmark.QuantCodeProtocol.open_executor",
+            lambda self, workers: nothing,
+        ),
     ):
         return run_spec(spec, folder, workers=1)

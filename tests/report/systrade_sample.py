@@ -6,6 +6,7 @@ from unittest import mock
 
 import msgspec
 
+from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
 from tradeassay.benchmarks.systrade.examine import AuditStep, Examined, FollowedTrade, LegPath, Mark, Trail
 from tradeassay.code.checks import Exhibit, convicted, not_run, passed
 from tradeassay.code.gates import GATES, GateReport
@@ -14,7 +15,6 @@ from tradeassay.code.submission import SubmissionRun
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import CodeRun
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.systrade import SystradeSpec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 
@@ -35,26 +35,53 @@ def trail() -> Trail:
         AuditStep(kind="pnl", id="g-1", claimed=0.0, own=0.0),
     )
     trade = FollowedTrade(
-        number=0, row=5, time="2025-01-08", leg="X", quantity=10.0, claimed_price=101.0, price=101.0,
-        signal=HOSTILE, order_id="o-1", steps=steps,
-    )  # fmt: skip
+        number=0,
+        row=5,
+        time="2025-01-08",
+        leg="X",
+        quantity=10.0,
+        claimed_price=101.0,
+        price=101.0,
+        signal=HOSTILE,
+        order_id="o-1",
+        steps=steps,
+    )
     return Trail(
-        bars="synthetic us:1 test", rows=60, timeframe="1d", first="2025-01-01", last="2025-03-25", trades=3,
-        counts={"both": 1, "other size": 1, "only submission": 1, "only frozen": 1}, marks=marks,
-        paths=(LegPath(leg="X", asset="A", rows=tuple(range(60)), closes=closes),), audit=(trade,),
-    )  # fmt: skip
+        bars="synthetic us:1 test",
+        rows=60,
+        timeframe="1d",
+        first="2025-01-01",
+        last="2025-03-25",
+        trades=3,
+        counts={"both": 1, "other size": 1, "only submission": 1, "only frozen": 1},
+        marks=marks,
+        paths=(LegPath(leg="X", asset="A", rows=tuple(range(60)), closes=closes),),
+        audit=(trade,),
+    )
 
 
 def robustness() -> Robustness:
     points = tuple(
-        CostPoint(cost_bp=cost, total=0.05 - cost / 200.0, sharpe=None if cost > 10 else 0.4, fees=cost / 500.0)
+        CostPoint(
+            cost_bp=cost,
+            total=0.05 - cost / 200.0,
+            sharpe=None if cost > 10 else 0.4,
+            fees=cost / 500.0,
+            per_turnover=None,
+            break_even_turnover=None,
+        )
         for cost in (0.1, 1.0, 5.0, 10.0, 20.0)
     )
     return Robustness(
-        costs=points, turnover=12.5, break_even_bp=Measure(value=9.87), deflated=Measure(value=0.31),
-        excess=-0.02, quarters=(0.01, -0.02, 0.03, 0.0), daily=tuple(0.001 * (n % 5 - 2) for n in range(252)),
+        costs=points,
+        turnover=12.5,
+        break_even_bp=Measure(value=9.87),
+        deflated=Measure(value=0.31),
+        excess=-0.02,
+        quarters=(0.01, -0.02, 0.03, 0.0),
+        daily=tuple(0.001 * (n % 5 - 2) for n in range(252)),
         score=Measure(value=4.0, note="cost room 0.49"),
-    )  # fmt: skip
+    )
 
 
 def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, scenarios: Any = None) -> Examined:
@@ -69,10 +96,15 @@ def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, 
             gates[name] = not_run("the gate 'exec' did not hold")
     ran, honest = gates["exec"].passed, gates["leak"].passed
     report = GateReport(
-        strategy=spec.id, semantics_sha256=spec.semantics.sha256, submission=submission.name,
-        submission_sha256=submission.sha256, bars=bars.name, rows=60, tier="full",
+        strategy=spec.id,
+        semantics_sha256=spec.semantics.sha256,
+        submission=submission.name,
+        submission_sha256=submission.sha256,
+        bars=bars.name,
+        rows=60,
+        tier="full",
         gates=tuple(gate.named(name) for name, gate in gates.items()),
-    )  # fmt: skip
+    )
     sound = {
         "D1": Measure(value=9.0 if honest else 1.0) if ran else not_scored("it could not be run"),
         "D2": Measure(value=10.0),
@@ -83,17 +115,38 @@ def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, 
     none = not_scored("no peer has marked it")
     regimes = (
         Discipline(regime="normal", decisions=10),
-        Discipline(regime="gap", decisions=9, breaches=(Breach(constraint="max_exposure", bars=2, first=31),)),
+        Discipline(
+            regime="gap",
+            decisions=9,
+            breaches=(
+                Breach(
+                    constraint="max_exposure",
+                    bars=2,
+                    first=31,
+                    time="2025-02-13",
+                    worst=0.1,
+                    severity="major",
+                    logged=0,
+                ),
+            ),
+        ),
         Discipline(regime="crash", decisions=0, failed=HOSTILE),
     )
     card = Scorecard(
-        strategy=spec.id, submission=submission.name, submission_sha256=submission.sha256, gates=report,
-        sound=sound, paper={"D1": none, "D2": none, "D3": Measure(value=8.0), "D4": Measure(value=8.0)},
-        paper_parts={"D3": part, "D4": part}, overall=overall(sound), regimes=regimes,
+        strategy=spec.id,
+        submission=submission.name,
+        submission_sha256=submission.sha256,
+        gates=report,
+        sound=sound,
+        paper={"D1": none, "D2": none, "D3": Measure(value=8.0), "D4": Measure(value=8.0)},
+        paper_parts={"D3": part, "D4": part},
+        overall=overall(sound),
+        regimes=regimes,
         year=robustness() if ran and honest else None,
         year_reason=None if ran and honest else "a result that may know the future says nothing",
-        complexity=1.5, data=bars.name,
-    )  # fmt: skip
+        complexity=1.5,
+        data=bars.name,
+    )
     traces = on_scenarios(submission, spec, executor, config)
     return Examined(scorecard=card, trail=trail() if ran else None, scenarios=traces)
 
@@ -112,8 +165,10 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
     spec = msgspec.structs.replace(spec, **{"reviewers": builders, **changes})
     nothing = mock.MagicMock()
     with (
-        mock.patch("tradeassay.runs.systrade.examine_submission", examined),
-        mock.patch("tradeassay.runs.systrade.run_scenarios", on_scenarios),
-        mock.patch("tradeassay.runs.systrade.SystradeProtocol.open_executor", lambda self, n: nothing),
+        mock.patch("tradeassay.benchmarks.systrade.benchmark.examine_submission", examined),
+        mock.patch("tradeassay.benchmarks.systrade.benchmark.run_scenarios", on_scenarios),
+        mock.patch(
+            "tradeassay.benchmarks.systrade.benchmark.SystradeProtocol.open_executor", lambda self, n: nothing
+        ),
     ):
         return run_spec(spec, folder, workers=1)

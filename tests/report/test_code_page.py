@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from code_report_sample import HOSTILE, code_run
 
-from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+from tradeassay.benchmarks.programs import Shown
+from tradeassay.benchmarks.quantcode.scores import CellScores, pooled_rates
+from tradeassay.benchmarks.quantcode.tables import findings
 from tradeassay.report import print_code_board, write_code_html
-from tradeassay.report.code_page import findings, group_tables, in_words, ranked_cells, render_code_html
-from tradeassay.report.paper_tables import quantcode_paper
+from tradeassay.report.code_page import render_code_html, shown_run
+from tradeassay.report.formatting import cell_shown
 from tradeassay.runs import CodeRun
-from tradeassay.runs.score.quantcode_scores import CellScores
-from tradeassay.runs.summary.programs import pooled_rates
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +22,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
 
 
 @pytest.fixture(scope="module")
-def cells(run: CodeRun) -> list[CellScores]:
-    return ranked_cells(run.scores)
+def cells(run: CodeRun) -> tuple[CellScores, ...]:
+    return run.scores.cells
 
 
 @pytest.fixture(scope="module")
-def page(run: CodeRun) -> str:
-    return render_code_html(run)
+def shown(run: CodeRun) -> Shown:
+    return shown_run(run)
+
+
+@pytest.fixture(scope="module")
+def page(run: CodeRun, shown: Shown) -> str:
+    return render_code_html(run, shown)
 
 
 def part(page: str, id: str) -> str:
@@ -38,19 +43,19 @@ def part(page: str, id: str) -> str:
     return " ".join(text.split())
 
 
-def test_who_is_best_and_whether_it_can_be_told(cells: list[CellScores], page: str) -> None:
-    headline, support = in_words(cells)
-    assert headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
-    assert headline in page
-    assert "cannot be told apart" in support[0]
-    (copies,) = [line for line in support if line.startswith("Many tasks, one program")]
+def test_who_is_best_and_whether_it_can_be_told(shown: Shown, page: str) -> None:
+    assert shown.headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
+    assert shown.headline in page
+    assert "cannot be told apart" in shown.support[0]
+    (copies,) = [line for line in shown.support if line.startswith("Many tasks, one program")]
     assert "coder-sma" in copies and "coder-gold" not in copies
-    assert cells[-1].rates.compile.value is None
-    assert part(page, "stages").count("6 without an answer") == 2
+    last = shown.board.rows[-1].cells
+    assert last[2].measure is not None and last[2].measure.value is None
+    assert part(page, "board").count("6 without an answer") == 2
 
 
 def test_rates_by_hand(page: str) -> None:
-    stages = part(page, "stages")
+    stages = part(page, "board")
     sma = stages[stages.index("scripted/coder-sma single-turn") :]
     assert re.findall(r"[\d.]+%", sma)[:12:3] == ["100.0%", "100.0%", "100.0%", "16.7%"]
     assert "16.7% 3.0% to 56.4%" in sma  # Wilson, 1 of 6
@@ -58,33 +63,33 @@ def test_rates_by_hand(page: str) -> None:
     assert gold.split(" backtrader ")[1].startswith("6 1 not judged")
 
 
-def test_turns_groups_and_costs(cells: list[CellScores], page: str) -> None:
+def test_turns_groups_and_costs(shown: Shown, page: str) -> None:
     turns = part(page, "turns")
     assert re.findall(r"T\d", turns)[:4] == ["T1", "T2", "T3", "T4"]
-    assert re.search(r"mends · formal · backtrader 0.0% 100.0% 100.0% 100.0%", turns)
-    assert {by for by, _, _ in group_tables(cells)} == {"difficulty", "timeframe", "family"}
+    rates = r"[\d.]+% to [\d.]+%"
+    solved = rf"mends · formal · backtrader 0.0% {rates} 100.0% {rates} 100.0% {rates} 100.0%"
+    assert re.search(solved, turns)
+    (groups,) = [section for section in shown.sections if section.id == "groups"]
+    assert {table.title for table in groups.tables} == {"By difficulty", "By timeframe", "By family"}
     costs = part(page, "costs")
     assert "$0.00" in costs and "no task was solved" in costs
 
 
-def test_the_papers_tables_stand_beside_ours_and_are_marked(
-    run: CodeRun, cells: list[CellScores], page: str
-) -> None:
-    paper = quantcode_paper(run.spec, 6, cells)
-    assert [table.title.split(":")[0] for table in paper.tables] == [f"Table {n}" for n in range(3, 9)]
-    first = paper.tables[0].rows
-    assert next(row.name for row in first if not row.ours) == "claude-opus-4.6"
-    assert first[0].ours and first[0].cells[3].text == "100.0%"
-    ends = {row.name: [cell.text for cell in row.cells] for row in paper.tables[2].rows}
+def test_the_papers_tables_stand_beside_ours_and_are_marked(shown: Shown, page: str) -> None:
+    tables = shown.paper.tables
+    assert [table.title.split(":")[0] for table in tables] == [f"Table {n}" for n in range(3, 9)]
+    first = tables[0].rows
+    assert next(row.head.text for row in first if not row.ours) == "claude-opus-4.6"
+    assert first[0].ours and cell_shown(first[0].cells[3]).text == "100.0%"
+    ends = {row.head.text: [cell_shown(cell).text for cell in row.cells] for row in tables[2].rows}
     assert ends["Solved"] == ["48.2%", "20.0%"]  # 6 of 30 single-turn answers
     assert "not comparable" in page and "our data is synthetic" in page
 
 
-def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: list[CellScores], page: str) -> None:
-    records: dict[str, TaskOutcome] = run.records()
+def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: tuple[CellScores, ...], page: str) -> None:
     assert "Where they disagree" in page and "Only behaviour passes" in page
     assert any(cell.judges.disagree for cell in cells)
-    assert {one.what for one in findings(records)} >= {"printed-result"}
+    assert {what for _, _, what, _, _ in findings(run.records())} >= {"printed-result"}
     collapse = part(page, "collapse")
     assert re.search(r"coder-sma \([^)]*\) \d+ \d+ [\d.]+% collapsed", collapse)
     assert not re.search(r"coder-gold \([^)]*\) \d+ \d+ [\d.]+% collapsed", collapse)
@@ -92,7 +97,7 @@ def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: list[CellScore
     assert part(page, "failures").count("unreachable") == 12
 
 
-def test_what_never_happened_has_a_rate_of_zero(cells: list[CellScores]) -> None:
+def test_what_never_happened_has_a_rate_of_zero(cells: tuple[CellScores, ...]) -> None:
     single = pooled_rates([cell for cell in cells if cell.setting == "single-turn"])
     assert single.last["timeout"].value == 0.0 and single.last["timeout"].high is not None
     assert sum(rate.value or 0.0 for rate in single.ends.values()) == pytest.approx(1.0)

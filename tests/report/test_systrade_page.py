@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
 
+from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import print_code_board, write_check_html, write_html
-from tradeassay.report.systrade_drawings import cost_chart, leg_charts
-from tradeassay.report.systrade_page import render_card
+from tradeassay.report.scorecard import render_card
+from tradeassay.report.scorecard_drawings import cost_chart, leg_charts
 from tradeassay.runs import CodeRun
 from tradeassay.runs.verify.report import verify
 
@@ -50,11 +51,17 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "nothing is fetched from elsewhere"
     )
     for words in (
-        "hold the paper&#39;s six gates", "Hand-ins that run and look ahead: scripted/builder-peeps", 
+        "hold the paper&#39;s six gates",
+        "Submissions that run and look ahead: scripted/builder-peeps",
         "GPT-5.2 (12 of 12",
-        "GLM-4.7 (7 of 12", "Table 4: strategies", "7.85", "these are synthetic", "2 of its 12 strategies",
-        "no hand-in → failed at exec", "worth its price",
-    ):  # fmt: skip
+        "GLM-4.7 (7 of 12",
+        "Table 4: strategies",
+        "7.85",
+        "these are synthetic",
+        "2 of its 12 strategies",
+        "no submission → failed at exec",
+        "worth its price",
+    ):
         assert words.lower() in page.lower(), words
     found_again = verify(run.folder, programs=False)  # what the sandbox found is given by the sample
     assert (found_again.violations, found_again.exit_code) == ((), 3)
@@ -69,10 +76,17 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
     assert "alert(1)" in page and "<script>alert" not in page and "{{ 7 * 7 }}" in page
     for words in (
-        "Not fit to sign: it fails at &#39;leak&#39;", "3 more", "1 × a decision the frozen semantics do not make",
-        "a result that may know the future", "max exposure on 2 bars, first on bar 31", "risk check: missing",
-        "11; the host finds 10", "As printed", "its own work, not counted", "Name and role",
-    ):  # fmt: skip
+        "Not fit to sign: it fails at &#39;leak&#39;",
+        "3 more",
+        "1 × a decision the frozen semantics do not make",
+        "a result that may know the future",
+        "max exposure on 2 bars, first on bar 31",
+        "risk check: missing",
+        "11; the host finds 10",
+        "As printed",
+        "its own work, not counted",
+        "Name and role",
+    ):
         assert words in page, words
     (held,) = (run.folder / "cards").glob("*gold*bollinger*.html")
     page = held.read_text()
@@ -111,7 +125,8 @@ def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
     page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
     assert "no model was asked" in page and "Back to the run" not in page and "class TradingStrategy" in page
-    assert "There was no run to compare" in render_card(found.scorecard, None, mine)
+    bare = SubmissionCard(scorecard=found.scorecard, trail=None, submission=mine)
+    assert "There was no run to compare" in render_card(bare)
 
 
 def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

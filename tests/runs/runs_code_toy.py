@@ -7,21 +7,21 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
-from tradeassay.core.errors import SandboxError
-from tradeassay.core.measure import Measure
-from tradeassay.llm import ModelParams, scripted_models
-from tradeassay.runs.code_protocol import (
+from tradeassay.benchmarks.programs import (
     AskRole,
+    CodeItem,
     CodeRow,
     CodeSpec,
     Ending,
     Examine,
     Role,
-    code_episode,
+    Shown,
     code_protocols,
 )
-from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.errors import SandboxError
+from tradeassay.core.measure import Measure
+from tradeassay.llm import ModelParams, scripted_models
 
 NAME = "test-toy-code"
 TURNS = 3
@@ -74,8 +74,16 @@ class _Nothing:
         return None
 
 
+class ToyItem(CodeItem, frozen=True, kw_only=True):
+    @property
+    def key(self) -> str:
+        return f"{self.model.split('/')[1]}__{self.task}"
+
+
 @code_protocols.register(NAME)
 class ToyProtocol:
+    title: ClassVar[str] = "A toy"
+    listing: ClassVar[str] = ""
     Spec: ClassVar[type[CodeSpec]] = ToySpec
     Record: ClassVar[type[msgspec.Struct]] = ToyRecord
     Result: ClassVar[type[msgspec.Struct]] = Lines
@@ -89,9 +97,9 @@ class ToyProtocol:
     def __init__(self, spec: ToySpec) -> None:
         self.spec = spec
 
-    def episodes(self) -> tuple[EpisodeSpec, ...]:
+    def episodes(self) -> tuple[CodeItem, ...]:
         return tuple(
-            code_episode(f"{model.split('/')[1]}__t{n}", NAME, model, f"t{n}", way={"setting": "toy"})
+            ToyItem(model=model, task=f"t{n}", protocol={"setting": "toy"})
             for model in self.spec.models
             for n in range(self.spec.tasks)
         )
@@ -99,10 +107,10 @@ class ToyProtocol:
     def facts(self) -> dict[str, str]:
         return {"the toy": self.fact}
 
-    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
+    def roles(self, episode: CodeItem) -> dict[str, Role]:
         return {"writer": Role(model=episode.model, params=ModelParams())}
 
-    def dialogue(self, episode: EpisodeSpec) -> Any:
+    def dialogue(self, episode: CodeItem) -> Any:
         messages = [Message(role="user", text=f"{self.spec.word} {episode.task}")]
         replies: list[str] = []
         lines: list[int] = []
@@ -127,7 +135,7 @@ class ToyProtocol:
         type(self).opened += 1
         return _Nothing()
 
-    def examine(self, episode: EpisodeSpec, request: Count, executor: Any) -> Lines:
+    def examine(self, episode: CodeItem, request: Count, executor: Any) -> Lines:
         self.worked.append(f"{episode.task}/{request.turn}")
         if self.broken is not None:
             raise self.broken
@@ -152,6 +160,10 @@ class ToyProtocol:
 
     def rows(self, scores: ToyScores) -> tuple[CodeRow, ...]:
         return (CodeRow(cell="toy", agent="all", measures={"total": Measure(value=float(scores.total), n=1)}),)
+
+    @classmethod
+    def tables(cls, spec: ToySpec, items: Any, scores: ToyScores, records: Any, endings: Any) -> Shown:
+        raise NotImplementedError
 
 
 def fresh(**changes: Any) -> None:

@@ -10,13 +10,13 @@ import pytest
 from runs_code_toy import same
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.running import open_code_executor
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.runs import CodeRun, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.runs.spec.models import Asking
 from tradeassay.runs.store.archive import pack_recording
 from tradeassay.runs.verify.report import verify
@@ -98,7 +98,7 @@ def test_the_scores(run: CodeRun) -> None:
 def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     task = load_task(TASK)
     other = msgspec.structs.replace(task, title="another title")
-    monkeypatch.setattr("tradeassay.runs.quantcode.load_tasks", lambda: (other,))
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.load_tasks", lambda: (other,))
     with pytest.raises(RunError, match=f"task {TASK} has changed"):
         resume(run.folder)
 
@@ -109,7 +109,7 @@ def test_a_judge_who_is_away_scores_nothing(tmp_path: Path, monkeypatch: pytest.
         task=TASK, framework="backtrader", source_sha256="", compile=PASSED, backtest=PASSED, trade=PASSED,
         lookahead=PASSED, judge=failed("not decided", "x"),
     )  # fmt: skip
-    monkeypatch.setattr("tradeassay.runs.quantcode.examine", lambda *args, **kwargs: found)
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.examine", lambda *args, **kwargs: found)
     monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
     wanted = spec(
         models=("scripted/coder-sma",), settings=("single-turn",), judge="scripted/away",
@@ -142,7 +142,7 @@ def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.M
             trade=failed("no trade was opened", "no_order"), lookahead=after, judge=after,
         )  # fmt: skip
 
-    monkeypatch.setattr("tradeassay.runs.quantcode.examine", examine)
+    monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.examine", examine)
     monkeypatch.setattr(QuantCodeProtocol, "open_executor", lambda self, workers: _Nothing())
     wanted = spec(models=("scripted/coder-sma",), judge=None, turns=3)
     a = run_spec(wanted, tmp_path / "a")

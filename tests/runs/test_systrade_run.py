@@ -16,9 +16,11 @@ import pytest
 from runs_code_toy import same
 
 from tradeassay.benchmarks.systrade import load_spec
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.dialogue import refused
 from tradeassay.benchmarks.systrade.examine import examine_submission, strict_config
+from tradeassay.benchmarks.systrade.scores import paper_tier
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.leak.report import LeakConfig
@@ -27,8 +29,6 @@ from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
 from tradeassay.runs import CodeRun, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.score.systrade_scores import paper_tier
-from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
 from tradeassay.sandbox.feed import FrameFeed

@@ -1,8 +1,8 @@
-"""Options that say which code tasks are run, on what and how; and which option belongs to which benchmark."""
+"""Options that say which code tasks are run, on what and how; each belongs to the benchmarks whose spec has it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,41 +12,144 @@ from tradeassay.cli._options import one_each
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
+    from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask
-    from tradeassay.llm import ModelParams
-    from tradeassay.runs.quantcode import QuantCodeSpec
-    from tradeassay.runs.systrade import SystradeSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FIELDS = {
+    "task": "tasks",
+    "difficulty": "difficulties",
+    "timeframe": "timeframes",
+    "family": "families",
+    "to_the_end": "early_stop",
+    "decides": "evaluate",
+    "temperature": "params",
+    "max_tokens": "params",
+}
+"""The field of a spec that an option of another name is about."""
+_NAMES = {
+    "strategies": "strategy",
+    "reviewers": "reviewer",
+    "wordings": "wording",
+    "frameworks": "framework",
+    "settings": "setting",
+    "models": "model",
+}
 
 SYSTRADE_OPTIONS = (
     click.option("--strategy", "strategies", multiple=True, metavar="ID", help="systrade: only these strategies."),
-    click.option("--iterations", type=click.IntRange(1, 10), metavar="N",
-                 help="systrade: number of submissions. Default: 4."),
-    click.option("--reviewer", "reviewers", multiple=True, metavar="MODEL",
-                 help="systrade: a model that marks submissions, blind; repeat for several."),
+    click.option(
+        "--iterations",
+        type=click.IntRange(1, 10),
+        metavar="N",
+        help="systrade: number of submissions. Default: 4.",
+    ),
+    click.option(
+        "--reviewer",
+        "reviewers",
+        multiple=True,
+        metavar="MODEL",
+        help="systrade: a model that marks submissions, blind; repeat for several.",
+    ),
     click.option("--to-the-end", is_flag=True, help="systrade: continue after the target is reached."),
     click.option("--dataset", metavar="NAME", help="systrade, --task-file: stored bars, not synthetic ones."),
     click.option("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
     click.option(
-        "--splits", metavar="D,D,D",
+        "--splits",
+        metavar="D,D,D",
         help="systrade: with --dataset, the days on which development and test begin and the test has ended.",
     ),
     click.option(
-        "--minutes", type=click.IntRange(0), metavar="N",
+        "--minutes",
+        type=click.IntRange(0),
+        metavar="N",
         help="systrade: this many minute bars, for strategies that have a minute version.",
     ),
     click.option("--data-seed", type=int, metavar="N", help="systrade: which synthetic year. Default: 1."),
-)  # fmt: skip
-_OURS = (
-    "strategies",
-    "iterations",
-    "reviewers",
-    "to_the_end",
-    "symbols",
-    "splits",
-    "minutes",
-    "data_seed",
 )
-_THEIRS = ("task", "difficulty", "timeframe", "family", "sample", "task_file", "judge")
+_FILTERS = (
+    click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
+    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
+    click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
+    click.option("--sample", type=click.IntRange(1), metavar="N", help="Only this many of them, evenly spread."),
+    click.option(
+        "--task-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE.json",
+        help="Your copy of the public 400-task file, instead of our tasks.",
+    ),
+)
+_RUN = (
+    click.option(
+        "-m",
+        "--model",
+        "models",
+        multiple=True,
+        required=True,
+        metavar="MODEL",
+        callback=one_each,
+        help="A model that writes programs; repeat for several.",
+    ),
+    click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
+    *_FILTERS,
+    click.option(
+        "--wording",
+        "wordings",
+        multiple=True,
+        metavar="NAME",
+        help="formal (default) or conversational; repeat for both.",
+    ),
+    click.option(
+        "--framework",
+        "frameworks",
+        multiple=True,
+        metavar="NAME",
+        help="backtrader (default) or frame; repeat for both.",
+    ),
+    click.option(
+        "--setting",
+        "settings",
+        multiple=True,
+        metavar="NAME",
+        help="single-turn (default) or agentic; repeat for both.",
+    ),
+    click.option("--turns", type=click.IntRange(1), metavar="N", help="Answers per agentic task. Default: 10."),
+    click.option(
+        "--history",
+        type=click.Choice(["full", "last"]),
+        help="What a later turn sees of the earlier ones. Default: last.",
+    ),
+    click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
+    click.option("--strict", is_flag=True, help="quantcode: a call that the kernel refuses fails a program."),
+    click.option(
+        "--decides",
+        type=click.Choice(["reference-first", "behaviour", "language", "both"]),
+        help="Which judge decides the judge stage. Default: reference-first.",
+    ),
+    click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
+    click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
+    click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
+    click.option(
+        "--secret",
+        metavar="HEX",
+        help="Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
+    ),
+)
+
+
+def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, in their order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+filter_options = add_options(_FILTERS)
+run_options = add_options((*_RUN, *SYSTRADE_OPTIONS))
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -54,174 +157,62 @@ def parts_of(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def refuse_options(benchmark: str, given: dict[str, Any], *, systrade: bool) -> None:
-    """Raise :class:`UserError` for an option that belongs to another benchmark."""
-    names = {"strategies": "strategy", "reviewers": "reviewer"}
-    for name in _THEIRS if systrade else _OURS:
-        if given.get(name):
-            option = f"--{names.get(name, name).replace('_', '-')}"
-            raise UserError(f"{option} means nothing to '{benchmark}'", hint="see tradeassay code run --help")
-
-
-def _params(plain: ModelParams, given: dict[str, Any]) -> ModelParams:
-    """Return how the model is asked; raises :class:`UserError` for what makes no sense."""
+def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
+    """Return the spec that the options describe, of any benchmark of programs; raises :class:`UserError` for an
+    option that its spec has no field for, and for what makes no sense.
+    """
     import msgspec
 
-    changes = {name: given[name] for name in ("temperature", "max_tokens") if given[name] is not None}
-    try:
-        return msgspec.convert({**msgspec.to_builtins(plain), **changes}, type(plain))
-    except msgspec.ValidationError as error:
-        raise UserError(
-            f"the model cannot be asked with these settings: {error}", hint="temperature is 0 to 2"
-        ) from error
-
-
-def take_systrade_spec(benchmark: str, given: dict[str, Any]) -> SystradeSpec:
-    """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
-    import msgspec
-
-    from tradeassay.runs.systrade import SystradeSpec
-
-    refuse_options(benchmark, given, systrade=True)
-    plain = SystradeSpec(models=("scripted/builder-gold",))
-    return SystradeSpec(
-        benchmark=benchmark,
-        models=given["models"],
-        strategies=given["strategies"],
-        iterations=given["iterations"] or plain.iterations,
-        early_stop=not given["to_the_end"],
-        reviewers=given["reviewers"],
-        seeds=tuple(range(given["seeds"])),
-        secret=given["secret"] or msgspec.UNSET,
-        dataset=given["dataset"],
-        symbols=parts_of(given["symbols"]),
-        splits=parts_of(given["splits"]) or plain.splits,
-        data_seed=plain.data_seed if given["data_seed"] is None else given["data_seed"],
-        minutes=given["minutes"] or 0,
-        params=_params(plain.params, given),
-    )
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_FILTERS = (
-    click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
-    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
-    click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
-    click.option("--sample", type=click.IntRange(1), metavar="N", help="Only this many of them, evenly spread."),
-    click.option(
-        "--task-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.json",
-        help="Your copy of the public 400-task file, instead of our tasks.",
-    ),
-)  # fmt: skip
-_RUN = (
-    click.option("-m", "--model", "models", multiple=True, required=True, metavar="MODEL", callback=one_each,
-                 help="A model that writes programs; repeat for several."),
-    click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
-    *_FILTERS,
-    click.option(
-        "--wording", "wordings", multiple=True, default=("formal",), show_default=True, metavar="NAME",
-        help="formal or conversational; repeat for both.",
-    ),
-    click.option(
-        "--framework", "frameworks", multiple=True, default=("backtrader",), show_default=True, metavar="NAME",
-        help="backtrader or frame; repeat for both.",
-    ),
-    click.option(
-        "--setting", "settings", multiple=True, default=("single-turn",), show_default=True, metavar="NAME",
-        help="single-turn or agentic; repeat for both.",
-    ),
-    click.option(
-        "--turns", type=click.IntRange(1), default=10, show_default=True, help="Answers per agentic task."
-    ),
-    click.option(
-        "--history", type=click.Choice(["full", "last"]),
-        help="What a later turn sees of the earlier ones. Default: last.",
-    ),
-    click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
-    click.option("--strict", is_flag=True, help="quantcode: a call that the kernel refuses fails a program."),
-    click.option(
-        "--decides", type=click.Choice(["reference-first", "behaviour", "language", "both"]),
-        default="reference-first", show_default=True, help="Which judge decides the judge stage.",
-    ),
-    click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
-    click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
-    click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
-    click.option(
-        "--secret", metavar="HEX",
-        help="Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
-    ),
-)  # fmt: skip
-
-
-def filter_options(command: F) -> F:
-    """Add the options that choose tasks."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
-
-
-def run_options(command: F) -> F:
-    """Add everything that describes a run."""
-    for option in reversed((*_RUN, *SYSTRADE_OPTIONS)):
-        command = option(command)
-    return command
-
-
-def take_spec(benchmark: str, given: dict[str, Any]) -> QuantCodeSpec | SystradeSpec:
-    """Return the spec that the options describe; raises :class:`UserError` for what makes no sense."""
-    import msgspec
-
-    from tradeassay.runs.code_protocol import find_protocol
-    from tradeassay.runs.quantcode import QuantCodeSpec
-    from tradeassay.runs.systrade import SystradeSpec
+    from tradeassay.benchmarks.programs import find_protocol
 
     kind = find_protocol(benchmark).Spec
-    if kind is SystradeSpec:
-        return take_systrade_spec(benchmark, given)
-    if kind is not QuantCodeSpec:
-        raise UserError(f"'{benchmark}' cannot be described by these options", hint="run it from Python")
-    refuse_options(benchmark, given, systrade=False)
-    plain = QuantCodeSpec(models=("scripted/coder-sma",))
-    if given["dataset"] and given["task_file"] is None:
-        hint = "give --task-file too, or leave it out"
-        raise UserError(f"--dataset means nothing to our tasks of '{benchmark}'", hint=hint)
-    return QuantCodeSpec(
-        strict=given["strict"],
-        dataset=given["dataset"] or msgspec.UNSET,
-        benchmark=benchmark,
-        models=given["models"],
-        **_chosen(given),
-        wordings=given["wordings"],
-        frameworks=given["frameworks"],
-        settings=given["settings"],
-        turns=given["turns"],
-        history=given["history"] or plain.history,
-        seeds=tuple(range(given["seeds"])),
-        secret=given["secret"] or msgspec.UNSET,
-        judge=given["judge"],
-        evaluate=msgspec.structs.replace(plain.evaluate, decides=given["decides"]),
-        params=_params(plain.params, given),
-    )
+    plain: Any = kind(models=given["models"], benchmark=benchmark)
+    asked = {
+        name: value for name, value in given.items() if value is not None and value != () and value is not False
+    }
+    for name in asked:
+        if _FIELDS.get(name, name) not in kind.__struct_fields__:
+            option = f"--{_NAMES.get(name, name).replace('_', '-')}"
+            raise UserError(f"{option} means nothing to '{benchmark}'", hint="see tradeassay code run --help")
+    changes = {_FIELDS.get(name, name): value for name, value in asked.items()}
+    for name in ("symbols", "splits"):
+        if name in asked:
+            changes[name] = parts_of(asked[name])
+    if "task_file" in asked:
+        changes["task_file"] = str(asked["task_file"])
+    if "to_the_end" in asked:
+        changes["early_stop"] = False
+    if "decides" in asked:
+        changes["evaluate"] = msgspec.structs.replace(plain.evaluate, decides=asked["decides"])
+    sampling = {name: asked[name] for name in ("temperature", "max_tokens") if name in asked}
+    if sampling:
+        try:
+            changes["params"] = msgspec.convert(
+                {**msgspec.to_builtins(plain.params), **sampling}, type(plain.params)
+            )
+        except msgspec.ValidationError as error:
+            reason = f"the model cannot be asked with these settings: {error}"
+            raise UserError(reason, hint="temperature is 0 to 2") from error
+    changes["seeds"] = tuple(range(given["seeds"]))
+    spec: CodeSpec = msgspec.structs.replace(plain, **changes)
+    return spec
 
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
-    from tradeassay.runs.quantcode import QuantCodeSpec, tasks_of
+    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec, tasks_of
 
-    found = tasks_of(QuantCodeSpec(models=("scripted/coder-sma",), **_chosen(filters)))
+    file: Path | None = filters.get("task_file")
+    chosen = QuantCodeSpec(
+        models=("scripted/coder-sma",),
+        tasks=tuple(filters.get("task") or ()),
+        difficulties=filters["difficulty"],
+        timeframes=filters["timeframe"],
+        families=filters["family"],
+        sample=filters["sample"],
+        task_file=None if file is None else str(file),
+    )
+    found = tasks_of(chosen)
     if not found:
         raise UserError("no task is left", hint="drop a filter")
     return found
-
-
-def _chosen(given: dict[str, Any]) -> dict[str, Any]:
-    file: Path | None = given.get("task_file")
-    return {
-        "tasks": tuple(given.get("task") or ()),
-        "difficulties": given["difficulty"],
-        "timeframes": given["timeframe"],
-        "families": given["family"],
-        "sample": given["sample"],
-        "task_file": None if file is None else str(file),
-    }

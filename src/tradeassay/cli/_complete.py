@@ -42,10 +42,9 @@ def _benchmarks(context: click.Context) -> Iterable[str]:
 
 
 def _code_benchmarks(context: click.Context) -> Iterable[str]:
-    from tradeassay.runs.code_protocol import code_protocols, find_protocol
+    from tradeassay.benchmarks.programs import code_benchmarks
 
-    find_protocol("quantcode-v1")  # which imports the modules that register them
-    return code_protocols.names()
+    return code_benchmarks()
 
 
 def _agents(context: click.Context) -> Iterable[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._code_options import filter_options, parts_of, run_options, take_spec, take_tasks
+from tradeassay.cli._code_options import add_options, filter_options, parts_of, run_options, take_spec, take_tasks
 from tradeassay.cli._options import (
     asking_options,
     executor_option,
@@ -45,17 +45,14 @@ _REPORTS = (
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
     click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
     click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
-    click.option("--splits", metavar="D,D,D",
-                 help="With --dataset: first days of development, test, and what follows."),
+    click.option(
+        "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
+    ),
     click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
-)  # fmt: skip
+)
 
 
-def reports_options(command: F) -> F:
-    """Add what a submission's check may be told and may write."""
-    for option in reversed(_REPORTS):
-        command = option(command)
-    return command
+reports_options = add_options(_REPORTS)
 
 
 @click.group()
@@ -280,9 +277,14 @@ def validate(
 
     chosen = take_tasks({**filters, "task": ids})
     done = validate_tasks(
-        chosen, judge=judge, thorough=thorough, workers=workers, secret=secret, tell=program_teller(),
+        chosen,
+        judge=judge,
+        thorough=thorough,
+        workers=workers,
+        secret=secret,
+        tell=program_teller(),
         executor=executor,
-    )  # fmt: skip
+    )
     if as_json:
         print_json(done)
     else:
@@ -294,9 +296,11 @@ def validate(
 @click.argument("strategy", required=False)
 @click.option("--semantics", is_flag=True, help="With STRATEGY: print its frozen semantics instead of its doc.")
 @click.option(
-    "--reference", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+    "--reference",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
     help="With STRATEGY: write the reference submission there, to start from.",
-)  # fmt: skip
+)
 @json_option
 def strategies(strategy: str | None, semantics: bool, reference: Path | None, as_json: bool) -> None:
     """List the twelve strategies, or show one: its doc, its frozen semantics, its reference."""
@@ -428,8 +432,13 @@ def reward_command(
 
 @code.command()
 @click.argument("names", nargs=-1, metavar="[STRATEGY]...")
-@click.option("--variants", type=click.IntRange(1), default=17, show_default=True,
-              help="Settings per strategy; the first are the frozen ones.")  # fmt: skip
+@click.option(
+    "--variants",
+    type=click.IntRange(1),
+    default=17,
+    show_default=True,
+    help="Settings per strategy; the first are the frozen ones.",
+)
 @click.option("--tapes", type=click.IntRange(1), default=3, show_default=True, help="Synthetic years of days.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other settings.")
 @workers_option
@@ -526,10 +535,20 @@ def review() -> None:
 @out_option
 @click.option("--form", type=_FILE, default=Path("form.json"), show_default=True, help="What raters read.")
 @click.option("--table", type=_FILE, default=Path("marks.csv"), show_default=True, help="What raters fill in.")
-@click.option("--key", type=_FILE, default=Path("key.json"), show_default=True,
-              help="Which number is whose work: keep it from the raters.")  # fmt: skip
-@click.option("--html", type=_FILE, default=Path("form.html"), show_default=True,
-              help="The form as a page: read, mark, save the table.")  # fmt: skip
+@click.option(
+    "--key",
+    type=_FILE,
+    default=Path("key.json"),
+    show_default=True,
+    help="Which number is whose work: keep it from the raters.",
+)
+@click.option(
+    "--html",
+    type=_FILE,
+    default=Path("form.html"),
+    show_default=True,
+    help="The form as a page: read, mark, save the table.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
 @json_option
 def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, seed: int, as_json: bool) -> None:
@@ -565,8 +584,12 @@ def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, se
 
 @review.command("read")
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--key", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True,
-              help="The key that was written with the form.")  # fmt: skip
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    required=True,
+    help="The key that was written with the form.",
+)
 @click.option("--html", type=_FILE, help="Write a page too.")
 @json_option
 def read_marks(tables: tuple[Path, ...], key: Path, html: Path | None, as_json: bool) -> None:

@@ -15,12 +15,12 @@ from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
     from tradeassay.arena.queries.snapshot import CitedFigures
+    from tradeassay.benchmarks.programs import Paper
+    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
     from tradeassay.benchmarks.quantcode.dialogue import Setting
-    from tradeassay.report.paper_tables import Paper
+    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
     from tradeassay.runs import AgentSpec, Run, RunSpec
-    from tradeassay.runs.quantcode import QuantCodeSpec
     from tradeassay.runs.summary.rows import PrintedFigures
-    from tradeassay.runs.systrade import SystradeSpec
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 
@@ -342,7 +342,7 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
     """Let models write a paper's programs, and print its tables with ours in them."""
     from tradeassay.cli._output import finish
     from tradeassay.cli.code import default_slug
-    from tradeassay.report.paper_tables import paper_of
+    from tradeassay.report.code_page import shown_run
     from tradeassay.runs import run
 
     gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[wanted.paper]
@@ -355,7 +355,7 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
     folder = wanted.out / (wanted.slug or default_slug(spec.benchmark, spec))
     done = run(spec, folder, workers=wanted.workers, progress="auto", asking=asking)
     ended = finish(done, quiet=wanted.as_json)
-    printed = paper_of(done)
+    printed = shown_run(done).paper
     if wanted.as_json:
         print_json({"run": str(done.folder), "scores": done.scores, "printed": printed})
     else:
@@ -364,9 +364,9 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
 
 
 def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
+    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
     from tradeassay.benchmarks.systrade import STRATEGIES
-    from tradeassay.runs.quantcode import QuantCodeSpec
-    from tradeassay.runs.systrade import SystradeSpec
+    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
 
     data, models, sample, repeated = wanted.data, wanted.models, wanted.sample, tuple(range(wanted.seeds))
     if wanted.paper == "systrade":
@@ -382,11 +382,10 @@ def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
 
 def _show_paper(paper: Paper) -> None:
     """Print a paper's tables with ours among the rows, and below them why they may not be compared."""
+    from tradeassay.report.code_page import plain_rows
+
     for table in paper.tables:
-        rows = [
-            (("ours: " if row.ours else "") + row.name, *(cell.text for cell in row.cells)) for row in table.rows
-        ]
-        print_table(table.title, ("", *table.columns), rows)
+        print_table(table.title, table.columns, plain_rows(table))
         if table.note:
             say(table.note)
     print_table(paper.source, ("comparable",), [(_comparable(paper.reasons, yes=not paper.reasons),)])

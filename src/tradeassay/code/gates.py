@@ -130,6 +130,11 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float = 0.0
     runs: int = 0
 
+    @property
+    def questions(self) -> dict[str, str]:
+        """What each gate asks, by name."""
+        return QUESTIONS
+
     def gate(self, name: str) -> Finding:
         return next(gate for gate in self.gates if gate.name == name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +29,15 @@ def canonical_json(value: Any) -> bytes:
 def sha256_of(value: Any) -> str:
     """Return the SHA-256 of a value's canonical JSON."""
     return sha256_bytes(canonical_json(value))
+
+
+NAME_LENGTH = 80
+
+
+def safe_name(text: str) -> str:
+    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
+    clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
+    clean = re.sub(r"__+", "_", clean).strip("._-")
+    if clean == text and len(clean) <= NAME_LENGTH:
+        return clean
+    return f"{clean[: NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"

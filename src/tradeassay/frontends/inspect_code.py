@@ -21,7 +21,10 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeItem
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
 from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores import DIMENSIONS, complexity
@@ -31,10 +34,6 @@ from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.inspect_episode import SPENDING, Asker
 from tradeassay.llm import parse_name, scripted_models
-from tradeassay.runs.code_protocol import AskRole, CodeAsk
-from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
-from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 from tradeassay.sandbox import JobExecutor
 
 __all__ = ["quantcode", "systrade"]
@@ -101,9 +100,9 @@ def systrade(
     Args:
         benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public repository.
         strategies: Names of strategies, joined by commas. Default: all twelve.
-        iterations: Hand-ins that a strategy gets.
+        iterations: Submissions that a strategy gets.
         early_stop: End a strategy once its target is met.
-        reviewers: Models that mark every hand-in, blind, joined by commas.
+        reviewers: Models that mark every submission, blind, joined by commas.
         minutes: Minutes that strategies with a minute version get, instead of days.
         secret: What the years are drawn from, to repeat an earlier run. Default: drawn.
         workers: Programs that are examined at the same time.
@@ -139,7 +138,7 @@ _Protocol = QuantCodeProtocol | SystradeProtocol
 
 
 def _task(
-    protocol: _Protocol, items: Sequence[EpisodeSpec], samples: list[Sample], score: Scorer, workers: int
+    protocol: _Protocol, items: Sequence[CodeItem], samples: list[Sample], score: Scorer, workers: int
 ) -> Task:
     params = protocol.spec.params
     return Task(
@@ -155,7 +154,7 @@ def _task(
 
 
 @solver
-def write_program(protocol: _Protocol, items: dict[str, EpisodeSpec], workers: int) -> Solver:
+def write_program(protocol: _Protocol, items: dict[str, CodeItem], workers: int) -> Solver:
     """Carry a task's conversation with the model under evaluation, examining every program."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -185,7 +184,7 @@ def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
     | {"iterations": [mean()]}
 )
 def card_scorer() -> Scorer:
-    """Score a strategy by its last hand-in: gates, validity, and the four measured dimensions (0 to 10).
+    """Score a strategy by its last submission: gates, validity, and the four measured dimensions (0 to 10).
 
     A dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or
     whose look-ahead is not cleared, is unscored.
@@ -269,7 +268,7 @@ def _spec(given: dict[str, Any]) -> QuantCodeSpec:
         ) from error
 
 
-def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
+def _sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
     found, settings = protocol.tasks[item.task], protocol.settings(item)
     about = {
         "task": found.id,
@@ -283,11 +282,11 @@ def _sample(protocol: QuantCodeProtocol, item: EpisodeSpec) -> Sample:
 
 
 async def _carry(
-    protocol: _Protocol, item: EpisodeSpec, writer: Asker, workers: int
+    protocol: _Protocol, item: CodeItem, writer: Asker, workers: int
 ) -> TaskOutcome | StrategyOutcome:
     roles = protocol.roles(item)
     others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
-    examine: Callable[[EpisodeSpec, Any, JobExecutor], msgspec.Struct] = protocol.examine
+    examine: Callable[[CodeItem, Any, JobExecutor], msgspec.Struct] = protocol.examine
 
     async def answer(ask: CodeAsk) -> Any:
         if not isinstance(ask, AskRole):

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks.programs import code_benchmarks, find_protocol
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data.datasets import DatasetInfo, list_datasets
 from tradeassay.report.formatting import PasteTable
-from tradeassay.runs.code_protocol import code_protocols, find_protocol
 
 _TERMS = (
     "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
@@ -104,8 +104,7 @@ def _text(text: str) -> str:
 
 def write_cards(folder: Path, name: str | None = None) -> list[Path]:
     """Write ``ID.md`` and ``ID.croissant.json`` of one benchmark version, or of every one; returns the files."""
-    find_protocol("quantcode-v1")  # the modules that register benchmarks of programs
-    code = set(code_protocols.names())
+    code = set(code_benchmarks())
     if name is None:
         names = sorted({*benchmarks.names(), *code})
     else:
@@ -146,13 +145,10 @@ def _about_market(benchmark: Benchmark, stored: dict[str, DatasetInfo]) -> Bench
 
 
 def _about_programs(name: str) -> BenchmarkCard:
-    quantcode = name.startswith("quantcode")
-    title = (
-        "QuantCode: programs that do what they are asked" if quantcode else "SysTradeBench: governed strategies"
-    )
+    kind = find_protocol(name)
     return BenchmarkCard(
         id=name,
-        title=title,
+        title=kind.title,
         description="Tasks in words, a reference program for each, and markets drawn from a run's secret.",
         rules="",
         rules_sha256=None,
@@ -162,7 +158,7 @@ def _about_programs(name: str) -> BenchmarkCard:
         licence="Apache-2.0",
         sha256=None,
         biases=(),
-        get=f"tradeassay code {'tasks' if quantcode else 'strategies'}",
+        get=kind.listing,
         fields=_TASK_FIELDS,
     )
 

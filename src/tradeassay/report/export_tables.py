@@ -14,15 +14,14 @@ from typing import Literal, get_args
 import msgspec
 
 from tradeassay.core.measure import Measure
-from tradeassay.report import code_page, numbers, systrade_page
+from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
+from tradeassay.report.code_page import paste_table
 from tradeassay.report.formatting import PasteCell, PasteTable
-from tradeassay.report.paper_tables import way
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 from tradeassay.runs.summary.rows import Contest
-from tradeassay.runs.systrade import SystradeSpec
 
 PasteFormat = Literal["md", "latex", "csv", "json", "card"]
 PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
@@ -36,7 +35,7 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
     """Return the leaderboards of a run, one for each benchmark and setting."""
     if isinstance(source, CodeRun):
-        return (_systrade(source) if isinstance(source.spec, SystradeSpec) else _quantcode(source),)
+        return (paste_table(source),)
     data = source if isinstance(source, RunSummary) else summary_of(source, details=False)
     return tuple(_traded(cell, data) for cell in data.cells)
 
@@ -112,49 +111,6 @@ def _difference(agent: AgentSummary) -> PasteCell:
     if agent.versus is None:
         return PasteCell("–")
     return _entry(agent.corrected or agent.versus.difference, "change")
-
-
-def _quantcode(run: CodeRun) -> PasteTable:
-    stages = [(name, title) for name, title, _ in code_page.STAGE_TITLES]
-    rows = [
-        (
-            PasteCell(cell.model),
-            PasteCell(way(cell)),
-            PasteCell(str(cell.rates.items), float(cell.rates.items)),
-            *(_entry(getattr(cell.rates, name), "share") for name, _ in stages),
-            _entry(cell.mean_turns, "{:.1f}"),
-            _entry(cell.tokens_per_solved, "{:,.0f}"),
-        )
-        for cell in code_page.ranked_cells(run.scores)
-    ]
-    columns = (
-        "model",
-        "way of asking",
-        "items",
-        *(title for _, title in stages),
-        "turns",
-        "tokens per solved task",
-    )
-    notes = (*_badge_notes(code_page.code_badges(run)), *run.manifest.notes, *run.scores.notes)
-    return PasteTable(run.benchmark, columns, tuple(rows), notes)
-
-
-def _systrade(run: CodeRun) -> PasteTable:
-    dimensions = tuple(systrade_page.DIMENSIONS)
-    rows = [
-        (
-            PasteCell(row.model),
-            PasteCell(str(row.items), float(row.items)),
-            _entry(row.valid, "share"),
-            *(_entry(row.scores[name], "{:.2f}") for name in dimensions),
-            _entry(row.overall, "{:.2f}"),
-            PasteCell(row.tier),
-        )
-        for row in run.scores.models
-    ]
-    columns = ("model", "items", "valid", *dimensions, "overall", "tier")
-    notes = (*_badge_notes(systrade_page.systrade_badges(run)), *run.manifest.notes)
-    return PasteTable(run.benchmark, columns, tuple(rows), notes)
 
 
 def _badge_notes(badges: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tradeassay.benchmarks.programs import Cell
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
 
@@ -118,6 +119,18 @@ def shown(
         bar=None if scale is None else scale.bar(measure),
         tone=tone,
     )
+
+
+def cell_shown(cell: Cell) -> MeasureShown:
+    """Return an entry of a benchmark's table written out."""
+    if cell.measure is None:
+        return MeasureShown(text=cell.text)
+    value = cell.measure.value
+    if value is not None and cell.form in ("dollars", "tokens"):
+        text = numbers.dollars(value) if cell.form == "dollars" else numbers.short(round(value))
+        return MeasureShown(text=text, note=cell.measure.note or "", value=value)
+    form = "number" if cell.form in ("dollars", "tokens") else cell.form
+    return shown(cell.measure, form, UNIT if cell.bar else None)
 
 
 class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):

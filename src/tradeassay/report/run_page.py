@@ -31,7 +31,6 @@ from tradeassay.report.words import (
 )
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
-from tradeassay.runs.systrade import SystradeSpec
 
 if TYPE_CHECKING:
     from tradeassay.runs import VerifyReport
@@ -235,10 +234,6 @@ def write_html(
     it was verified just now: the page then says so, claim by claim.
     """
     if isinstance(source, CodeRun):
-        if isinstance(source.spec, SystradeSpec):
-            from tradeassay.report.systrade_page import write_systrade_html
-
-            return write_systrade_html(source, path, verified)
         from tradeassay.report.code_page import write_code_html
 
         return write_code_html(source, path, verified)

@@ -17,7 +17,7 @@ import msgspec
 
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
-from tradeassay.report.formatting import UNIT, shown
+from tradeassay.report.formatting import UNIT, cell_shown, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,6 +43,7 @@ def page_environment(*packages: str) -> Environment:
     )
     environment.filters.update(
         breakable=_breakable,
+        cell=cell_shown,
         dollars=numbers.dollars,
         json_text=lambda value: msgspec.json.encode(value).decode(),
         order_words=numbers.order_words,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec as QuantCodeSpec
+    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec as SystradeSpec
     from tradeassay.play.dialogue_log import DialogueLine as DialogueLine
     from tradeassay.play.dialogue_log import Spending as Spending
     from tradeassay.runs.play.progress import Advanced as Advanced
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from tradeassay.runs.play.progress import RunEnded as RunEnded
     from tradeassay.runs.play.runner import resume as resume
     from tradeassay.runs.play.runner import run as run
-    from tradeassay.runs.quantcode import QuantCodeSpec as QuantCodeSpec
     from tradeassay.runs.score.scores import AgentScores as AgentScores
     from tradeassay.runs.score.scores import EpisodeScores as EpisodeScores
     from tradeassay.runs.score.scores import Inference as Inference
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from tradeassay.runs.store.run import load_run as load_run
     from tradeassay.runs.summary.comparison import RunComparison as RunComparison
     from tradeassay.runs.summary.comparison import compare as compare
-    from tradeassay.runs.systrade import SystradeSpec as SystradeSpec
     from tradeassay.runs.verify.report import VerifyReport as VerifyReport
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

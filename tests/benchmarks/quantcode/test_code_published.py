@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.benchmarks.quantcode.published import QuantcodeSetting, published, why_not_comparable
+from tradeassay.benchmarks.quantcode.published import published, why_not_comparable
 from tradeassay.code.checks import failed
 from tradeassay.code.taxonomy import FAILURES, classify_run
 
@@ -45,14 +45,10 @@ def test_every_class_of_the_paper_is_one_of_ours() -> None:
 
 
 def test_it_is_said_why_numbers_are_not_comparable() -> None:
-    reasons = why_not_comparable(
-        QuantcodeSetting(public_tasks=False, real_data=False, tasks=120, setting="agentic", turns=5)
-    )
+    reasons = why_not_comparable(public_tasks=False, tasks=120, turns=5)
     assert any("tasks" in reason for reason in reasons) and any("5 turns" in reason for reason in reasons)
-    nearest = QuantcodeSetting(
-        public_tasks=True, real_data=True, tasks=400, setting="agentic", decided_by="language"
-    )
-    assert len(why_not_comparable(nearest)) == 2
+    nearest = why_not_comparable(public_tasks=True, real_data=True, tasks=400, decided_by="language")
+    assert len(nearest) == 2
 
 
 @pytest.mark.parametrize(

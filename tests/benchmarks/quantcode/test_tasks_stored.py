@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars, sum_up
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError
@@ -19,7 +20,6 @@ from tradeassay.core.view import Field, Floats
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot
-from tradeassay.runs.quantcode import QuantCodeProtocol, QuantCodeSpec
 
 MINUTE = 60 * 10**9
 DAYS = 110

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
 from tradeassay.benchmarks.systrade.data import minute_year
 from tradeassay.benchmarks.systrade.loading import load_reference, load_spec
-from tradeassay.runs.systrade import SystradeProtocol, SystradeSpec
 
 
 def test_the_year_is_that_of_the_bars() -> None:

@@ -7,7 +7,6 @@ from importlib.resources import files
 
 import msgspec
 
-from tradeassay.benchmarks.quantcode.dialogue import Setting
 from tradeassay.code.taxonomy import FailureClass
 
 
@@ -25,14 +24,9 @@ class PublishedStageRates(_Row, frozen=True, kw_only=True):
     judge: float
 
 
-class AgenticRates(_Row, frozen=True, kw_only=True):
+class AgenticRates(PublishedStageRates, frozen=True, kw_only=True):
     """One model of Table 4: final stage rates, the mean number of turns, and cumulative success by turn."""
 
-    model: str
-    compile: float
-    backtest: float
-    trade: float
-    judge: float
     mean_turns: float
     t1: float
     t3: float
@@ -95,37 +89,33 @@ class QuantcodePublished(_Row, frozen=True, kw_only=True):
     failure_turns: tuple[FailureTurns, ...]
 
 
-class QuantcodeSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """The setting in which a result of ours was produced."""
-
-    public_tasks: bool
-    real_data: bool
-    tasks: int
-    setting: Setting
-    turns: int = 10
-    decided_by: str = "behaviour"
-    wording: str = "formal"
-
-
 @cache
 def published() -> QuantcodePublished:
     """Return the tables of the paper."""
     return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=QuantcodePublished)
 
 
-def why_not_comparable(ours: QuantcodeSetting) -> tuple[str, ...]:
+def why_not_comparable(
+    *,
+    public_tasks: bool,
+    tasks: int,
+    real_data: bool = False,
+    turns: int = 10,
+    decided_by: str = "behaviour",
+    formal: bool = True,
+) -> tuple[str, ...]:
     """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
 
     It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our
     look-ahead check.
     """
     checks = (
-        (ours.public_tasks, "our tasks are not the paper's"),
-        (ours.real_data, "our data is synthetic; the paper's is downloaded history"),
-        (not ours.public_tasks or ours.tasks == published().tasks, f"we ran {ours.tasks} tasks, the paper 400"),
-        (ours.setting != "agentic" or ours.turns == 10, f"we allow {ours.turns} turns, the paper 10"),
-        (ours.decided_by == "language", "our judge stage is not decided by a language model alone"),
-        (ours.wording == "formal", "our wording is the conversational one"),
+        (public_tasks, "our tasks are not the paper's"),
+        (real_data, "our data is synthetic; the paper's is downloaded history"),
+        (not public_tasks or tasks == published().tasks, f"we ran {tasks} tasks, the paper 400"),
+        (turns == 10, f"we allow {turns} turns, the paper 10"),
+        (decided_by == "language", "our judge stage is not decided by a language model alone"),
+        (formal, "our wording is the conversational one"),
         (False, "the paper does not name its judge"),
         (False, "programs that look ahead or trick score zero here and are not looked for in the paper"),
     )

@@ -2,7 +2,7 @@
 
 :func:`build` yields an :class:`~tradeassay.core.dialogue.AskModel` for the writer, a :class:`ReviewWanted` for
 a reviewer (both are sent a ``ModelReply``), or a :class:`ScoreWanted` (and is sent a :class:`ScoredIteration`),
-and returns a :class:`StrategyOutcome` that keeps every hand-in with all findings. The evidence that a writer is
+and returns a :class:`StrategyOutcome` that keeps every submission with all findings. The evidence that a writer is
 shown comes from the development year alone. Reviewers see a submission blind.
 """
 
@@ -81,8 +81,8 @@ CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. 
 
 
 class ScoreWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Please run the gates and score this. ``first`` is the first hand-in, which drift refers to; ``previous`` is
-    what was patched, which the line budget refers to. Both are None for the first hand-in itself.
+    """Please run the gates and score this. ``first`` is the first submission, which drift refers to; ``previous``
+    is what was patched, which the line budget refers to. Both are None for the first submission itself.
     """
 
     strategy: str
@@ -140,7 +140,7 @@ def build(
             if talk.half() and not again:
                 talk.refuse(number, reply, why)
                 continue
-            talk.note(number, reply, why, "no hand-in")
+            talk.note(number, reply, why, "no submission")
             if again:
                 talk.stopped = "repeats itself"
                 break
@@ -212,7 +212,7 @@ class _Talk:
         return same
 
     def note(self, number: int, reply: ModelReply, why: str, stopped: Stopped) -> None:
-        """Keep an iteration without a hand-in."""
+        """Keep an iteration without a submission."""
         self.done.append(Iteration(number=number, reason=why, usage=reply.usage))
         self.stopped = stopped
 
@@ -230,7 +230,7 @@ class _Talk:
         scored: ScoredIteration,
         reviews: tuple[Review, ...],
     ) -> bool:
-        """Keep a hand-in and say what was found; returns whether the target is reached."""
+        """Keep a submission and say what was found; returns whether the target is reached."""
         self.first = self.first or submission
         aside = self._aside(scored)
         made = Iteration(
@@ -249,7 +249,7 @@ class _Talk:
         if self.settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
             self.stopped = "target"
             return True
-        assert self._base is not None  # the first hand-in cannot have drifted
+        assert self._base is not None  # the first submission cannot have drifted
         told = WriterTold(
             scored=scored,
             reviews=reviews,

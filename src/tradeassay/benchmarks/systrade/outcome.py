@@ -13,13 +13,13 @@ from tradeassay.code.scores import Scorecard
 from tradeassay.code.submission import Submission
 from tradeassay.core.dialogue import Usage
 
-Stopped = Literal["target", "iterations", "no answer", "no hand-in", "repeats itself"]
+Stopped = Literal["target", "iterations", "no answer", "no submission", "repeats itself"]
 
 
 class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
 
-    ``drift`` is None for a first hand-in, ``trail`` where the test year could not be run.
+    ``drift`` is None for a first submission, ``trail`` where the test year could not be run.
     """
 
     scorecard: Scorecard
@@ -29,7 +29,7 @@ class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One hand-in. ``submission`` is None without one; ``reason`` then says what came instead.
+    """One submission. ``submission`` is None without one; ``reason`` then says what came instead.
 
     ``set_aside``: the patch drifted or changed too many lines, so it does not count, and the next iteration starts
     from its predecessor.
@@ -60,6 +60,6 @@ class StrategyOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def last(self) -> ScoredIteration | None:
-        """The iteration that counts: the last hand-in that was scored and not set aside."""
+        """The iteration that counts: the last submission that was scored and not set aside."""
         found = [one.scored for one in self.iterations if one.scored is not None and not one.set_aside]
         return found[-1] if found else None

@@ -7,18 +7,16 @@ from importlib.resources import files
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.versions import SYSTRADE_SYSTB
-
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A row of a table. Shares are per cent, scores 0 to 10, as printed."""
 
 
 class GateRates(_Row, frozen=True, kw_only=True):
-    """One model of Table 3: the share of its twelve first hand-ins that passed each gate."""
+    """One model of Table 3: the share of its twelve first submissions that passed each gate."""
 
     model: str
-    handed_in: int
+    submitted: int
     parse: float
     schema: float
     exec: float
@@ -28,7 +26,9 @@ class GateRates(_Row, frozen=True, kw_only=True):
 
 
 class StrategyScores(_Row, frozen=True, kw_only=True):
-    """One strategy of Table 4: marks of models (``llm``), automated marks (``qr``), their mean, valid hand-ins."""
+    """One strategy of Table 4: marks of models (``llm``), automated marks (``qr``), their mean, valid
+    submissions.
+    """
 
     strategy: str
     complexity: str
@@ -109,23 +109,15 @@ class SystradePublished(_Row, frozen=True, kw_only=True):
     tiers: tuple[CostTier, ...]
 
 
-class SystradeSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """The setting in which a result of ours was produced."""
-
-    strategies: int
-    iterations: int
-    real_data: bool
-    reviewed: bool
-    benchmark: str
-
-
 @cache
 def published() -> SystradePublished:
     """Return the figures of the paper."""
     return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=SystradePublished)
 
 
-def why_not_comparable(ours: SystradeSetting) -> tuple[str, ...]:
+def why_not_comparable(
+    *, strategies: int, iterations: int, real_data: bool, reviewed: bool, systb: bool = False
+) -> tuple[str, ...]:
     """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
 
     It is never empty: the paper's leak guard finds none of the leaks it is there for.
@@ -133,7 +125,7 @@ def why_not_comparable(ours: SystradeSetting) -> tuple[str, ...]:
     whose = (
         "its twelve strategies are stated from the parameters and rules of the authors' public repository "
         "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one Strategy Doc"
-        if ours.benchmark == SYSTRADE_SYSTB
+        if systb
         else "the strategies share the paper's names and defaults, but what it leaves open is pinned by us; "
         "systrade-systb-v1 has the twelve of the authors' public repository"
     )
@@ -141,14 +133,13 @@ def why_not_comparable(ours: SystradeSetting) -> tuple[str, ...]:
         whose,
         "its leak gate is a guard that vectorised code never meets; ours compares runs, so it fails more",
         "its D3 and D4 count words and patterns in the source; ours in the same column are measured by running it",
-        "its Table 3 is about first hand-ins; ours counts each item's last one that was not set aside",
     ]
-    if ours.iterations == 1:
-        found.pop()
-    if not ours.real_data:
+    if iterations > 1:
+        found.append("its Table 3 is about first submissions; ours counts each item's last one not set aside")
+    if not real_data:
         found.append("its data are 14 instruments of 2024 and 2025; these are synthetic")
-    if ours.strategies < published().strategies:
-        found.append(f"{ours.strategies} of its {published().strategies} strategies were run")
-    if not ours.reviewed:
-        found.append("nobody reviewed these hand-ins, so that the paper's D1 and D2 are not scored")
+    if strategies < published().strategies:
+        found.append(f"{strategies} of its {published().strategies} strategies were run")
+    if not reviewed:
+        found.append("nobody reviewed these submissions, so that the paper's D1 and D2 are not scored")
     return tuple(found)

@@ -24,20 +24,7 @@ from typing import Self
 
 import msgspec
 
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.drive import adrive, fault_of
-from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
-from tradeassay.core.events import TurnRecord
-from tradeassay.core.executors import PIECES, Spread, cores, one_thread
-from tradeassay.core.executors.ray import RayExecutor
-from tradeassay.core.files import remove_temporaries
-from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
-from tradeassay.core.secrets import clean_bytes, clean_text
-from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
-from tradeassay.play import Asked
-from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
-from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
-from tradeassay.runs.code_protocol import (
+from tradeassay.benchmarks.programs import (
     AskRole,
     CodeAsk,
     CodeProtocol,
@@ -46,10 +33,24 @@ from tradeassay.runs.code_protocol import (
     Ending,
     find_protocol,
 )
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.drive import adrive, fault_of
+from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
+from tradeassay.core.events import TurnRecord
+from tradeassay.core.executors import PIECES, Spread, cores, one_thread
+from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.core.files import remove_temporaries
+from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
+from tradeassay.core.secrets import clean_bytes, clean_text
+from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
+from tradeassay.play import Asked
+from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
+from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
 from tradeassay.runs.play.concurrency import OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.spec.models import Options, refuse_bad_names
+from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
 from tradeassay.runs.store.outcome import (
@@ -143,7 +144,7 @@ class Programs:
             return code_scores(self._protocol, manifest, place)
 
     def _described(self) -> CodeManifest:
-        episodes, notes = self._protocol.episodes(), self._protocol.notes
+        episodes, notes = code_episodes(self._spec.benchmark, self._protocol), self._protocol.notes
         if not episodes:
             why = f": {'; '.join(notes)}" if notes else ""
             raise UserError(f"nothing is left to run{why}", hint="drop a filter")
@@ -254,6 +255,27 @@ async def _examine_all(
 
         await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
     return found
+
+
+def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, ...]:
+    """Return the episodes of a benchmark of programs as runs record them."""
+    made = []
+    for item in protocol.episodes():
+        variant = variant_name(item.protocol, None)
+        cell = safe_name(benchmark) if variant is None else f"{safe_name(benchmark)}__{variant}"
+        made.append(
+            EpisodeSpec(
+                key=item.key,
+                cell=cell,
+                benchmark=benchmark,
+                dataset="",
+                agent=model_agent(item.model),
+                seed=item.seed,
+                protocol=dict(item.protocol),
+                task=item.task,
+            )
+        )
+    return tuple(made)
 
 
 def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:

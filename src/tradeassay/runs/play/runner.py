@@ -15,12 +15,12 @@ from typing import Protocol, Self, TypeVar, overload
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
-from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.play.programs import Programs, reopen
 from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay.runs.play.trading import Trading

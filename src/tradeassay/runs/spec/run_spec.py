@@ -19,7 +19,8 @@ import msgspec
 from tradeassay.core.badges import Convention
 from tradeassay.core.draws import refuse_bad_secret
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import sha256_of
+from tradeassay.core.hashing import NAME_LENGTH, sha256_of
+from tradeassay.core.hashing import safe_name as safe_name
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
@@ -28,7 +29,6 @@ ParamValue = bool | int | float | str
 
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
-_NAME_LENGTH = 80
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -90,19 +90,19 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if self.secret:
             refuse_bad_secret(self.secret)
-        if not _SLUG.fullmatch(self.slug) or len(self.slug) > _NAME_LENGTH:
+        if not _SLUG.fullmatch(self.slug) or len(self.slug) > NAME_LENGTH:
             raise UserError(
                 f"slug '{self.slug}' cannot name a folder",
-                hint=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
+                hint=f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
             )
         _some_and_once("benchmarks", self.benchmarks)
         _some_and_once("agents", (agent.title for agent in self.agents), hint="give the agents different labels")
         _some_and_once("seeds", self.seeds)
         for agent in self.agents:
-            if not _LABEL.fullmatch(agent.title) or len(agent.title) > _NAME_LENGTH:
+            if not _LABEL.fullmatch(agent.title) or len(agent.title) > NAME_LENGTH:
                 raise UserError(
                     f"agent label '{agent.title}' cannot name a folder",
-                    hint=f"use up to {_NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
+                    hint=f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
                 )
         if min(self.seeds) < 0:
             raise UserError(f"seed {min(self.seeds)} is negative", hint="use 0, 1, 2 ...")
@@ -137,15 +137,6 @@ def work_sha256(spec: RunSpec) -> str:
     """
     asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
     return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
-
-
-def safe_name(text: str) -> str:
-    """Return ``text`` as part of a file name: unchanged when it can be, else readable with a hash at its end."""
-    clean = re.sub(r"[^A-Za-z0-9.=+_-]", "-", text)
-    clean = re.sub(r"__+", "_", clean).strip("._-")
-    if clean == text and len(clean) <= _NAME_LENGTH:
-        return clean
-    return f"{clean[: _NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
 
 
 def model_agent(name: str) -> AgentSpec:

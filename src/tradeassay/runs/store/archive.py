@@ -38,6 +38,7 @@ import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, looks_like_key
@@ -54,7 +55,6 @@ from tradeassay.llm.cassette.store import (
 )
 from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
-from tradeassay.runs.code_protocol import CodeSpec
 from tradeassay.runs.play.programs import reopen
 from tradeassay.runs.play.runner import run
 from tradeassay.runs.spec.episode import describe_protocol, expand, with_protocol

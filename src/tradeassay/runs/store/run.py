@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
+from tradeassay.benchmarks.programs import CodeProtocol, find_protocol
 from tradeassay.core.badges import Badges
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
@@ -17,7 +18,6 @@ from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
 from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
-from tradeassay.runs.code_protocol import CodeProtocol, find_protocol
 from tradeassay.runs.play.programs import CodeScoresFile, read_record, reopen
 from tradeassay.runs.score.scores import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec

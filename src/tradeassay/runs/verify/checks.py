@@ -18,6 +18,7 @@ import msgspec
 from tradeassay.account import Ledger, venues
 from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.benchmarks import Benchmark
+from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeProtocol, CodeReply
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError
@@ -28,7 +29,6 @@ from tradeassay.llm.cassette.store import cassette_faults
 from tradeassay.play import Market, MarketConfig, most_traded, parse_universe
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
-from tradeassay.runs.code_protocol import AskRole, CodeAsk, CodeProtocol, CodeReply
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
 from tradeassay.runs.spec.episode import EpisodeSpec

@@ -25,7 +25,7 @@ from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs.play.programs import code_scores, examine_again, reopen
+from tradeassay.runs.play.programs import code_episodes, code_scores, examine_again, reopen
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.play.trading import modules_of, prepare_tasks, score_tasks
 from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER
@@ -559,9 +559,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _missing_data(self) -> str:
         """Return why the data that a spec names cannot be had from the store; nothing where it can."""
-        name: str | None = getattr(self._spec, "dataset", None)
+        name = getattr(self._spec, "dataset", None)
         try:
-            if name is not None:
+            if name:
                 load_stored(name)
         except TradeassayError as error:
             return f"'{name}' is not here: {error.message}"
@@ -578,7 +578,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         if not manifest.secret:
             self._broken("spec", "there is no secret, from which its draws are derived")
         try:
-            if self._protocol.episodes() != manifest.episodes:
+            if code_episodes(manifest.benchmark, self._protocol) != manifest.episodes:
                 self._broken("spec", "the episodes are not those that the spec means")
             if self._protocol.notes != manifest.notes:
                 self._broken("spec", "the notes are not those that the spec means")

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from tradeassay.benchmarks.programs import CodeItem, CodeRow
 from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
@@ -21,8 +22,6 @@ from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.intervals import rate_measure
-from tradeassay.runs.code_protocol import CodeRow
-from tradeassay.runs.spec.episode import EpisodeSpec
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +34,12 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One model: how many of its last hand-ins pass each gate, and their mean scores.
+    """One model: how many of its last submissions pass each gate, and their mean scores.
 
-    Hand-ins whose look-ahead is ``not_cleared`` are counted apart, neither valid nor
-    invalid, and ``overall_paper`` is the printed mean of the reviewers' part (D1, D2) and of the automatic one;
-    ``paper_tier`` is one of the paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the
-    share of tests on ten bars of the test data that valid hand-ins ran through (section 5.4.1).
+    Submissions whose look-ahead is ``not_cleared`` are counted apart, neither valid nor invalid, ``overall_paper``
+    is the printed mean of the reviewers' part (D1, D2) and of the automatic one; ``paper_tier`` is one of the
+    paper's three (see :func:`paper_tier`), ``tokens`` its Fig. 3, and ``windows`` the share of tests on ten bars
+    of the test data that valid submissions ran through (section 5.4.1).
     """
 
     model: str
@@ -54,11 +53,11 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     usd_per_strategy: float | None
     tier: str
-    not_cleared: int | msgspec.UnsetType = msgspec.UNSET
-    overall_paper: Measure | msgspec.UnsetType = msgspec.UNSET
-    paper_tier: str | msgspec.UnsetType = msgspec.UNSET
-    tokens: tuple[TokenRow, ...] | msgspec.UnsetType = msgspec.UNSET
-    windows: Measure | msgspec.UnsetType = msgspec.UNSET
+    not_cleared: int
+    overall_paper: Measure
+    paper_tier: str
+    tokens: tuple[TokenRow, ...]
+    windows: Measure
 
     def row(self) -> CodeRow:
         """Return the row by which two runs are compared."""
@@ -83,12 +82,13 @@ class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration over all items that reached it: mean scores, gain on the one before, how alike hand-ins are.
+    """One iteration over all items that reached it: mean scores, gain on the one before, how alike submissions
+    are.
 
     ``alike`` is the mean similarity of code between models on the same strategy, ``same_outcome`` the share of
-    pairs whose test year ended the same. ``ensemble`` is how much the mean of all hand-ins' returns varies
-    relative to a single one: near 1 means that together they are no steadier than alone. From the second version
-    on: ``tokens`` a hand-in took on average, ``reached_goal`` the share that meets what the last iteration aims at
+    pairs whose test year ended the same. ``ensemble`` is how much the mean of all submissions' returns varies
+    relative to a single one: near 1 means that together they are no steadier than alone. ``tokens`` is what
+    a submission took on average, ``reached_goal`` the share that meets what the last iteration aims at
     (D1 to D3, a Sharpe ratio of 1.5 and a return of 10 % on the test year, at the lowest cost level).
     """
 
@@ -102,23 +102,23 @@ class IterationRow(msgspec.Struct, frozen=True, kw_only=True):
     ensemble: Measure
     drifted: int
     repaired: int
-    tokens: Measure | msgspec.UnsetType = msgspec.UNSET
-    reached_goal: Measure | msgspec.UnsetType = msgspec.UNSET
+    tokens: Measure
+    reached_goal: Measure
 
 
 class SystradeScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the report shows. ``windows``: of all valid hand-ins, as in :class:`ModelRow`."""
+    """Everything the report shows. ``windows``: of all valid submissions, as in :class:`ModelRow`."""
 
     models: tuple[ModelRow, ...]
     strategies: tuple[StrategyRow, ...]
     iterations: tuple[IterationRow, ...]
     complexity: Measure
     reviews: ReviewBoard | None
-    windows: Measure | msgspec.UnsetType = msgspec.UNSET
+    windows: Measure
 
 
 def systrade_scores(
-    episodes: Sequence[EpisodeSpec],
+    episodes: Sequence[CodeItem],
     strategies: Mapping[str, StrategySpec],
     years: Mapping[str, TaskBars],
     records: Mapping[str, StrategyOutcome],
@@ -147,7 +147,7 @@ def systrade_scores(
 
 
 def _counted_reviews(record: StrategyOutcome) -> tuple[Review, ...]:
-    """Return the marks of the hand-in that counts: earlier marks are about a different program."""
+    """Return the marks of the submission that counts: earlier marks are about a different program."""
     last = record.last
     return next((one.reviews for one in record.iterations if one.scored is not None and one.scored is last), ())
 
@@ -190,6 +190,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         usd=total,
         usd_per_strategy=None if total is None or not found else total / len(found),
         tier="",
+        paper_tier="",
         not_cleared=open_cards,
         overall_paper=_mean([_printed_overall(card) for card in cards]),
         tokens=_tokens_by_iteration(found),
@@ -216,7 +217,7 @@ def _tokens_by_iteration(found: Sequence[StrategyOutcome]) -> tuple[TokenRow, ..
 def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
     tried = [card.windows for card in cards if card.windows is not msgspec.UNSET]
     passed, tests = sum(one.passed for one in tried), sum(one.tests for one in tried)
-    return rate_measure(passed, tests, nothing="no valid hand-in")
+    return rate_measure(passed, tests, nothing="no valid submission")
 
 
 def _printed_overall(card: Scorecard) -> float | None:
@@ -303,7 +304,9 @@ def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
     table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
     found = cohort(list(paths), table, benchmark)
     if len(paths) > 1 and len(set(paths.values())) == 1:
-        found = msgspec.structs.replace(found, pbo=not_scored("all hand-ins had the same year: none was chosen"))
+        found = msgspec.structs.replace(
+            found, pbo=not_scored("all submissions had the same year: none was chosen")
+        )
     return found
 
 
@@ -339,7 +342,7 @@ def _tokens(one: Iteration) -> int:
 
 
 def _reached_goal(card: Scorecard) -> bool:
-    """Whether a hand-in meets what the paper aims at in its last iteration."""
+    """Whether a submission meets what the paper aims at in its last iteration."""
     if card.year is None or not card.reached:
         return False
     cheapest = card.year.costs[0]
@@ -373,7 +376,9 @@ def _test_return(card: Scorecard) -> float | None:
 
 
 def _ensemble(cards: Sequence[Scorecard]) -> Measure:
-    """Return how much an equal mix of a strategy's hand-ins varies relative to a single one, over strategies."""
+    """Return how much an equal mix of a strategy's submissions varies relative to a single one, over
+    strategies.
+    """
     by_strategy: dict[str, list[tuple[float, ...]]] = {}
     for card in cards:
         if card.year is not None:
@@ -384,4 +389,4 @@ def _ensemble(cards: Sequence[Scorecard]) -> Measure:
         alone = float(table.std(axis=1).mean())
         if len(paths) > 1 and alone > 0:
             ratios.append(float(table.mean(axis=0).std()) / alone)
-    return _mean(ratios) if ratios else not_scored("no strategy with two hand-ins that varied")
+    return _mean(ratios) if ratios else not_scored("no strategy with two submissions that varied")

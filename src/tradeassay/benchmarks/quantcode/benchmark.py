@@ -1,15 +1,31 @@
-"""QuantCode as a code protocol: what is asked for, its episodes, its dialogues, the examination of a program."""
+"""QuantCode as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
+from tradeassay.benchmarks.programs import (
+    LONG_ANSWERS,
+    AskRole,
+    CodeAsk,
+    CodeDialogue,
+    CodeItem,
+    CodeProtocol,
+    CodeRow,
+    CodeSpec,
+    Ending,
+    Examine,
+    Item,
+    Role,
+    Shown,
+    code_protocols,
+    installed_versions,
+)
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import (
     Answer,
@@ -21,6 +37,7 @@ from tradeassay.benchmarks.quantcode.dialogue import (
     play,
 )
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
+from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
@@ -44,34 +61,18 @@ from tradeassay.core.drive import relay
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.suggest import did_you_mean
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.data import load_dataset
 from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_coder
-from tradeassay.runs.code_protocol import (
-    AskRole,
-    CodeAsk,
-    CodeDialogue,
-    CodeProtocolOf,
-    CodeRow,
-    CodeSpec,
-    Ending,
-    Examine,
-    Role,
-    code_episode,
-    code_protocols,
-)
-from tradeassay.runs.score.quantcode_scores import QuantCodeScores, quantcode_scores
-from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.run_spec import safe_name
 from tradeassay.sandbox import JobExecutor
 
 QUANTCODE = "quantcode-v1"
-LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
-"""A program, and the reasoning before it, needs more room and time than a trading decision."""
-
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
+_COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
+"""Packages that programs run on: another version may give different orders."""
+_MOST_KEPT = 4096
 
 
 class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
@@ -109,34 +110,36 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         judges = [self.judge] if self.judge else []
         self.refuse_bad(("wordings", "frameworks", "settings", "tasks"), judges, example="scripted/coder-sma")
-        _known("wording", self.wordings, WORDINGS)
-        _known("framework", self.frameworks, FRAMEWORKS)
-        _known("setting", self.settings, SETTINGS)
-        _known("difficulty", self.difficulties, DIFFICULTIES)
-        _known("timeframe", self.timeframes, TIMEFRAMES)
-        _known("family", self.families, FAMILIES)
+        for what, given, known in (
+            ("wording", self.wordings, WORDINGS),
+            ("framework", self.frameworks, FRAMEWORKS),
+            ("setting", self.settings, SETTINGS),
+            ("difficulty", self.difficulties, DIFFICULTIES),
+            ("timeframe", self.timeframes, TIMEFRAMES),
+            ("family", self.families, FAMILIES),
+        ):
+            if what in ("wording", "framework", "setting") and not given:
+                raise UserError(f"no {what} is named", hint=f"give one of {', '.join(known)}")
+            for value in given:
+                if value not in known:
+                    hint = did_you_mean(value, known, f"known: {', '.join(known)}")
+                    raise UserError(f"there is no {what} '{value}'", hint=hint)
         if not self.seeds or self.turns < 1 or (self.sample is not None and self.sample < 1):
             raise UserError("seeds, turns and samples count from 1", hint="give 1 or more")
-        if self.judge is None and self.evaluate.decides in ("language", "both"):
-            raise UserError(
-                f"'{self.evaluate.decides}' decides, and no judge is named", hint="name one with judge"
-            )
+        decides = self.evaluate.decides
+        if self.judge is None and decides in ("language", "both"):
+            raise UserError(f"'{decides}' decides, and no judge is named", hint="name one with judge")
         if self.dataset and self.task_file is None:
-            raise UserError(
-                "a data set is for the tasks of a public file", hint="name the file too, or leave the data set out"
-            )
-
-
-_COMPUTING = ("backtrader", "numpy", "pandas", "scipy", "TA-Lib")
-"""Packages that programs run on: another version may give different orders."""
-
-_MOST_KEPT = 4096
+            hint = "name the file too, or leave the data set out"
+            raise UserError("a data set is for the tasks of a public file", hint=hint)
 
 
 @code_protocols.register(QUANTCODE)
-class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutcome, QuantCodeScores]):
+class QuantCodeProtocol(CodeProtocol):
     """QuantCode for one spec: prompts for models alone, markets drawn from the run's secret."""
 
+    title: ClassVar[str] = "QuantCode: programs that do what they are asked"
+    listing: ClassVar[str] = "tradeassay code tasks"
     Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
     Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
     Result: ClassVar[type[msgspec.Struct]] = Evaluation
@@ -145,39 +148,57 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
     def __init__(self, spec: QuantCodeSpec) -> None:
         self.spec = spec
         self.tasks = {task.id: task for task in tasks_of(spec)}
+        self.rules: Rules = rules_of(spec.secret or None)
         self.stored: dict[str, TaskBars] = {}
         self._examined: dict[tuple[str, str, str], Evaluation] = {}
-        if spec.dataset:
-            self._take_stored(load_dataset(spec.dataset))
-
-    def _take_stored(self, snapshot: Snapshot) -> None:
-        """Find stored bars for every task; a task that has none says why, and runs on a drawn market."""
+        if not spec.dataset:
+            return
+        snapshot = load_dataset(spec.dataset)
         for name, task in self.tasks.items():
             try:
                 self.tasks[name], self.stored[name] = on_stored_bars(task, snapshot)
             except (UserError, DataError) as error:
+                # It runs on a drawn market, and says so.
                 lacks = (*task.lacks, f"stored bars: {error.message}")
                 self.tasks[name] = msgspec.structs.replace(task, lacks=lacks)
-
-    @cached_property
-    def rules(self) -> Rules:
-        """The rules by which programs are examined, with the secret of this run."""
-        return rules_of(self.spec.secret or None)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, and how many tasks run on synthetic bars although stored ones were asked for."""
-        without = len(self.tasks) - len(self.stored)
-        if not (self.spec.dataset and without):
-            return self._planned[1]
-        said = (
-            f"{without} of {len(self.tasks)} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
-        )
-        return (*self._planned[1], said)
+        said, every, without = [], len(self.tasks), len(self.tasks) - len(self.stored)
+        for framework in self.spec.frameworks:
+            for wording in self.spec.wordings:
+                missing = sum(task.text(wording, framework) is None for task in self.tasks.values())
+                if missing:
+                    said.append(f"{missing} of {every} tasks have no {wording} wording for {framework}")
+        if self.spec.dataset and without:
+            said.append(
+                f"{without} of {every} tasks run on synthetic bars: '{self.spec.dataset}' has none for them"
+            )
+        return tuple(said)
 
-    def episodes(self) -> tuple[EpisodeSpec, ...]:
+    def episodes(self) -> tuple[CodeItem, ...]:
         """Return every combination that the tasks have."""
-        return self._planned[0]
+        return self._episodes
+
+    @cached_property
+    def _episodes(self) -> tuple[CodeItem, ...]:
+        spec = self.spec
+        return tuple(
+            CodeItem(
+                model=model,
+                task=task.id,
+                seed=seed,
+                protocol={"wording": wording, "framework": framework, "setting": setting},
+            )
+            for framework in spec.frameworks
+            for wording in spec.wordings
+            for model in spec.models
+            for setting in spec.settings
+            for task in self.tasks.values()
+            if task.text(wording, framework) is not None
+            for seed in spec.seeds
+        )
 
     def facts(self) -> dict[str, str]:
         """Return the hashes of tasks, prompts, rules and configuration, and the versions that programs run on."""
@@ -188,61 +209,72 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         }
         found |= {f"prompt {name}": digest for name, digest in sorted(PROMPTS.hashes.items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
-        found |= {f"package {name}": installed_version(name) for name in _COMPUTING}
+        found |= installed_versions(_COMPUTING)
         found["rules"] = sha256_of([self.rules, DECISIONS, DRAWS])
         for name, bars in self.stored.items():
             digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
             found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
         return found
 
-    def roles(self, episode: EpisodeSpec) -> dict[str, Role]:
+    def roles(self, item: Item) -> dict[str, Role]:
         """Return the writer and, where one is named, the judge."""
-        roles = {"writer": Role(model=episode.model, params=self.spec.params)}
+        roles = {"writer": Role(model=item.model, params=self.spec.params)}
         if self.spec.judge is not None:
             roles["judge"] = Role(model=self.spec.judge, params=self.spec.judge_params)
         return roles
 
-    def dialogue(self, episode: EpisodeSpec) -> CodeDialogue[TaskOutcome]:
+    def settings(self, item: Item) -> QuantCodeSettings:
+        """Return how an item's task is put to its model."""
+        asked = {"turns": self.spec.turns, "history": self.spec.history}
+        return msgspec.convert({**item.protocol, **asked}, QuantCodeSettings)
+
+    def dialogue(self, item: Item) -> CodeDialogue[TaskOutcome]:
         """Carry the benchmark's conversation, asking the language judge about programs that get that far."""
-        task, settings = self.tasks[episode.task], self.settings(episode)
+        task, settings = self.tasks[item.task], self.settings(item)
         reference = reference_of(task, settings.framework)
         if reference:
             teach_coder({(opaque_id(task), settings.framework): reference})
 
+        def ask(request: AskModel, role: str = "judge") -> Generator[CodeAsk, Any, ModelReply]:
+            reply: ModelReply = yield AskRole(role=role, request=request)
+            return reply
+
         def answer(request: Request) -> Generator[CodeAsk, Any, Answer]:
             if isinstance(request, AskModel):
-                reply: ModelReply = yield AskRole(role="writer", request=request)
-                return reply
-            found = yield Examine(request=request)
-            return (yield from self._judged(task, settings, request.source, found))
+                return (yield from ask(request, "writer"))
+            found: Evaluation = yield Examine(request=request)
+            if self.spec.judge is None or found.grave_tricks or not wants_language_judge(found):
+                return found
+            case = judge_case(task, request.source, framework=settings.framework, wording=settings.wording)
+            prompts, config = judge_prompts(settings.framework), self.spec.evaluate
+            judging = judge_dialogue(case, prompts, judge=self.spec.judge, config=config.language)
+            return with_language(found, (yield from relay(judging, ask)), config)
 
         return (yield from relay(play(task, settings), answer))
 
     def check_installed(self) -> None:
-        """Raise MissingExtra without Backtrader or TA-Lib."""
         require_code_extra()
 
     def open_executor(self, workers: int) -> JobExecutor:
-        """Open the sandbox; raises :class:`MissingExtra` without Backtrader, SandboxRefused without isolation."""
         return open_code_executor(workers)
 
-    def examine(self, episode: EpisodeSpec, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
+    def examine(self, item: Item, request: EvaluateRequest, executor: JobExecutor) -> Evaluation:
         """Examine a program, or return the findings from when the same one was submitted for the same task.
 
         Processor seconds are left out of the record: they never repeat.
         """
-        key = (episode.task, request.framework, request.source)
+        key = (item.task, request.framework, request.source)
         if key in self._examined:
             return self._examined[key]
         found = examine(
-            self.tasks[episode.task],
+            self.tasks[item.task],
             request.source,
             executor=executor,
             config=self.spec.evaluate,
             framework=request.framework,
             rules=self.rules,
             strict=self.spec.strict,
-            home=self.stored.get(episode.task),
+            home=self.stored.get(item.task),
         )
         found = msgspec.structs.replace(found, usage=EvaluationUsage(runs=found.usage.runs))
         if len(self._examined) < _MOST_KEPT:
@@ -256,10 +288,6 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
         where = f" at turn {record.solved_at}" if record.solved_at and record.setting == "agentic" else ""
         return Ending(reason=record.reason, words=f"{record.stage.replace('_', ' ')}{where}")
 
-    def score(self, records: Mapping[str, TaskOutcome]) -> QuantCodeScores:
-        """Sum up a run."""
-        return quantcode_scores(self.episodes(), self.tasks, records, turns=self.spec.turns)
-
     def inconsistencies(self, record: TaskOutcome) -> Iterator[tuple[int, str]]:
         """Yield the turns whose verdict is about another program."""
         for place, turn in enumerate(record.turns):
@@ -270,99 +298,45 @@ class QuantCodeProtocol(CodeProtocolOf[QuantCodeSpec, EvaluateRequest, TaskOutco
             if turn.code_sha256 != digest or judged != digest:
                 yield place, f"turn {turn.number}: the verdict is about another program"
 
+    def score(self, records: Mapping[str, TaskOutcome]) -> QuantCodeScores:
+        return quantcode_scores(self.episodes(), self.tasks, records, turns=self.spec.turns)
+
     def rows(self, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
-        """Return the stage rates of every model in every way of asking."""
         return tuple(cell.row() for cell in scores.cells)
 
-    def settings(self, episode: EpisodeSpec) -> QuantCodeSettings:
-        """Return how an episode's task is put to its model."""
-        asked = {"turns": self.spec.turns, "history": self.spec.history}
-        return msgspec.convert({**episode.protocol, **asked}, QuantCodeSettings)
+    @classmethod
+    def tables(
+        cls,
+        spec: QuantCodeSpec,
+        items: Sequence[Item],
+        scores: QuantCodeScores,
+        records: Mapping[str, TaskOutcome],
+        endings: Mapping[str, Ending],
+    ) -> Shown:
+        from tradeassay.benchmarks.quantcode.tables import quantcode_tables
 
-    def _judged(
-        self, task: CodeTask, settings: QuantCodeSettings, source: str, found: Evaluation
-    ) -> Generator[AskRole, Any, Evaluation]:
-        if self.spec.judge is None or found.grave_tricks or not wants_language_judge(found):
-            return found
-        case = judge_case(task, source, framework=settings.framework, wording=settings.wording)
-        dialogue = judge_dialogue(
-            case,
-            judge_prompts(settings.framework),
-            judge=self.spec.judge,
-            config=self.spec.evaluate.language,
-        )
-        verdict = yield from relay(dialogue, _ask_judge)
-        return with_language(found, verdict, self.spec.evaluate)
-
-    @cached_property
-    def _planned(self) -> tuple[tuple[EpisodeSpec, ...], tuple[str, ...]]:
-        spec = self.spec
-        episodes: list[EpisodeSpec] = []
-        lacking: dict[str, int] = {}
-        for framework in spec.frameworks:
-            for wording in spec.wordings:
-                these = [task for task in self.tasks.values() if task.text(wording, framework) is not None]
-                missing = len(self.tasks) - len(these)
-                if missing:
-                    lacking[f"no {wording} wording for {framework}"] = missing
-                episodes += [
-                    _episode(
-                        spec.benchmark,
-                        model,
-                        task.id,
-                        {"wording": wording, "framework": framework, "setting": setting},
-                        seed,
-                    )
-                    for model in spec.models
-                    for setting in spec.settings
-                    for task in these
-                    for seed in spec.seeds
-                ]
-        notes = tuple(f"{count} of {len(self.tasks)} tasks have {what}" for what, count in lacking.items())
-        return tuple(episodes), notes
+        return quantcode_tables(spec, items, scores, records, endings)
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
-    """Return the tasks that a spec asks for; raises :class:`UserError` for a missing id or file."""
-    if spec.task_file is None:
-        return choose_tasks(spec, load_tasks())
-    return choose_tasks(spec, load_public_tasks(Path(spec.task_file)))
-
-
-def _ask_judge(request: AskModel) -> Generator[AskRole, Any, ModelReply]:
-    reply: ModelReply = yield AskRole(role="judge", request=request)
-    return reply
-
-
-def _episode(benchmark: str, model: str, task: str, way: dict[str, str], seed: int) -> EpisodeSpec:
-    parts = (safe_name(model), task, way["wording"], way["framework"], way["setting"], f"s{seed}")
-    return code_episode("__".join(parts), benchmark, model, task, way=way, seed=seed)
-
-
-def installed_version(package: str) -> str:
-    """Return the version of a package, or that it is not installed: extras need not be."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTask, ...]:
-    """Return the tasks that a spec asks for, by id; raises :class:`UserError` for an unknown id."""
+    """Return the tasks that a spec asks for, by id; raises :class:`UserError` for a missing id or file."""
+    tasks = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
     by_id = {task.id: task for task in tasks}
     for name in spec.tasks:
         if name not in by_id:
-            raise UserError(
-                f"there is no task '{name}'", hint=did_you_mean(name, by_id, "see tradeassay code tasks")
-            )
+            hint = did_you_mean(name, by_id, "see tradeassay code tasks")
+            raise UserError(f"there is no task '{name}'", hint=hint)
     chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)
+    filters = {
+        "difficulty": spec.difficulties,
+        "timeframe": spec.timeframes,
+        "family": spec.families,
+        "source": spec.sources,
+    }
     kept = [
         task
         for task in chosen
-        if _among(task.difficulty, spec.difficulties)
-        and _among(task.timeframe, spec.timeframes)
-        and _among(task.family, spec.families)
-        and _among(task.source, spec.sources)
+        if all(not wanted or getattr(task, name) in wanted for name, wanted in filters.items())
     ]
     if spec.sample is None:
         return tuple(kept)
@@ -372,17 +346,3 @@ def choose_tasks(spec: QuantCodeSpec, tasks: Sequence[CodeTask]) -> tuple[CodeTa
         return tuple(kept)
     # Spread over the list, which is sorted by id, so that timeframes and kinds keep about their shares.
     return tuple(kept[place * len(kept) // spec.sample] for place in range(spec.sample))
-
-
-def _among(value: Any, wanted: Sequence[Any]) -> bool:
-    return not wanted or value in wanted
-
-
-def _known(what: str, given: Sequence[str], known: Sequence[str]) -> None:
-    if what in ("wording", "framework", "setting") and not given:
-        raise UserError(f"no {what} is named", hint=f"give one of {', '.join(known)}")
-    for value in given:
-        if value not in known:
-            raise UserError(
-                f"there is no {what} '{value}'", hint=did_you_mean(value, known, f"known: {', '.join(known)}")
-            )

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from tradeassay.benchmarks.programs import CodeItem, CodeRow
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.code.collapse import CollapseReport, collapse
 from tradeassay.code.task import CodeTask
@@ -16,8 +17,6 @@ from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import Spending
-from tradeassay.runs.code_protocol import CodeRow
-from tradeassay.runs.spec.episode import EpisodeSpec
 
 GROUPINGS: Final = ("source", "difficulty", "timeframe", "family")
 """The properties of a task by which results are split."""
@@ -117,36 +116,27 @@ class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-class _Cell(msgspec.Struct, frozen=True):
-    model: str
-    setting: str
-    wording: str
-    framework: str
-
-
 def quantcode_scores(
-    episodes: Sequence[EpisodeSpec],
+    episodes: Sequence[CodeItem],
     tasks: Mapping[str, CodeTask],
     records: Mapping[str, TaskOutcome],
     *,
     turns: int,
 ) -> QuantCodeScores:
     """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
-    cells: dict[_Cell, list[EpisodeSpec]] = {}
-    for episode in episodes:
-        way = episode.protocol
-        cell = _Cell(episode.model, str(way["setting"]), str(way["wording"]), str(way["framework"]))
-        cells.setdefault(cell, []).append(episode)
+    cells: dict[tuple[str, ...], list[CodeItem]] = {}
+    for item in episodes:
+        way = (item.model, item.protocol["setting"], item.protocol["wording"], item.protocol["framework"])
+        cells.setdefault(way, []).append(item)
     notes = ["intervals by Wilson's formula, at 95 %"]
     seeds = len({episode.seed for episode in episodes})
     if seeds > 1:
         notes.append(f"{seeds} answers to one task count as independent: intervals are too narrow")
-    return QuantCodeScores(
-        cells=tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items()), notes=tuple(notes)
-    )
+    scored = tuple(_cell(cell, these, tasks, records, turns) for cell, these in cells.items())
+    return QuantCodeScores(cells=scored, notes=tuple(notes))
 
 
-def stage_rates(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> StageRates:
+def stage_rates(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> StageRates:
     """Return the stage rates of items."""
     found = [records.get(episode.key) for episode in episodes]
     told = [record for record in found if record is not None and record.stage != "no_answer"]
@@ -166,13 +156,6 @@ def stage_rates(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutco
     )
 
 
-def failure_of(turn: Turn) -> str | None:
-    """Return the failure class of one turn, or None."""
-    if turn.stage == "no_code":
-        return "no-code"
-    return None if turn.evaluation is None else turn.evaluation.failure_class
-
-
 def _passed(record: TaskOutcome, stage: str) -> bool:
     evaluation = record.turns[-1].evaluation
     if evaluation is None or (stage != "compile" and evaluation.grave_tricks):
@@ -181,51 +164,73 @@ def _passed(record: TaskOutcome, stage: str) -> bool:
 
 
 def _cell(
-    cell: _Cell,
-    episodes: Sequence[EpisodeSpec],
+    cell: tuple[str, ...],
+    episodes: Sequence[CodeItem],
     tasks: Mapping[str, CodeTask],
     records: Mapping[str, TaskOutcome],
     turns: int,
 ) -> CellScores:
-    told = {
-        episode.key: record
-        for episode in episodes
-        if (record := records.get(episode.key)) is not None and record.stage != "no_answer"
-    }
-    solved = sum(record.solved is True for record in told.values())
-    found = [records[episode.key] for episode in episodes if episode.key in records]
-    writer = _spent(turn.usage for record in found for turn in record.turns)
-    judge = _spent(_judge_usage(found))
+    model, setting, wording, framework = cell
+    found = {episode.key: records[episode.key] for episode in episodes if episode.key in records}
+    told = {key: record for key, record in found.items() if record.stage != "no_answer"}
+    ended, answers = list(told.values()), [turn for record in found.values() for turn in record.turns]
+    scored = [record for record in ended if record.solved is not None]
+    at = [record.solved_at for record in scored if record.solved_at is not None]
+    solved = sum(record.solved is True for record in ended)
+    verdicts = [turn.evaluation.judge_language for turn in answers if turn.evaluation is not None]
+    writer = _spent(turn.usage for turn in answers)
+    mean = (
+        Measure(
+            value=sum(len(record.turns) for record in ended) / len(ended),
+            n=len(ended),
+            note="a mean over all items, no interval",
+        )
+        if ended
+        else not_scored(_NOBODY)
+    )
     return CellScores(
-        model=cell.model,
-        wording=cell.wording,
-        framework=cell.framework,
-        setting=cell.setting,
+        model=model,
+        wording=wording,
+        framework=framework,
+        setting=setting,
         rates=stage_rates(episodes, records),
         groups=_groups(episodes, tasks, records),
         solved=solved,
-        by_turn=_by_turn(told.values(), turns if cell.setting == "agentic" else 1),
-        mean_turns=_mean_turns(told.values()),
-        ends=_counts(record.stage for record in told.values()),
-        first_failures=_counts(failure_of(record.turns[0]) for record in told.values()),
-        last_failures=_counts(failure_of(record.turns[-1]) for record in told.values()),
+        by_turn=tuple(
+            rate_measure(sum(turn <= most for turn in at), len(scored), nothing=_NOBODY)
+            for most in range(1, (turns if setting == "agentic" else 1) + 1)
+        ),
+        mean_turns=mean,
+        ends=_counts(record.stage for record in ended),
+        first_failures=_counts(failure_of(record.turns[0]) for record in ended),
+        last_failures=_counts(failure_of(record.turns[-1]) for record in ended),
         judges=_judges(told),
-        tricks=_counts(name for record in told.values() for name in _tricks(record)),
-        look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in told.values()),
+        tricks=_counts(
+            name
+            for record in ended
+            for name in {one.name for turn in record.turns if turn.evaluation for one in turn.evaluation.tricks}
+        ),
+        look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in ended),
         collapse=collapse(_programs(episodes, told)),
         writer=writer,
-        judge=judge,
+        judge=_spent(verdict.usage for verdict in verdicts if verdict is not None and verdict.attempts),
         tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
         usd_per_solved=_per_solved(writer.known_usd, solved, "the price of an answer is unknown"),
     )
 
 
+def failure_of(turn: Turn) -> str | None:
+    if turn.stage == "no_code":
+        return "no-code"
+    return None if turn.evaluation is None else turn.evaluation.failure_class
+
+
 def _groups(
-    episodes: Sequence[EpisodeSpec], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
+    episodes: Sequence[CodeItem], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome]
 ) -> tuple[GroupRates, ...]:
     found: list[GroupRates] = []
     for by in GROUPINGS:
-        values: dict[str, list[EpisodeSpec]] = {}
+        values: dict[str, list[CodeItem]] = {}
         for episode in episodes:
             values.setdefault(str(getattr(tasks[episode.task], by) or "not said"), []).append(episode)
         order = sorted(values, key=lambda value: _ORDER.get(value, 99))
@@ -236,22 +241,6 @@ def _groups(
 _ORDER: Final = {
     name: place for place, name in enumerate(("easy", "medium", "hard", "1d", "1h", "30m", "15m", "5m", "1m"))
 }
-
-
-def _by_turn(records: Iterable[TaskOutcome], turns: int) -> tuple[Measure, ...]:
-    scored = [record for record in records if record.solved is not None]
-    at = [record.solved_at for record in scored if record.solved_at is not None]
-    return tuple(
-        rate_measure(sum(turn <= most for turn in at), len(scored), nothing=_NOBODY)
-        for most in range(1, turns + 1)
-    )
-
-
-def _mean_turns(records: Iterable[TaskOutcome]) -> Measure:
-    used = [len(record.turns) for record in records]
-    if not used:
-        return not_scored(_NOBODY)
-    return Measure(value=sum(used) / len(used), n=len(used), note="a mean over all items, no interval")
 
 
 def _judges(records: Mapping[str, TaskOutcome]) -> JudgePair:
@@ -279,11 +268,7 @@ def _judges(records: Mapping[str, TaskOutcome]) -> JudgePair:
     )
 
 
-def _tricks(record: TaskOutcome) -> set[str]:
-    return {trick.name for turn in record.turns if turn.evaluation is not None for trick in turn.evaluation.tricks}
-
-
-def _programs(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
+def _programs(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
     found: dict[str, str] = {}
     for episode in episodes:
         if episode.seed == episodes[0].seed and episode.key in records:
@@ -291,14 +276,6 @@ def _programs(episodes: Sequence[EpisodeSpec], records: Mapping[str, TaskOutcome
             if codes:
                 found[episode.task] = codes[-1]
     return found
-
-
-def _judge_usage(records: Iterable[TaskOutcome]) -> Iterable[Usage]:
-    for record in records:
-        for turn in record.turns:
-            verdict = turn.evaluation.judge_language if turn.evaluation is not None else None
-            if verdict is not None and verdict.attempts:
-                yield verdict.usage
 
 
 def _spent(usages: Iterable[Usage]) -> Spending:
@@ -318,3 +295,42 @@ def _per_solved(amount: float | None, solved: int, unknown: str) -> Measure:
 
 def _counts(names: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(name for name in names if name is not None).items()))
+
+
+ENDS: Final = "solved judge lookahead trade backtest compile trick no_code not_scored".split()
+"""Where an item can end, best first."""
+
+
+class PooledRates(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates over rows. ``ends`` says where items ended, by one of :data:`ENDS`.
+
+    ``first`` and ``last`` are the classes of failure of first and last answers, as shares of all answers; ``lost``
+    are those of last answers as shares of the items that were never solved. ``counts`` are those behind ``last``.
+    """
+
+    ends: dict[str, Measure]
+    first: dict[str, Measure]
+    last: dict[str, Measure]
+    lost: dict[str, Measure]
+    counts: dict[str, int]
+
+
+def pooled_rates(cells: Sequence[CellScores]) -> PooledRates:
+    """Return the rates of all rows together; what never occurred has a rate of zero."""
+
+    def summed(field: str) -> Counter[str]:
+        return sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())
+
+    def rates(counts: Counter[str], names: Iterable[str], total: int, nothing: str = "") -> dict[str, Measure]:
+        why = nothing or "this run has no such answers"
+        return {name: rate_measure(counts[name], total, nothing=why) for name in dict.fromkeys((*names, *counts))}
+
+    ends, first, last = (summed(field) for field in ("ends", "first_failures", "last_failures"))
+    answers = sum(cell.rates.items for cell in cells)
+    return PooledRates(
+        ends=rates(ends, ENDS, ends.total()),
+        first=rates(first, FAILURE_TITLES, answers),
+        last=rates(last, FAILURE_TITLES, answers),
+        lost=rates(last, FAILURE_TITLES, last.total(), "no conversation ended in a failure"),
+        counts=dict(sorted(last.items(), key=lambda pair: -pair[1])),
+    )

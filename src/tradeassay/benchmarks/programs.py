@@ -1,0 +1,388 @@
+"""Benchmarks of programs: one protocol, which says which episodes there are, how their dialogues go, how they are
+scored and which tables are shown.
+
+A benchmark knows its tasks and does no I/O: its dialogues yield :class:`AskRole` and :class:`Examine` and are sent
+what came of them. Whoever plays, stores and verifies a run, or draws its page, knows no benchmark by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.draws import refuse_bad_secret
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import safe_name
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.registry import Registry
+from tradeassay.llm import ModelParams, parse_name
+from tradeassay.sandbox import JobExecutor
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks.systrade.examine import Trail
+    from tradeassay.code.drift import DriftReport
+    from tradeassay.code.evaluation import Evaluation as Evaluation
+    from tradeassay.code.review import Rated as Rated
+    from tradeassay.code.review import Review
+    from tradeassay.code.review import ReviewForm as ReviewForm
+    from tradeassay.code.scores import Scorecard as Scorecard
+    from tradeassay.code.submission import Submission
+
+LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
+"""A program, and the reasoning before it, needs more room and time than a trading decision."""
+
+
+class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
+
+    ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.draws`). Without
+    one it is drawn when the run is started.
+    """
+
+    models: tuple[str, ...]
+    benchmark: str
+    seeds: tuple[int, ...] = (0,)
+    secret: str | msgspec.UnsetType = msgspec.UNSET
+
+    def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
+        """Raise :class:`UserError` for no model, for a bad model name, and for values given twice.
+
+        ``once`` names the fields whose values must differ, ``others`` are models with other roles.
+        """
+        if self.secret:
+            refuse_bad_secret(self.secret)
+        if not self.models:
+            raise UserError("no model is named", hint=f"give at least one, e.g. {example}")
+        for model in (*self.models, *others):
+            parse_name(model)
+        for name in ("models", "seeds", *once):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise UserError(f"a value of {name} is given twice", hint="give each once")
+
+
+# Episodes and dialogues
+
+
+class Item(Protocol):
+    """One model at one task, once; ``protocol`` says how it is asked, e.g. in which wording."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def protocol(self) -> Mapping[str, Any]: ...
+
+
+class CodeItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An :class:`Item` as a benchmark lists it."""
+
+    model: str
+    task: str
+    seed: int = 0
+    protocol: dict[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """Its name in a run: model, task, how it is asked, seed."""
+        return "__".join((safe_name(self.model), self.task, *self.protocol.values(), f"s{self.seed}"))
+
+
+class AskRole(msgspec.Struct, frozen=True, kw_only=True):
+    """Please ask a model. ``role`` says which of the episode's models, e.g. ``writer`` or ``judge``."""
+
+    role: str
+    request: AskModel
+
+
+class Examine(msgspec.Struct, frozen=True, kw_only=True):
+    """Please work out something that needs the sandbox; ``request`` is a struct of the benchmark's own."""
+
+    request: msgspec.Struct
+
+
+CodeAsk = AskRole | Examine
+CodeReply = ModelReply | msgspec.Struct
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+CodeDialogue: TypeAlias = Generator[CodeAsk, Any, _Record]
+"""Is sent a :class:`ModelReply` for an :class:`AskRole`, a result for an :class:`Examine`; returns a record."""
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True):
+    """Who fills a role, and how it is asked."""
+
+    model: str
+    params: ModelParams
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How an episode ended. A failed one has no result and is left out of every rate; ``reason`` says why."""
+
+    status: Literal["done", "failed"] = "done"
+    reason: str = ""
+    words: str = ""
+
+
+class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One model under one way of asking: the row by which two runs are compared."""
+
+    cell: str
+    agent: str
+    measures: dict[str, Measure]
+
+
+# What is shown of a run
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a table: a text, or a measure and the form in which it is written.
+
+    ``small`` is printed below it, ``tone`` makes it a chip, ``item`` is the key of the item that it leads to,
+    ``bar`` draws a share.
+    """
+
+    text: str = ""
+    measure: Measure | None = None
+    form: str = "share"
+    small: str = ""
+    tone: str = ""
+    item: str = ""
+    bar: bool = False
+
+
+def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell:
+    """Return a measure in a table."""
+    return Cell(measure=measure, form=form, bar=bar)
+
+
+def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unknown") -> Cell:
+    """Return a plain number in a table; ``dollars`` and ``tokens`` are forms too."""
+    return Cell(measure=not_scored(unknown) if value is None else Measure(value=float(value)), form=form)
+
+
+def counted(value: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def overlap(best: Measure, second: Measure) -> str:
+    """Say whether the intervals of the best and of the next one overlap."""
+    if best.low is not None and second.high is not None and best.low > second.high:
+        return "the intervals do not overlap"
+    return "the intervals overlap, so they cannot be told apart"
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row and what it is about; ``ours`` tells it from the printed rows of a paper."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+    ours: bool = False
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Rows under ``columns``, the first of which is that of the heads. A reader opens ``folded`` ones."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    note: str = ""
+    folded: bool = False
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a page: words, tables, ``curves`` of shares by step, and ``lines`` where there is a list."""
+
+    id: str
+    title: str
+    text: str = ""
+    tables: tuple[Table, ...] = ()
+    curves: tuple[tuple[str, tuple[Measure, ...]], ...] = ()
+    lines: tuple[Cell, ...] = ()
+
+
+class Paper(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of a benchmark's paper with our rows. ``reasons`` say why none of them is comparable."""
+
+    source: str
+    reasons: tuple[str, ...]
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...]
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of an item: what came of it, findings in ``lines``, and texts by title."""
+
+    title: str
+    chip: tuple[str, str]
+    small: str = ""
+    checks: tuple[tuple[str, str, str], ...] = ()
+    lines: tuple[str, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
+    """One item: the tone and the words of its end, a summary, its steps."""
+
+    chip: tuple[str, str]
+    value: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionCard:
+    """One submission's scorecard and what belongs to it, shown as a page of its own."""
+
+    scorecard: Scorecard
+    trail: Trail | None
+    submission: Submission
+    drift: DriftReport | None = None
+    reviews: tuple[Review, ...] = ()
+    iteration: int | None = None
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of a run. ``board`` is the table of models, on a terminal, on the page and to be exported.
+
+    ``board_lines`` follow it on a terminal, ``method`` says how the numbers came about.
+    """
+
+    question: str
+    headline: str
+    support: tuple[str, ...]
+    sub: str
+    badges: tuple[tuple[str, str], ...]
+    board: Table
+    sections: tuple[Section, ...]
+    paper: Paper
+    items: dict[str, ItemShown]
+    method: str
+    board_lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    cards: dict[str, SubmissionCard] = {}
+
+
+class CodeProtocol(Protocol):
+    """A benchmark of programs, opened for one spec.
+
+    ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it stores: what was asked for, what came of an
+    episode, the reply to an :class:`Examine`, and the totals of a run. ``title`` says what it is, ``listing`` is
+    the command that lists its tasks.
+    """
+
+    title: ClassVar[str]
+    listing: ClassVar[str]
+    Spec: ClassVar[type[CodeSpec]]
+    Record: ClassVar[type[msgspec.Struct]]
+    Result: ClassVar[type[msgspec.Struct]]
+    Scores: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, spec: Any) -> None:
+        """Open the benchmark; raises :class:`UserError` for an invalid spec."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in words."""
+        ...
+
+    def episodes(self) -> tuple[CodeItem, ...]:
+        """Return all episodes, in the order in which they are recorded."""
+        ...
+
+    def facts(self) -> dict[str, str]:
+        """Return everything that decides a result, by name: hashes and versions. A change prevents a resume."""
+        ...
+
+    def roles(self, item: Item) -> dict[str, Role]:
+        """Return the episode's models by role."""
+        ...
+
+    def dialogue(self, item: Item) -> CodeDialogue[Any]:
+        """Return a fresh dialogue for an episode. The same replies make the same record."""
+        ...
+
+    def check_installed(self) -> None:
+        """Raise MissingExtra without a package that :meth:`examine` needs."""
+        ...
+
+    def open_executor(self, workers: int) -> JobExecutor:
+        """Open what :meth:`examine` needs; raises what opening a sandbox raises."""
+        ...
+
+    def examine(self, item: Item, request: Any, executor: JobExecutor) -> msgspec.Struct:
+        """Work something out; called from several threads. What it returns must be the same every time."""
+        ...
+
+    def ended(self, record: Any) -> Ending:
+        """Say whether a record is a result."""
+        ...
+
+    def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
+        """Yield the contradictions within a record: the turn (from 0), and what does not fit."""
+        ...
+
+    def score(self, records: Mapping[str, Any]) -> Any:
+        """Sum up a run; ``records`` holds those of the episodes that have one, failed ones included, by key."""
+        ...
+
+    def rows(self, scores: Any) -> tuple[CodeRow, ...]:
+        """Return the rows by which two runs are compared."""
+        ...
+
+    @classmethod
+    def tables(
+        cls,
+        spec: Any,
+        items: Sequence[Item],
+        scores: Any,
+        records: Mapping[str, Any],
+        endings: Mapping[str, Ending],
+    ) -> Shown:
+        """Return what is shown of a finished run: its totals, its records and how its episodes ended, by key.
+
+        Nothing that the run was made from is needed: a page can be written where its tasks are not.
+        """
+        ...
+
+
+code_protocols: Registry[type[CodeProtocol]] = Registry("code_benchmark")
+"""All benchmarks of programs, by id. Other packages add theirs through ``tradeassay.code_benchmarks``."""
+
+_BUILT_IN = ("tradeassay.benchmarks.quantcode.benchmark", "tradeassay.benchmarks.systrade.benchmark")
+"""Modules whose benchmarks register themselves; imported on first use, as a run that trades needs none of them."""
+
+
+def code_benchmarks() -> tuple[str, ...]:
+    """Return the ids of all benchmarks of programs."""
+    for module in _BUILT_IN:
+        import_module(module)
+    return tuple(code_protocols.names())
+
+
+def find_protocol(name: str) -> type[CodeProtocol]:
+    """Return a benchmark of programs, ours or another package's; raises :class:`UserError` with near names."""
+    code_benchmarks()
+    return code_protocols.get(name)
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of packages as facts of a run; extras need not be installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[f"package {name}"] = version(name)
+        except PackageNotFoundError:
+            found[f"package {name}"] = "not installed"
+    return found

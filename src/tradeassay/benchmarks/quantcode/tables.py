@@ -1,0 +1,613 @@
+"""What is shown of a QuantCode run: who solves most, how far programs come, why they fail, every item, and the
+paper's tables with our rows in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tradeassay.benchmarks.programs import (
+    Cell,
+    Ending,
+    Item,
+    ItemShown,
+    Paper,
+    Row,
+    Section,
+    Shown,
+    Step,
+    Table,
+    amount,
+    counted,
+    figure,
+    overlap,
+)
+from tradeassay.benchmarks.quantcode import published as printed
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
+from tradeassay.benchmarks.quantcode.scores import (
+    FAILURE_TITLES,
+    FAILURE_WORDS,
+    CellScores,
+    QuantCodeScores,
+    pooled_rates,
+)
+from tradeassay.code.evaluation import STAGES as CHECKS
+from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
+from tradeassay.core.measure import Measure
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
+
+MOST_TURNS: Final = 3_000
+"""How many turns a page shows the programs of; a browser could take more, a reader could not."""
+STAGES: Final = ("compile", "backtest", "trade", "judge")
+_COLUMNS: Final = ("Compiles", "Runs", "Trades", "Solved")
+_CHIPS: Final = {
+    "solved": ("above", "solved"),
+    "trick": ("failed", "trick"),
+    "compile": ("below", "does not compile"),
+    "backtest": ("below", "crashes"),
+    "trade": ("below", "no trade"),
+    "lookahead": ("below", "looks ahead"),
+    "judge": ("below", "rejected"),
+    "no_code": ("below", "no code"),
+    "not_scored": ("same", "not judged"),
+    "no_answer": ("failed", "no answer"),
+}
+"""By where an answer ended: the tone and the words of its chip."""
+_ENDS: Final = {
+    "solved": "Solved",
+    "judge": "Rejected by the judge",
+    "lookahead": "Looks ahead",
+    "trade": "No trade",
+    "backtest": "Crashes while running",
+    "compile": "Does not compile",
+    "trick": "Trick",
+    "no_code": "No code, reasoning loop",
+    "not_scored": "Not judged",
+}
+_DECIDES: Final = {
+    "reference-first": "the behavioural judge decides",
+    "behaviour": "the behavioural judge decides",
+    "language": "the language judge decides",
+    "both": "both judges must agree",
+}
+_TURNS: Final = (1, 3, 5, 10)
+_NOTHING: Final = Cell("–")
+
+
+def way(cell: CellScores) -> str:
+    """Return how a row's tasks were put: ``agentic · formal · backtrader``."""
+    return f"{cell.setting} · {cell.wording} · {cell.framework}"
+
+
+def quantcode_tables(
+    spec: QuantCodeSpec,
+    items: Sequence[Item],
+    scores: QuantCodeScores,
+    records: Mapping[str, TaskOutcome],
+    endings: Mapping[str, Ending],
+) -> Shown:
+    """Return what is shown of a finished run."""
+    cells = sorted(scores.cells, key=lambda one: 1.0 if one.rates.judge.value is None else -one.rates.judge.value)
+    headline, support = _in_words(cells)
+    by_key = {item.key: item for item in items}
+    tasks = len({item.task for item in items})
+    failures = pooled_rates(cells).counts
+    named = ", ".join(f"{FAILURE_TITLES[name].lower()} {count}" for name, count in failures.items())
+    data = ("plain", f"data: {spec.dataset}, where it has a task's symbol")
+    return Shown(
+        question="Who solves most?",
+        headline=headline,
+        support=support,
+        sub=f"{counted(tasks, 'task')}, {counted(len(items), 'item')} · "
+        "programs written by models, examined in a sandbox",
+        badges=(
+            data if spec.dataset else ("synthetic", "synthetic data"),
+            ("plain", _DECIDES[spec.evaluate.decides]),
+            ("plain", f"language judge: {spec.judge}" if spec.judge else "no language judge"),
+        ),
+        board=_board(cells),
+        board_lines=(f"failures: {named}",) if named else (),
+        sections=tuple(_sections(cells, by_key, records, endings)),
+        paper=quantcode_paper(spec, tasks, cells),
+        items=dict(_items(items, records)),
+        method="Programs ran in a sandbox on generated bars; the host computed fills, trades and money from their "
+        "orders.",
+        notes=scores.notes,
+    )
+
+
+def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
+    """Say which model solves most, and whether it can be told apart from the next."""
+    told = [cell for cell in cells if cell.rates.judge.value is not None]
+    if not told:
+        return "No model has a result.", ()
+
+    def solved(cell: CellScores) -> str:
+        return f"{cell.solved} of {counted(cell.rates.judge.n or 0, 'task')}"
+
+    best = told[0]
+    headline = f"{best.model} solves {solved(best)} ({best.setting}, {best.wording} wording, {best.framework})."
+    support = []
+    second = next((cell for cell in told[1:] if cell.model != best.model), None)
+    if second is not None:
+        apart = overlap(best.rates.judge, second.rates.judge)
+        support.append(f"Next is {second.model} with {solved(second)} ({second.setting}); {apart}.")
+    collapsed = [cell.model for cell in told if cell.collapse.collapsed]
+    if collapsed:
+        support.append(f"Many tasks, one program: {', '.join(dict.fromkeys(collapsed))}.")
+    tricks, leaks = sum(sum(cell.tricks.values()) for cell in told), sum(cell.look_ahead for cell in told)
+    found = [counted(tricks, "trick")] if tricks else []
+    found += [f"{counted(leaks, 'item')} that looked ahead"] if leaks else []
+    if found:
+        support.append(f"Found in programs: {' and '.join(found)}.")
+    return headline, tuple(support)
+
+
+def _board(cells: Sequence[CellScores]) -> Table:
+    rows = []
+    for cell in cells:
+        rates = cell.rates
+        left_out = [f"{rates.failed} without an answer"] if rates.failed else []
+        left_out += [f"{rates.unscored} not judged"] if rates.unscored else []
+        rows.append(
+            Row(
+                Cell(cell.model),
+                (
+                    Cell(way(cell)),
+                    msgspec.structs.replace(amount(rates.items), small=", ".join(left_out)),
+                    *(figure(getattr(rates, stage), "share", bar=True) for stage in STAGES),
+                    figure(cell.mean_turns, "{:.1f}"),
+                    figure(cell.tokens_per_solved, "tokens"),
+                    figure(cell.usd_per_solved, "dollars"),
+                ),
+            )
+        )
+    return Table(
+        title="How far programs come",
+        columns=(
+            "model",
+            "way of asking",
+            "items",
+            *_COLUMNS,
+            "turns",
+            "tokens per solved task",
+            "dollars per solved task",
+        ),
+        rows=tuple(rows),
+        caption="Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
+        "An item without an answer is in no rate; a trick fails from the run on, look-ahead the last column.",
+    )
+
+
+def _sections(
+    cells: Sequence[CellScores],
+    items: Mapping[str, Item],
+    records: Mapping[str, TaskOutcome],
+    endings: Mapping[str, Ending],
+) -> Iterator[Section]:
+    agentic = [cell for cell in cells if cell.setting == "agentic" and cell.by_turn]
+    if agentic:
+        most = max(len(cell.by_turn) for cell in agentic)
+        turns = [Row(Cell(_short(c)), (*map(_share, c.by_turn), figure(c.mean_turns, "{:.1f}"))) for c in agentic]
+        columns = ("Model", *(f"T{turn}" for turn in range(1, most + 1)), "Mean turns")
+        yield Section(
+            id="turns",
+            title="Solved by turn",
+            curves=tuple((_short(cell), cell.by_turn) for cell in agentic),
+            tables=(Table(title="Share solved by turn", columns=columns, rows=tuple(turns)),),
+        )
+    yield Section(id="groups", title="Solved, by kind of task", tables=tuple(_groups(cells)))
+    yield _failures(cells, endings)
+    yield _judges(cells, items, records)
+    rows = [
+        Row(_program(items, key, turn.number), (Cell(what), Cell(seen), Cell("yes" if grave else "no, a pointer")))
+        for key, turn, what, seen, grave in findings(records)
+    ]
+    found = Table(title="Tricks found", columns=("Program", "What", "Seen", "Scores zero"), rows=tuple(rows))
+    yield Section(
+        id="tricks",
+        title="Look-ahead and tricks",
+        text="None of these can change a number: the host computes fills, trades and money from the orders. "
+        "A trick that scores zero, or a decision seen to depend on later bars, voids the program."
+        + ("" if rows else " None was found."),
+        tables=(found,) if rows else (),
+    )
+    yield Section(id="costs", title="Tokens and dollars", tables=(_costs(cells),))
+    yield Section(
+        id="collapse",
+        title="Many tasks, one program?",
+        text="Programs are compared by shape, constants and names removed. A model that was rewarded only for "
+        "running and trading submits one program for everything.",
+        tables=(_collapse(cells),),
+    )
+    yield _earned(items, records)
+
+
+def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
+    """Yield solve rates by wording and framework where there are several, and by the properties of tasks."""
+    for by, other in (("wording", "framework"), ("framework", "wording")):
+        values = tuple(dict.fromkeys(str(getattr(cell, by)) for cell in cells))
+        rows: dict[tuple[str, str, str], dict[str, CellScores]] = {}
+        for cell in cells:
+            rows.setdefault((cell.model, cell.setting, getattr(cell, other)), {})[getattr(cell, by)] = cell
+        if len(values) > 1:
+            made = [
+                Row(
+                    Cell(" · ".join(name)), tuple(_share(r[v].rates.judge) if v in r else _NOTHING for v in values)
+                )
+                for name, r in rows.items()
+            ]
+            yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made))
+    for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
+        values = tuple(dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by))
+        if len(values) < 2 and by != "difficulty":
+            continue
+        made = []
+        for cell in cells:
+            known = {group.value: group.rates for group in cell.groups if group.by == by}
+            shares = (
+                msgspec.structs.replace(_share(known[v].judge), small=f"{known[v].items} items")
+                if v in known
+                else _NOTHING
+                for v in values
+            )
+            made.append(Row(Cell(f"{cell.model} · {way(cell)}"), tuple(shares)))
+        yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made), folded=by != "difficulty")
+
+
+def _failures(cells: Sequence[CellScores], endings: Mapping[str, Ending]) -> Section:
+    pooled = pooled_rates(cells)
+    rows = [
+        Row(
+            Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]),
+            (amount(count), figure(pooled.last[name], "share", bar=True)),
+        )
+        for name, count in pooled.counts.items()
+    ]
+    caption = "Classes of the last answer of every item that was not solved, all models together."
+    table = Table(title="Failures", columns=("Class", "Items", "Share"), rows=tuple(rows), caption=caption)
+    missing = {key: ending for key, ending in endings.items() if ending.status == "failed"}
+    without = "Items without a result: a model that does not answer has neither failed a task nor solved one."
+    return Section(
+        id="failures",
+        title="Why programs fail",
+        text=" ".join([*([] if rows else ["Nothing failed."]), *([without] if missing else [])]),
+        tables=(table,) if rows else (),
+        lines=tuple(Cell(f"{key}: {ending.reason}", item=key) for key, ending in missing.items()),
+    )
+
+
+def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Section:
+    judged = [cell for cell in cells if cell.judges.agreement.value is not None]
+    pairs = []
+    disagree = []
+    for cell in judged:
+        said = cell.judges
+        counts = (said.both_passed, said.both_failed, said.only_behaviour_passed, said.only_language_passed)
+        pairs.append(Row(Cell(f"{cell.model} ({way(cell)})"), (*map(amount, counts), _share(said.agreement))))
+        for key, turn in said.disagree:
+            found = records[key].turns[turn - 1].evaluation
+            assert found is not None
+            verdicts = (Cell(_said(found.judge_behaviour)), Cell(_said(found.judge_language)))
+            disagree.append(Row(_program(items, key, turn), verdicts))
+    columns = (
+        "Programs of",
+        "Both pass",
+        "Both fail",
+        "Only behaviour passes",
+        "Only language passes",
+        "Agreement",
+    )
+    tables = [Table(title="Agreement of the judges", columns=columns, rows=tuple(pairs))] if pairs else []
+    if disagree:
+        heads = ("Program", "Behavioural judge", "Language judge")
+        tables.append(Table(title="Where they disagree", columns=heads, rows=tuple(disagree)))
+    return Section(
+        id="judges",
+        title="The two judges",
+        text="The behavioural judge runs a program beside the task's reference on several markets and compares "
+        "what they decide. The language judge reads the program. `tradeassay code validate --judge MODEL` "
+        "measures their error rates on programs whose right verdict is known."
+        + ("" if pairs else " No program was judged by both."),
+        tables=tuple(tables),
+    )
+
+
+def _costs(cells: Sequence[CellScores]) -> Table:
+    rows = [
+        Row(
+            Cell(f"{cell.model} ({way(cell)})"),
+            (
+                amount(cell.writer.calls),
+                amount(cell.writer.tokens, "tokens"),
+                amount(cell.writer.known_usd, "dollars"),
+                figure(cell.tokens_per_solved, "tokens"),
+                figure(cell.usd_per_solved, "dollars"),
+                Cell(cell.judge.words() if cell.judge.calls else "not asked"),
+            ),
+        )
+        for cell in cells
+    ]
+    return Table(
+        title="Tokens and dollars",
+        columns=(
+            "Model",
+            "Answers",
+            "Tokens",
+            "Dollars",
+            "Tokens per solved task",
+            "Dollars per solved task",
+            "Judge",
+        ),
+        rows=tuple(rows),
+        caption="Everything spent, divided by the items that were solved. The judge's cost is listed separately.",
+    )
+
+
+def _collapse(cells: Sequence[CellScores]) -> Table:
+    rows = []
+    for cell in cells:
+        found = cell.collapse
+        same = found.clusters[0].tasks if found.clusters and len(found.clusters[0].tasks) > 1 else ()
+        verdict = Cell("collapsed", tone="below") if found.collapsed else Cell("not flagged", tone="same")
+        counts = (
+            amount(found.tasks),
+            amount(len(found.clusters)),
+            amount(found.largest_share, "share", found.reason),
+        )
+        rows.append(Row(Cell(f"{cell.model} ({way(cell)})"), (*counts, verdict, Cell(", ".join(same[:6])))))
+    columns = ("Model", "Programs", "Shapes", "Largest group", "Verdict", "Same program for")
+    return Table(title="Template collapse", columns=columns, rows=tuple(rows))
+
+
+def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Section:
+    rows = []
+    for key, record in records.items():
+        found = record.turns[-1].evaluation if record.solved and key in items else None
+        if found is not None and found.earned is not None:
+            earned, path = found.earned, found.earned.strategy
+            values = ((path.total_return, "change"), (earned.hold.total_return, "change"), (path.sharpe, "signed"))
+            numbers = (
+                amount(value, form, "not defined") for value, form in (*values, (path.max_drawdown, "change"))
+            )
+            rows.append(
+                Row(Cell(items[key].task, item=key), (Cell(items[key].model), amount(earned.trades), *numbers))
+            )
+    columns = ("Task", "Model", "Trades", "Return", "Buy and hold", "Sharpe ratio", "Max drawdown")
+    table = Table(title="Returns of solved programs", columns=columns, rows=tuple(rows), folded=True)
+    return Section(
+        id="earned",
+        title="What solved programs earned (not scored)",
+        text="A task asks for a program that does what it says. These are returns on synthetic bars and say "
+        "nothing about a model." + ("" if rows else " No program solved its task."),
+        tables=(table,) if rows else (),
+    )
+
+
+def findings(records: Mapping[str, TaskOutcome]) -> Iterator[tuple[str, Turn, str, str, bool]]:
+    """Yield what was found: item, turn, the trick or look-ahead, the evidence, whether it scores zero."""
+    for key, record in records.items():
+        for turn in record.turns:
+            if turn.evaluation is not None:
+                for trick in turn.evaluation.tricks:
+                    yield key, turn, trick.name, trick.detail, trick.grave
+                if turn.stage == "lookahead":
+                    yield key, turn, "look-ahead", turn.evaluation.lookahead.reason, True
+
+
+def _items(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterator[tuple[str, ItemShown]]:
+    room = MOST_TURNS
+    for item in items:
+        record = records.get(item.key)
+        if record is None:
+            yield item.key, ItemShown(chip=_CHIPS["no_answer"])
+            continue
+        shown = len(record.turns) <= room
+        room -= len(record.turns) if shown else 0
+        steps = tuple(map(_step, record.turns)) if shown else ()
+        yield item.key, ItemShown(chip=_CHIPS[record.stage], value=counted(len(record.turns), "turn"), steps=steps)
+
+
+def _step(turn: Turn) -> Step:
+    found, lines, checks = turn.evaluation, [], []
+    if found is None:
+        lines += [turn.reason] if turn.reason else []
+    else:
+        for name in CHECKS:
+            stage = found.stage(name)
+            title = "look-ahead" if name == "lookahead" else name
+            checks.append((title, stage.status, stage.reason if stage.failed else ""))
+        lines += [f"{trick.name}: {trick.detail}" for trick in found.tricks]
+        lines += [one.text for one in found.leak.evidence] if found.leak else []
+        if found.judge_behaviour is not None:
+            lines.append(f"Judge behaviour: {_said(found.judge_behaviour)}")
+            markets = (
+                f"{one.market} {one.failure or f'{one.value:.3f}'}" for one in found.judge_behaviour.markets
+            )
+            lines += [f"Agreement by market: {', '.join(markets)}"] if found.judge_behaviour.markets else []
+        if found.judge_language is not None and found.judge_language.attempts:
+            spoken = found.judge_language
+            said = "; ".join(f"{one.name} {one.verdict}: {one.reason}" for one in spoken.criteria) or spoken.reason
+            lines.append(f"Judge {spoken.judge or 'language'}: {spoken.status.replace('_', ' ')}; {said}")
+    texts = (
+        ("Program", turn.code),
+        ("Answer without a program", turn.raw),
+        ("Feedback it was given", turn.feedback),
+    )
+    return Step(
+        title=f"Turn {turn.number}",
+        chip=_CHIPS[turn.stage],
+        small=f"{turn.usage.input_tokens:,} tokens in, {turn.usage.output_tokens:,} out",
+        checks=tuple(checks),
+        lines=tuple(lines),
+        texts=tuple((title, text) for title, text in texts if text),
+    )
+
+
+def _share(measure: Measure) -> Cell:
+    return figure(measure, "share")
+
+
+def _short(cell: CellScores) -> str:
+    return f"{cell.model} · {cell.wording} · {cell.framework}"
+
+
+def _program(items: Mapping[str, Item], key: str, turn: int) -> Cell:
+    return Cell(f"{items[key].model}: {items[key].task}", small=f"turn {turn}", item=key)
+
+
+def _said(verdict: BehaviourVerdict | LanguageVerdict | None) -> str:
+    assert verdict is not None
+    agreed = verdict.agreement if isinstance(verdict, BehaviourVerdict) else None
+    words = "every criterion passes" if agreed is None else f"agreement {agreed:.3f}"
+    return f"{verdict.status.replace('_', ' ')}: {verdict.reason or words}"
+
+
+# The paper's tables
+
+
+def quantcode_paper(spec: QuantCodeSpec, tasks: int, cells: Sequence[CellScores]) -> Paper:
+    """Return the printed tables of QuantCode-Bench with ours beside them."""
+    paper = printed.published()
+    single, agentic = ([cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic"))
+    why = {
+        setting: printed.why_not_comparable(
+            public_tasks=spec.task_file is not None,
+            tasks=tasks,
+            turns=spec.turns if setting == "agentic" else 10,
+            decided_by=spec.evaluate.decides,
+            formal=spec.wordings == ("formal",),
+        )
+        for setting in ("single-turn", "agentic")
+    }
+    shared = tuple(reason for reason in why["single-turn"] if reason in why["agentic"])
+    alone, talking = pooled_rates(single), pooled_rates(agentic)
+    failures = {str(row.failure_class): row.share for row in paper.failures}
+    both = {str(row.failure_class): row for row in paper.failure_turns}
+    stages = ("Compile", "Backtest", "Trade", "Judge")
+    first_turn = "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers."
+    tables = [
+        (
+            "single-turn",
+            "Table 3: single-turn, share of tasks that pass each stage",
+            stages,
+            _ranked(
+                [Row(Cell(f"{c.model} ({way(c)})"), _stages(c), ours=True) for c in single]
+                + [Row(Cell(r.model), _printed_stages(r)) for r in paper.single_turn]
+            ),
+        ),
+        (
+            "agentic",
+            "Table 4: agentic, final stages, mean number of turns, solved by turn",
+            (*stages, "Mean turns", *(f"T{n}" for n in _TURNS)),
+            _ranked(
+                [
+                    Row(
+                        Cell(f"{c.model} ({way(c)})"),
+                        (*_stages(c), figure(c.mean_turns, "{:.1f}"), *_by_turn(c)),
+                        ours=True,
+                    )
+                    for c in agentic
+                ]
+                + [
+                    Row(
+                        Cell(r.model),
+                        (
+                            *_printed_stages(r),
+                            amount(r.mean_turns, "{:.1f}"),
+                            *(_percent(getattr(r, f"t{n}")) for n in _TURNS),
+                        ),
+                    )
+                    for r in paper.agentic
+                ]
+            ),
+        ),
+        (
+            "single-turn",
+            "Table 5: where single-turn answers end",
+            ("Paper", "Ours, all models"),
+            _ends(paper.single_turn_stages, alone.ends),
+        ),
+        (
+            "single-turn",
+            "Table 6: why single-turn answers fail, share of all answers",
+            ("Paper", "Ours, all models"),
+            [
+                Row(Cell(title), (_percent(failures.get(name)), _share(alone.last[name])))
+                for name, title in FAILURE_TITLES.items()
+                if name in failures or alone.last[name].value
+            ],
+        ),
+        (
+            "agentic",
+            "Table 7: where agentic conversations end",
+            ("Paper", "Ours, all models"),
+            _ends(paper.agentic_stages, talking.ends),
+        ),
+        (
+            "agentic",
+            "Table 8: why answers fail, first turn against the last turn of those that never succeed",
+            ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn"),
+            [
+                Row(
+                    Cell(title),
+                    (
+                        _percent(both[name].turn_1 if name in both else None),
+                        _share(talking.first[name]),
+                        _percent(both[name].last_turn if name in both else None),
+                        _share(talking.lost[name]),
+                    ),
+                )
+                for name, title in FAILURE_TITLES.items()
+                if name in both or talking.first[name].value or talking.last[name].value
+            ],
+        ),
+    ]
+    noted = []
+    for setting, title, columns, rows in tables:
+        own = [reason for reason in why[setting] if reason not in shared]
+        words = [f"Also: {'; '.join(own)}."] if own else []
+        note = " ".join([*words, *([first_turn] if title.startswith("Table 8") else [])])
+        noted.append(Table(title=title, columns=("", *columns), rows=tuple(rows), note=note))
+    return Paper(source=paper.source, notes=paper.notes, reasons=shared, tables=tuple(noted))
+
+
+def _stages(cell: CellScores) -> tuple[Cell, ...]:
+    return tuple(_share(getattr(cell.rates, stage)) for stage in STAGES)
+
+
+def _printed_stages(row: printed.PublishedStageRates) -> tuple[Cell, ...]:
+    return tuple(_percent(getattr(row, stage)) for stage in STAGES)
+
+
+def _by_turn(cell: CellScores) -> Iterator[Cell]:
+    return (_share(cell.by_turn[n - 1]) if n <= len(cell.by_turn) else _NOTHING for n in _TURNS)
+
+
+def _percent(share: float | None) -> Cell:
+    """Return a share as it is printed, in per cent."""
+    return _NOTHING if share is None else amount(share / 100.0, "share")
+
+
+def _ends(rows: Sequence[printed.StageShare], ours: Mapping[str, Measure]) -> list[Row]:
+    paper = {row.stage: row.share for row in rows}
+    return [
+        Row(Cell(words), (_percent(paper.get(stage)), _share(ours[stage])))
+        for stage, words in _ENDS.items()
+        if stage in paper or ours[stage].value
+    ]
+
+
+def _ranked(rows: list[Row]) -> list[Row]:
+    """Order by the judge's column; ours are among the printed ones."""
+
+    def judge(row: Row) -> float:
+        measure = row.cells[3].measure
+        return 1.0 if measure is None or measure.value is None else -measure.value
+
+    return sorted(rows, key=judge)

@@ -1,0 +1,315 @@
+"""SysTradeBench as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from tradeassay.benchmarks.programs import (
+    LONG_ANSWERS,
+    AskRole,
+    CodeAsk,
+    CodeDialogue,
+    CodeItem,
+    CodeProtocol,
+    CodeRow,
+    CodeSpec,
+    Ending,
+    Examine,
+    Item,
+    Role,
+    Shown,
+    code_protocols,
+    installed_versions,
+)
+from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade.data import (
+    DAYS,
+    SPLITS,
+    SplitName,
+    drawn_year,
+    splits_of,
+    stored_minutes,
+    stored_year,
+    synthetic_year,
+)
+from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
+from tradeassay.benchmarks.systrade.examine import (
+    examine_submission,
+    run_scenarios,
+    twin_executor,
+    with_secret,
+)
+from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
+from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.prompts import PROMPTS
+from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.drift import Runs, Traced, check_drift
+from tradeassay.code.scores import ScoreConfig
+from tradeassay.code.submission import StrategySpec, Submission, submission_config
+from tradeassay.core.dialogue import AskModel
+from tradeassay.core.drive import relay
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_of
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.llm import ModelParams
+from tradeassay.llm.scripted import teach_builder
+from tradeassay.sandbox import JobExecutor, open_executor
+
+SYSTRADE: Final = "systrade-v1"
+SYSTRADE_SYSTB: Final = "systrade-systb-v1"
+STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {SYSTRADE: STRATEGIES, SYSTRADE_SYSTB: SYSTB_STRATEGIES}
+"""The twelve strategies, and the twelve of the authors' public repository."""
+_COMPUTING: Final = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
+_MOST_KEPT: Final = 4096
+
+
+class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
+    """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
+
+    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; a model's marks of its own work
+    are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
+    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
+    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
+    values.
+    """
+
+    benchmark: str = SYSTRADE
+    strategies: tuple[str, ...] = ()
+    iterations: int = 4
+    early_stop: bool = True
+    reviewers: tuple[str, ...] = ()
+    dataset: str | None = None
+    symbols: tuple[str, ...] = ()
+    splits: tuple[str, ...] = DAYS
+    data_seed: int = 1
+    minutes: int = 0
+    score: ScoreConfig = ScoreConfig()
+    params: ModelParams = LONG_ANSWERS
+    review_params: ModelParams = ModelParams(temperature=0.7)
+
+    def __post_init__(self) -> None:
+        self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
+        known = STRATEGIES_OF.get(self.benchmark)
+        if known is None:
+            hint = did_you_mean(self.benchmark, STRATEGIES_OF, f"one of {', '.join(STRATEGIES_OF)}")
+            raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint)
+        for strategy in self.strategies:
+            if strategy not in known:
+                hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
+                raise UserError(f"there is no strategy '{strategy}'", hint=hint)
+        if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
+            raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
+        splits_of(self.splits)
+        if (self.dataset is None) != (not self.symbols):
+            raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The strategies, in the benchmark's order."""
+        known = STRATEGIES_OF[self.benchmark]
+        return tuple(name for name in known if not self.strategies or name in self.strategies)
+
+
+@code_protocols.register(SYSTRADE)
+@code_protocols.register(SYSTRADE_SYSTB)
+class SystradeProtocol(CodeProtocol):
+    """SysTradeBench for one spec."""
+
+    title: ClassVar[str] = "SysTradeBench: governed strategies"
+    listing: ClassVar[str] = "tradeassay code strategies"
+    Spec: ClassVar[type[CodeSpec]] = SystradeSpec
+    Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
+    Result: ClassVar[type[msgspec.Struct]] = ScoredIteration
+    Scores: ClassVar[type[msgspec.Struct]] = SystradeScores
+
+    def __init__(self, spec: SystradeSpec) -> None:
+        self.spec = spec
+        self.strategies: dict[str, StrategySpec] = {
+            name: load_spec(name, minutes=self._on_minutes(name)) for name in spec.chosen
+        }
+        self._years: dict[tuple[str, SplitName], TaskBars] = {}
+        self._found: dict[tuple[str, str], ScoredIteration] = {}
+        self._busy: dict[tuple[str, str], threading.Lock] = {}
+        self._asking = threading.Lock()
+        self._scenarios: dict[tuple[str, str], Runs] = {}
+        for name, strategy in self.strategies.items():
+            legs = len(strategy.semantics.inputs.legs)
+            if spec.dataset is not None and len(spec.symbols) < legs:
+                hint = f"give {legs} symbols, or leave the strategy out"
+                raise UserError(f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def episodes(self) -> tuple[CodeItem, ...]:
+        """Return every combination of model, strategy and seed."""
+        spec = self.spec
+        return tuple(
+            CodeItem(model=model, task=name, seed=seed)
+            for model in spec.models
+            for name in spec.chosen
+            for seed in spec.seeds
+        )
+
+    def facts(self) -> dict[str, str]:
+        """Return the hashes of strategies, prompts, data and configuration, and the versions that code runs on."""
+        found = {f"strategy {name}": sha256_of(hashes(name)) for name in self.spec.chosen}
+        found["prompts"] = sha256_of([PROMPTS.version, *PROMPTS.files])
+        found["score"] = sha256_of(self.score_config)
+        for name in self.spec.chosen:
+            for split in SPLITS:
+                year = self.year(name, split)
+                digest = sha256_bytes(b"".join(column.tobytes() for column in year.columns().values()))
+                found[f"data {name} {split}"] = sha256_of([year.name, year.rows, digest])
+        for name in self.spec.chosen:
+            used = self.strategies[name].semantics.sha256
+            if used != load_spec(name).semantics.sha256:
+                found[f"strategy {name} on minutes"] = used
+        return found | installed_versions(_COMPUTING)
+
+    def roles(self, item: Item) -> dict[str, Role]:
+        """Return the writer and the reviewers."""
+        roles = {"writer": Role(model=item.model, params=self.spec.params)}
+        for reviewer in self.spec.reviewers:
+            roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
+        return roles
+
+    def dialogue(self, item: Item) -> CodeDialogue[StrategyOutcome]:
+        """Carry the loop of build, test and patch."""
+        reference = load_reference(item.task, minutes=self._on_minutes(item.task))
+        teach_builder({item.task: (reference.card, reference.source)})
+        settings = BuildSettings(
+            iterations=self.spec.iterations, reviewers=self.spec.reviewers, early_stop=self.spec.early_stop
+        )
+
+        def answer(request: AskModel | ScoreWanted | ReviewWanted) -> Generator[CodeAsk, Any, Any]:
+            if isinstance(request, ScoreWanted):
+                return (yield Examine(request=request))
+            if isinstance(request, ReviewWanted):
+                return (yield AskRole(role=f"reviewer {request.reviewer}", request=request.request))
+            return (yield AskRole(role="writer", request=request))
+
+        return (yield from relay(build(self.strategies[item.task], item.model, settings), answer))
+
+    def check_installed(self) -> None:
+        """Nothing is needed: submissions are promised the runtime's packages alone."""
+
+    def open_executor(self, workers: int) -> JobExecutor:
+        config = submission_config()
+        return twin_executor(open_executor(config=config, workers=workers), config)
+
+    @property
+    def score_config(self) -> ScoreConfig:
+        """How submissions are scored: as the spec says, with draws from its secret. Its trials are how many may be
+        scored on the test year of one strategy.
+        """
+        trials = len(self.spec.models) * len(self.spec.seeds) * self.spec.iterations
+        return with_secret(msgspec.structs.replace(self.spec.score, trials=trials), self.spec.secret or "")
+
+    def examine(self, item: Item, request: ScoreWanted, executor: JobExecutor) -> ScoredIteration:
+        """Score a submission on both years, and measure its drift since the first. No processor times are kept."""
+        spec, made = self.strategies[request.strategy], request.submission
+        key = (spec.id, made.sha256)
+        with self._asking:
+            busy = self._busy.setdefault(key, threading.Lock())
+        with busy:  # whoever submits the same while it is examined waits for the findings
+            known = self._found.get(key) or self._examine_anew(spec, made, executor)
+            if len(self._found) < _MOST_KEPT:
+                self._found[key] = known
+        drift = None
+        if request.first is not None:
+            first, patched = (
+                Traced(one, self._on_scenarios(spec, one, executor)) for one in (request.first, made)
+            )
+            drift = check_drift(spec, first, patched, previous=request.previous)
+        return msgspec.structs.replace(
+            known,
+            scorecard=known.scorecard.named(made.name),
+            develop=known.develop.named(made.name),
+            drift=drift,
+        )
+
+    def _examine_anew(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:
+        config = self.score_config
+        test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
+        develop = examine_submission(
+            submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
+        )
+        self._scenarios[spec.id, submission.sha256] = test.scenarios
+        return ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+
+    def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
+        """Return runs on the micro-scenarios. After a resume the first submission has to be run on them again."""
+        key = (spec.id, submission.sha256)
+        if key not in self._scenarios:
+            self._scenarios[key] = run_scenarios(submission, spec, executor, self.score_config.gates)
+        return self._scenarios[key]
+
+    def ended(self, record: StrategyOutcome) -> Ending:
+        """A model that did not answer has no result."""
+        if record.stopped == "no answer" and record.last is None:
+            return Ending(status="failed", reason=record.iterations[-1].reason, words="no answer")
+        last = record.last
+        if last is None:
+            return Ending(reason=record.iterations[-1].reason, words="nothing handed in")
+        failure = last.scorecard.gates.first_failure
+        words = "all gates held" if failure is None else f"failed at {failure.name}"
+        return Ending(reason="" if failure is None else failure.reason, words=words)
+
+    def inconsistencies(self, record: StrategyOutcome) -> Iterator[tuple[int, str]]:
+        """Yield the iterations whose scorecard is about another submission."""
+        for place, one in enumerate(record.iterations):
+            if one.scored is not None and one.submission is not None:
+                if one.scored.scorecard.submission_sha256 != one.submission.sha256:
+                    yield place, f"iteration {one.number}: the scorecard is about another submission"
+
+    def score(self, records: Mapping[str, StrategyOutcome]) -> SystradeScores:
+        years = {name: self.year(name, "test") for name in self.spec.chosen}
+        return systrade_scores(self.episodes(), self.strategies, years, records, iterations=self.spec.iterations)
+
+    def rows(self, scores: SystradeScores) -> tuple[CodeRow, ...]:
+        return tuple(row.row() for row in scores.models)
+
+    @classmethod
+    def tables(
+        cls,
+        spec: SystradeSpec,
+        items: Sequence[Item],
+        scores: SystradeScores,
+        records: Mapping[str, StrategyOutcome],
+        endings: Mapping[str, Ending],
+    ) -> Shown:
+        from tradeassay.benchmarks.systrade.tables import systrade_tables
+
+        return systrade_tables(spec, items, scores, records, endings)
+
+    def year(self, strategy: str, split: SplitName) -> TaskBars:
+        """Return the bars of a split for a strategy."""
+        if (strategy, split) in self._years:
+            return self._years[strategy, split]
+        spec, run = self.strategies[strategy], self.spec
+        timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
+        if run.dataset is not None:
+            within = splits_of(run.splits)[split]
+            if "1d" not in timeframes or (run.minutes and "1m" in timeframes):
+                year = stored_minutes(run.dataset, run.symbols[:legs], within, most=run.minutes)
+            else:
+                year = stored_year(run.dataset, run.symbols[:legs], within)
+        else:
+            minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
+            drawn = drawn_year(spec, run.secret, run.data_seed, minutes=minutes) if run.secret else run.data_seed
+            year = synthetic_year(spec, split, drawn, minutes=minutes)
+        self._years[strategy, split] = year
+        return year
+
+    def _on_minutes(self, strategy: str) -> bool:
+        """Whether a strategy with a daily version is run on minutes, and by the year of minutes."""
+        inputs = load_spec(strategy).semantics.inputs
+        asked = bool(self.spec.minutes) and "1m" in inputs.timeframes
+        return asked and (self.spec.dataset is not None or len(inputs.legs) == 1)

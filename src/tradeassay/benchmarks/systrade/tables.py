@@ -1,0 +1,568 @@
+"""What is shown of a SysTradeBench run: gates, quality, strategies, iterations, reviews, every item with its
+scorecard, and the paper's tables with our rows in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tradeassay.benchmarks.programs import (
+    Cell,
+    Ending,
+    Item,
+    ItemShown,
+    Paper,
+    Row,
+    Section,
+    Shown,
+    Step,
+    SubmissionCard,
+    Table,
+    amount,
+    counted,
+    figure,
+    overlap,
+)
+from tradeassay.benchmarks.systrade.loading import SYSTB
+from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.published import published, why_not_comparable
+from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
+from tradeassay.code.gates import GATES, PAPER_GATES
+from tradeassay.code.review import ReviewBoard
+from tradeassay.code.scores import DIMENSIONS
+from tradeassay.core.measure import Measure, not_scored
+
+if TYPE_CHECKING:
+    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
+
+_BOARD_GATES: Final = ("exec", "leak", "audit")
+
+
+def systrade_tables(
+    spec: SystradeSpec,
+    items: Sequence[Item],
+    scores: SystradeScores,
+    records: Mapping[str, StrategyOutcome],
+    endings: Mapping[str, Ending],
+) -> Shown:
+    """Return what is shown of a finished run."""
+    models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
+    headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
+    reviewers = counted(len(spec.reviewers), "reviewer") if spec.reviewers else "no reviewers"
+    return Shown(
+        question="Whose submissions are governed software?",
+        headline=headline,
+        support=support,
+        sub=f"{counted(len(scores.strategies), 'strategy', 'strategies')}, {counted(len(items), 'item')} · "
+        "governed strategies written by models, run in a sandbox",
+        badges=(
+            ("synthetic", "synthetic data") if spec.dataset is None else ("plain", f"data: {spec.dataset}"),
+            ("plain", reviewers),
+        ),
+        board=_board(models),
+        board_lines=tuple(_board_lines(scores)),
+        sections=(
+            _gates(models),
+            Section(id="quality", title="Quality and dollars", tables=tuple(_quality(models))),
+            _strategies(scores),
+            Section(id="iterations", title="Iterations", tables=tuple(_iterations(scores, models))),
+            Section(
+                id="reviews",
+                title="Review board",
+                text="Nobody reviewed; name reviewers with `--reviewer`."
+                if scores.reviews is None
+                else review_words(scores.reviews),
+                tables=() if scores.reviews is None else tuple(review_tables(scores.reviews)),
+            ),
+        ),
+        paper=systrade_paper(spec, scores),
+        items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
+        cards=dict(_cards(records)),
+        method="Iterations were guided by the development year and scored on the test year, which no model was "
+        "shown.",
+    )
+
+
+def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str, ...]]:
+    """Say whose submissions pass most gates, whether the lead is real, and what iterations brought."""
+    told = [row for row in models if row.valid.value is not None]
+    if not told:
+        return "No model has a result.", ()
+    best = told[0]
+    headline = f"{best.model}: {best.valid.value:.1%} of {best.valid.n} submissions hold the paper's six gates."
+    support = []
+    if len(told) > 1:
+        apart = overlap(best.valid, told[1].valid)
+        support.append(f"Next is {told[1].model} with {told[1].valid.value:.1%}; {apart}.")
+    leaks = [row.model for row in told if (row.gates["leak"].value or 0.0) < (row.gates["exec"].value or 0.0)]
+    if leaks:
+        support.append(f"Submissions that run and look ahead: {', '.join(leaks)}.")
+    if drifted:
+        support.append(f"{counted(drifted, 'patch', 'patches')} changed the strategy and were set aside.")
+    return headline, tuple(support)
+
+
+def _board(models: Sequence[ModelRow]) -> Table:
+    rows = [
+        Row(
+            Cell(row.model),
+            (
+                amount(row.items),
+                *(figure(row.gates[name], "share") for name in _BOARD_GATES),
+                figure(row.valid, "share", bar=True),
+                *(figure(row.scores[name]) for name in DIMENSIONS),
+                figure(row.overall),
+                amount(row.usd_per_strategy, "dollars"),
+                Cell(row.tier),
+            ),
+        )
+        for row in models
+    ]
+    columns = ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "tier")
+    caption = "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10."
+    return Table(title="Models", columns=columns, rows=tuple(rows), caption=caption)
+
+
+def _board_lines(scores: SystradeScores) -> Iterator[str]:
+    for row in scores.iterations:
+        if row.items and row.tokens.value is not None and row.reached_goal.value is not None:
+            yield (
+                f"iteration {row.iteration}: {row.tokens.value:,.0f} tokens a submission, "
+                f"{row.reached_goal.value:.1%} of {row.reached_goal.n} reached the goal"
+            )
+    for one in scores.reviews.standings if scores.reviews is not None else ():
+        yield (
+            f"{one.author}: {_text(one.peers)} by others (place {one.peer_place or 'n/a'}), "
+            f"{_text(one.everyone)} in all reviews (place {one.everyone_place or 'n/a'})"
+        )
+    if scores.reviews is not None:
+        given = ", ".join(f"{desk.reviewer} {_text(desk.mean)}" for desk in scores.reviews.desks)
+        yield f"mean marks given to others, the strictest first: {given}"
+
+
+def _gates(models: Sequence[ModelRow]) -> Section:
+    rows = []
+    for row in models:
+        small = f"{row.unanswered} without an answer" if row.unanswered else ""
+        shares = (figure(measure, "share") for measure in (*(row.gates[name] for name in GATES), row.valid))
+        last = (amount(row.not_cleared), figure(row.windows, "share"))
+        rows.append(Row(Cell(row.model), (Cell(f"{row.items}", small=small), *shares, *last)))
+    table = Table(
+        title="Gates",
+        columns=("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
+        rows=tuple(rows),
+        caption="Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
+        "small print. Valid: the paper's six gates. The scenarios are ours. An item without an answer is in no "
+        "rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. Ten-bar tests: "
+        "pieces of ten bars of the test data that valid submissions ran through.",
+    )
+    return Section(id="models", title="Gates", tables=(table,))
+
+
+def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
+    rows = [
+        Row(
+            Cell(row.model),
+            (
+                *(figure(row.scores[name]) for name in DIMENSIONS),
+                figure(row.overall),
+                *(figure(row.paper[name]) for name in DIMENSIONS),
+                figure(row.overall_paper),
+                amount(row.usd_per_strategy, "dollars"),
+                Cell(row.paper_tier),
+                Cell(row.tier),
+            ),
+        )
+        for row in models
+    ]
+    printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
+    yield Table(
+        title="Quality and dollars",
+        columns=("Model", *DIMENSIONS, "Overall", *printed, "Dollars per strategy", "Paper's tier", "Worth"),
+        rows=tuple(rows),
+        caption="Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
+        "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
+        "The paper's tiers, against the best overall score: balanced has 88% of it for half its price, premium "
+        "costs more, budget gives less for at most that price.",
+    )
+
+
+def _strategies(scores: SystradeScores) -> Section:
+    rows = [
+        Row(
+            Cell(row.strategy),
+            (
+                amount(row.complexity, "{:.2f}"),
+                amount(row.items),
+                figure(row.valid, "share"),
+                *(figure(row.scores[name]) for name in DIMENSIONS),
+                figure(row.overall),
+                figure(row.pbo),
+                figure(row.spa_p, "{:.3f}"),
+            ),
+        )
+        for row in scores.strategies
+    ]
+    rows.append(
+        Row(
+            Cell("Spearman's rho of complexity and overall"),
+            (*[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2),
+        )
+    )
+    table = Table(
+        title="Strategies",
+        columns=("Strategy", "C", "Items", "Valid", *DIMENSIONS, "Overall", "PBO", "SPA p"),
+        rows=tuple(rows),
+        caption="C is the paper's complexity. PBO: probability that the best submission of a strategy is "
+        "overfitted (CSCV). SPA: p-value of the hypothesis that none beats buy and hold.",
+    )
+    return Section(id="strategies", title="Strategies", tables=(table,))
+
+
+def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[Table]:
+    reached = [row for row in scores.iterations if row.items]
+    rows = [
+        Row(
+            Cell(f"{row.iteration}"),
+            (
+                amount(row.items),
+                *(figure(row.scores[name]) for name in DIMENSIONS),
+                figure(row.gain, "{:+.2f}"),
+                *(figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return)),
+                figure(row.ensemble),
+                Cell(f"{row.repaired} repaired, {row.drifted} drifted"),
+                figure(row.reached_goal, "share"),
+            ),
+        )
+        for row in reached
+    ]
+    found = ("Gain", "Code alike", "Same outcome", "Test return", "Mix", "Patches", "Reached the goal")
+    yield Table(
+        title="Iterations",
+        columns=("Iteration", "Items", *DIMENSIONS, *found),
+        rows=tuple(rows),
+        caption="Gain: overall against the iteration before. Alike: shared lines of two models' programs for "
+        "one strategy. Same outcome: pairs whose test year ended equal. Mix: how much an equal mix of a "
+        "strategy's submissions varies relative to a single one; at 1 the mix is no steadier. Goal of the last "
+        "iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return of 10% on the test year at the lowest "
+        "cost level.",
+    )
+    tokens = []
+    for row in models:
+        used = [
+            Cell(f"{one.request:,.0f} + {one.answer:,.0f}", small=counted(one.items, "item")) for one in row.tokens
+        ]
+        tokens.append(Row(Cell(row.model), (*used, *[Cell("n/a")] * (len(reached) - len(used)))))
+    yield Table(
+        title="Tokens",
+        columns=("Model", *(f"Iteration {row.iteration}" for row in reached)),
+        rows=tuple(tokens),
+        caption="Tokens a submission took on average: of the request, and of the answer.",
+    )
+
+
+def review_words(board: ReviewBoard) -> str:
+    """Return what is said above the tables of a review board."""
+    tau = board.agreement
+    note = tau.reason or tau.note
+    words = "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "
+    words += _text(tau)
+    interval = f" ({tau.low:.2f} to {tau.high:.2f})" if tau.low is not None and tau.high is not None else ""
+    unread = f" {counted(board.unanswered, 'review')} could not be read." if board.unanswered else ""
+    return f"{words}{interval}{f'; {note}' if note else ''}.{unread}"
+
+
+def review_tables(board: ReviewBoard) -> Iterator[Table]:
+    """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how."""
+    unrated = not_scored("not compared")
+    authors = sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0))
+    yield Table(
+        title="Marks",
+        columns=("Author", "Rating", "Fidelity", "Risk"),
+        rows=tuple(
+            Row(
+                Cell(name),
+                (
+                    figure(board.rating.get(name, unrated), "{:.0f}"),
+                    figure(board.fidelity[name]),
+                    figure(board.risk[name]),
+                ),
+            )
+            for name in authors
+        ),
+        caption="Marks for one's own work are kept but not counted. The rating is Bradley-Terry on the Elo "
+        "scale, with a bootstrap interval.",
+    )
+    yield Table(
+        title="Bias",
+        columns=("Bias", "Of", "Fidelity", "Risk"),
+        rows=tuple(
+            Row(Cell(kind), (Cell(one.who), figure(one.fidelity, "{:+.2f}"), figure(one.risk, "{:+.2f}")))
+            for kind, biases in (("own work", board.own_bias), ("same vendor", board.vendor_bias))
+            for one in biases
+        ),
+        caption="How much higher the marks are than those of others.",
+    )
+    yield Table(
+        title="Standings",
+        columns=("Author", "By others", "Place", "All reviews", "Place in all"),
+        rows=tuple(
+            Row(
+                Cell(one.author),
+                (
+                    figure(one.peers),
+                    Cell(f"{one.peer_place or 'n/a'}"),
+                    figure(one.everyone),
+                    Cell(f"{one.everyone_place or 'n/a'}"),
+                ),
+            )
+            for one in board.standings
+        ),
+        caption="Mean of both marks and the place that follows from it: by others alone, and with the marks "
+        "that authors gave their own work.",
+    )
+    yield Table(
+        title="Reviewers",
+        columns=("Reviewer", "Mean given", *(one.author for one in board.standings)),
+        rows=tuple(
+            Row(
+                Cell(desk.reviewer),
+                (figure(desk.mean), *(figure(desk.marks[one.author]) for one in board.standings)),
+            )
+            for desk in board.desks
+        ),
+        caption="Who marked whom how: the mean of both marks, the strictest reviewer first. The mean leaves a "
+        "reviewer's own work out.",
+    )
+
+
+def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
+    """Return an item's iterations: what came of each."""
+    last = None if record is None else record.last
+    tone = "above" if last is not None and last.scorecard.gates.passed else "below"
+    words = "" if ending is None else ending.words
+    if record is None:
+        return ItemShown(chip=(tone, words))
+    overall = "" if last is None else f"overall {_text(last.scorecard.overall)} · "
+    path = " → ".join(_iteration_words(one) for one in record.iterations)
+    steps = tuple(
+        Step(
+            title=f"Iteration {one.number}",
+            chip=("same", _iteration_words(one)),
+            small=f"{one.usage.input_tokens:,} tokens in, {one.usage.output_tokens:,} out",
+            checks=()
+            if one.scored is None
+            else tuple(
+                (gate.name, gate.status, gate.reason if gate.failed else "")
+                for gate in one.scored.scorecard.gates.gates
+            ),
+            lines=(one.reason,) if one.reason else (),
+        )
+        for one in record.iterations
+    )
+    return ItemShown(chip=(tone, words), value=f"{overall}{path} · stopped by {record.stopped}", steps=steps)
+
+
+def _iteration_words(one: Iteration) -> str:
+    if one.scored is None:
+        return "no submission"
+    failure = one.scored.scorecard.gates.first_failure
+    words = "held" if failure is None else f"failed at {failure.name}"
+    drift = "" if one.scored.drift is None else f", {one.scored.drift.kind}"
+    return f"{words}{drift}{', set aside' if one.set_aside else ''}"
+
+
+def _cards(records: Mapping[str, StrategyOutcome]) -> Iterator[tuple[str, SubmissionCard]]:
+    """Yield a scorecard for every item: of the submission that counts, the last one not set aside."""
+    for key, record in records.items():
+        for one in reversed(record.iterations):
+            if one.scored is not None and one.submission is not None and not one.set_aside:
+                yield (
+                    key,
+                    SubmissionCard(
+                        scorecard=one.scored.scorecard,
+                        trail=one.scored.trail,
+                        submission=one.submission,
+                        drift=one.scored.drift,
+                        reviews=one.reviews,
+                        iteration=one.number,
+                    ),
+                )
+                break
+
+
+def _text(measure: Measure, form: str = "{:.2f}") -> str:
+    return "n/a" if measure.value is None else form.format(measure.value)
+
+
+# The paper's tables
+
+
+def systrade_paper(spec: SystradeSpec, scores: SystradeScores) -> Paper:
+    """Return the printed tables of SysTradeBench with our rows first."""
+    paper = published()
+    reasons = why_not_comparable(
+        strategies=len(scores.strategies),
+        iterations=spec.iterations,
+        real_data=spec.dataset is not None,
+        reviewed=bool(spec.reviewers),
+        systb=spec.benchmark == "systrade-systb-v1",
+    )
+    tables = (
+        _paper_gates(scores),
+        _paper_strategies(scores),
+        _paper_windows(scores),
+        _paper_iterations(scores),
+        _paper_reviews(scores),
+        _paper_costs(scores),
+    )
+    return Paper(source=paper.source, reasons=reasons, notes=paper.notes, tables=tables)
+
+
+def _pairs(*names: str) -> tuple[str, ...]:
+    return ("", *(f"{name}, {whose}" for name in names for whose in ("ours", "printed")))
+
+
+def _paper_gates(scores: SystradeScores) -> Table:
+    paper = published()
+    ours = (
+        Row(Cell(row.model), tuple(figure(row.gates[name], "share") for name in PAPER_GATES), ours=True)
+        for row in scores.models
+    )
+    printed = (
+        Row(
+            Cell(f"{row.model} ({row.submitted} of {paper.strategies} submitted)"),
+            tuple(amount(getattr(row, name) / 100.0, "share") for name in PAPER_GATES),
+        )
+        for row in paper.gates
+    )
+    return Table(
+        title="Table 3: submissions that pass each gate",
+        columns=("", *PAPER_GATES),
+        rows=(*ours, *printed),
+        note="Not comparable: parse and schema ask nearly the same, the other gates more than the paper's.",
+    )
+
+
+def _paper_strategies(scores: SystradeScores) -> Table:
+    paper, found = published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
+    not_run = Cell(small="not run")
+    rows = []
+    for one in paper.by_strategy:
+        mine = found.get(one.strategy)
+        cells = (
+            Cell("" if mine is None else f"{mine.complexity:.2f}"),
+            Cell(one.complexity),
+            not_run if mine is None else figure(mine.valid, "share"),
+            Cell(f"{one.valid}/{paper.attempts}"),
+            not_run if mine is None else figure(mine.overall),
+            Cell(f"{one.overall:.2f}", small=f"LLM {one.llm:g}, QR {one.qr:g}"),
+        )
+        rows.append(Row(Cell(one.strategy), cells, ours=mine is not None))
+    rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"))
+    rows.append(Row(Cell("Spearman's rho of complexity and overall"), (*[Cell()] * 4, *rho), ours=True))
+    return Table(
+        title="Table 4: strategies",
+        columns=_pairs("C", "valid", "overall"),
+        rows=tuple(rows),
+        note="Not comparable in value; the order of strategies may be.",
+    )
+
+
+def _paper_windows(scores: SystradeScores) -> Table:
+    """Return how many tests on ten bars of the test data ran through."""
+    printed = published().out_of_sample
+    words = Cell(f"{printed.passed / printed.tests:.1%}", small=f"{printed.passed} of {printed.tests}")
+    rows = [Row(Cell(row.model), (figure(row.windows, "share"), Cell()), ours=True) for row in scores.models]
+    rows.append(Row(Cell("all valid submissions"), (figure(scores.windows, "share"), words), ours=True))
+    return Table(
+        title="Section 5.4.1: tests on ten bars of the test data that ran through",
+        columns=("", "ours", "printed"),
+        rows=tuple(rows),
+        note="Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places.",
+    )
+
+
+def _paper_iterations(scores: SystradeScores) -> Table:
+    printed = {row.iteration: row for row in published().iterations}
+    rows = []
+    for row in scores.iterations:
+        one = printed.get(row.iteration)
+        gain = Measure(value=row.gain.value / 10.0, n=row.gain.n) if row.gain.value is not None else row.gain
+        similar = "" if one is None or one.similarity is None else f"{one.similarity:.1f}%"
+        cells = (
+            figure(gain, "{:+.3f}"),
+            Cell("" if one is None else f"{one.gain:+.2f}"),
+            figure(row.alike, "share"),
+            Cell(similar),
+            figure(row.test_return, "share"),
+            Cell("" if one is None else f"{one.test_return:+.1f}%"),
+        )
+        if row.items:
+            rows.append(Row(Cell(f"iteration {row.iteration}"), cells, ours=True))
+    return Table(
+        title="Section 5.5: what iterations bring (scores on 0 to 1)",
+        columns=_pairs("gain", "code alike", "test return"),
+        rows=tuple(rows),
+        note="Not comparable: the paper followed three models on one strategy, on windows of ten bars.",
+    )
+
+
+def _paper_reviews(scores: SystradeScores) -> Table:
+    figures, board = published().reviews, scores.reviews
+
+    def spread(biases: Sequence[Measure]) -> Cell:
+        values = [one.value for one in biases if one.value is not None]
+        if not values:
+            return figure(biases[0]) if biases else Cell("n/a")
+        return Cell(f"{min(values):+.2f} to {max(values):+.2f}", small=f"{len(values)} authors")
+
+    nobody = Cell(small="no reviewers")
+    own = nobody if board is None else spread([one.fidelity for one in board.own_bias])
+    vendor = nobody if board is None else spread([one.fidelity for one in board.vendor_bias])
+    tau = nobody if board is None else figure(board.agreement)
+    pairwise = f"{figures.tau_low} to {figures.tau_high} pairwise"
+    rows = (
+        ("Agreement (mean Kendall tau)", tau, Cell(f"{figures.tau_mean}", small=pairwise)),
+        ("Own work marked higher by", own, Cell(f"{figures.own_bias_low} to {figures.own_bias_high}")),
+        (
+            "Work of the same vendor marked higher by",
+            vendor,
+            Cell(f"{figures.vendor_bias_low} to {figures.vendor_bias_high}"),
+        ),
+    )
+    return Table(
+        title="Sections 5.3 and B.9: reviewers",
+        columns=("", "ours", "printed"),
+        rows=tuple(Row(Cell(name), (ours, printed), ours=True) for name, ours, printed in rows),
+        note="Comparable where real models reviewed; marks of scripted reviewers mean nothing.",
+    )
+
+
+def _paper_costs(scores: SystradeScores) -> Table:
+    ours = (
+        Row(
+            Cell(row.model),
+            (amount(row.usd_per_strategy, "dollars"), figure(row.overall), Cell(row.paper_tier)),
+            ours=True,
+        )
+        for row in scores.models
+    )
+    printed = (
+        Row(
+            Cell(f"tier '{row.name}'"),
+            (
+                Cell(f"${row.usd_low:.2f} to ${row.usd_high:.2f}", small="first iteration"),
+                Cell(f"{row.overall_low} to {row.overall_high}"),
+                Cell(row.name),
+            ),
+        )
+        for row in published().tiers
+    )
+    return Table(
+        title="Section 5.6: dollars per strategy and what they buy",
+        columns=("", "dollars per strategy", "overall", "tier"),
+        rows=(*ours, *printed),
+        note="Dollars are comparable at the prices of the day; overall scores are not.",
+    )
