@@ -107,7 +107,7 @@ def test_what_never_happened_has_a_rate_of_zero(cells: tuple[CellScores, ...]) -
 
 def test_every_turn_is_there_and_nothing_of_it_is_believed(run: CodeRun, page: str) -> None:
     items = page[page.index('id="items"') :]
-    mends = items[re.search(r'data-words="scripted/coder-mends \S+ agentic', items).start() :]  # type: ignore[union-attr]
+    mends = items[re.search(r'data-words="scripted/coder-mends \S+ [^"]* agentic', items).start() :]  # type: ignore[union-attr]
     first = mends[: mends.index("Turn 2")]
     assert "does not compile" in first and "Feedback it was given" in first and "<b>Program</b>" in first
     assert HOSTILE not in page and "<img" not in page

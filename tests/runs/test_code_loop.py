@@ -51,8 +51,9 @@ def test_every_item_is_played_and_summed_up(tmp_path: Path) -> None:
 
 
 def test_the_number_of_workers_and_talks_changes_nothing(tmp_path: Path) -> None:
-    run_spec(ToySpec(), tmp_path / "a", workers=1, asking=Asking(concurrency=1))
-    run_spec(ToySpec(), tmp_path / "b", workers=3, asking=Asking(concurrency=3))
+    spec = ToySpec(secret="ab" * 16)
+    run_spec(spec, tmp_path / "a", workers=1, asking=Asking(concurrency=1))
+    run_spec(spec, tmp_path / "b", workers=3, asking=Asking(concurrency=3))
     assert same(tmp_path / "a") == same(tmp_path / "b")
 
 

@@ -35,21 +35,24 @@ def print_code_board(run: CodeRun) -> None:
         numeric = any(row.cells[place].measure is not None for row in page.board.rows)
         table.add_column(title.lower(), justify="right" if numeric else "left", overflow="fold")
     for row in page.board.rows:
-        table.add_row(Text(row.head.text), *map(_entry, row.cells))
+        # A terminal has room for one interval: that of the last share, which the others lead to.
+        decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
+        cells = (_entry(cell, interval=place == decided) for place, cell in enumerate(row.cells))
+        table.add_row(Text(row.head.text), *cells)
     console.print(table)
     console.print(Text(" ".join([page.headline, *page.support])))
     for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes)):
         console.print(Text(line))
 
 
-def _entry(cell: Cell) -> Text:
+def _entry(cell: Cell, *, interval: bool) -> Text:
     from rich.text import Text
 
     measure = cell.measure
     if measure is not None and measure.value is None:
         return Text(numbers.NONE, style="dim")
-    text = Text(cell_shown(cell).text)
-    if cell.bar and measure is not None and measure.low is not None and measure.high is not None:
+    text = Text(cell_shown(cell).text, no_wrap=measure is not None)
+    if interval and measure is not None and measure.low is not None and measure.high is not None:
         text.append(f" [{measure.low:.0%}, {measure.high:.0%}]", style="dim")
     if cell.small and measure is not None:
         text.append(f" ({cell.small})", style="dim")
