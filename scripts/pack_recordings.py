@@ -24,8 +24,8 @@ import msgspec
 from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, replay_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.benchmarks.programs import find_protocol
 from tradeassay.runs import Asking, RunSpec, run
-from tradeassay.runs.code_protocol import find_protocol
 from tradeassay.runs.store.archive import (
     SEASON,
     OpenRecording,
