@@ -23,8 +23,8 @@ from pathlib import Path
 
 from machine import conditions
 from tradeassay.code.backtrader import BacktestJob, BrokerTerms, run_backtrader, sandbox_config
-from tradeassay.code.backtrader.fed import fed_backtests
 from tradeassay.code.bars import make_bars
+from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 

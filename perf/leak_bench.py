@@ -15,9 +15,7 @@ import json
 import platform
 import sys
 import time
-import tomllib
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -25,35 +23,51 @@ import pandas as pd
 import scipy
 
 import tradeassay
-from tradeassay.code.leak.bench import (
-    BenchCase,
-    BenchLine,
-    LongLine,
-    bench_columns,
-    load_bench,
-    load_long_bench,
-    measure_bench,
-    measure_long,
-)
+from leak_cases import LongLine, guard_objects, held_out, load_long_bench, measure_long, paper_rules
+from tradeassay.code.lookahead.advice import source_advice
+from tradeassay.code.lookahead.bench import BenchLine, bench_columns, load_bench, measure_bench
 
 
-def table(lines: list[BenchLine]) -> str:
+class Compared(msgspec.Struct, frozen=True):
+    """A case of the shipped bench, and what the other checks say of it."""
+
+    line: BenchLine
+    rules: bool
+    paper_rules: bool
+    paper_guard: bool
+
+
+def compared(lines: list[BenchLine]) -> list[Compared]:
+    cases = {case.name: case for case in load_bench()}
+    return [
+        Compared(
+            line,
+            bool(source_advice(cases[line.name].source)),
+            bool(paper_rules(cases[line.name].source)),
+            guard_objects(cases[line.name].source, bench_columns(cases[line.name].data)),
+        )
+        for line in lines
+    ]
+
+
+def table(lines: list[Compared]) -> str:
     def yes(found: bool) -> str:
         return "found" if found else "-"
 
     rows = ["| strategy | where the future comes in | leak check | source rules | paper's rules | paper's guard |"]
     rows.append("|---|---|---|---|---|---|")
-    for line in lines:
+    for one in lines:
+        line = one.line
         if line.leaky:
-            others = " | ".join(yes(found) for found in (line.rules, line.paper_rules, line.paper_guard))
+            others = " | ".join(yes(found) for found in (one.rules, one.paper_rules, one.paper_guard))
             rows.append(f"| {line.name} | {line.what} | {line.method or '-'} | {others} |")
     return "\n".join(rows)
 
 
-def counts(lines: list[BenchLine], leaky: bool) -> dict[str, int]:
-    chosen = [line for line in lines if line.leaky == leaky]
-    columns = ("check", "rules", "paper_rules", "paper_guard")
-    return {"strategies": len(chosen)} | {name: sum(getattr(line, name) for line in chosen) for name in columns}
+def counts(lines: list[Compared], leaky: bool) -> dict[str, int]:
+    chosen = [one for one in lines if one.line.leaky == leaky]
+    found = {name: sum(getattr(one, name) for one in chosen) for name in ("rules", "paper_rules", "paper_guard")}
+    return {"strategies": len(chosen), "check": sum(one.line.check for one in chosen), **found}
 
 
 def cost_in_runs() -> float:
@@ -73,18 +87,7 @@ def cost_in_runs() -> float:
     return float(np.median(ratios))
 
 
-HELD_OUT = Path(__file__).with_name("leak_held_out.toml")
 SHARES = (1e-5, 1e-4, 1e-3, 1e-2, 1.01)
-
-
-def held_out() -> tuple[BenchCase, ...]:
-    """Return the cases that do not ship, leaky ones first."""
-    read = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
-    return tuple(
-        msgspec.convert({**one, "source": f"{read['head']}\n{one['source']}", "leaky": kind == "leaky"}, BenchCase)
-        for kind in ("leaky", "honest")
-        for one in read[kind]
-    )
 
 
 def measured(place: tuple[str, int, int]) -> tuple[LongLine, float]:
@@ -105,7 +108,8 @@ def long_bench(bars: int, begins: tuple[str, ...], *, fresh: bool, cores: int, s
     with ProcessPoolExecutor(cores) as pool:
         for line, used in pool.map(measured, ((c.name, bars, seed) for c in cases if c.name.startswith(begins))):
             share = "none" if line.share is None else f"{line.share:.4%}"
-            verdict = f"{line.verdict}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
+            said = line.verdict or "undecided"
+            verdict = f"{said}{f' ({line.cause})' if line.cause else ''}{'' if line.right else ' WRONG'}"
             found = f"{line.method or '-'} | {line.bound} | {line.runs} | {used:.1f}"
             print(f"| {line.name} | {share} | {verdict} | {found} |", flush=True)
             lines.append(line)
@@ -136,6 +140,7 @@ def main() -> int:
     before = time.process_time()
     measured = [measure_bench(seed=seed) for seed in range(1, options.seeds + 1)]
     used = time.process_time() - before
+    beside = compared(measured[0])
     wrong = [
         (seed + 1, line.name) for seed, lines in enumerate(measured) for line in lines if line.check != line.leaky
     ]
@@ -148,16 +153,16 @@ def main() -> int:
             "scipy": scipy.__version__,
         },
         "seeds": options.seeds,
-        "leaky": counts(measured[0], True),
-        "honest": counts(measured[0], False),
+        "leaky": counts(beside, True),
+        "honest": counts(beside, False),
         "wrong": wrong,
         "cpu_s_per_case": used / options.seeds / len(measured[0]),
         "check_over_one_run": cost_in_runs(),
     }
     if options.json:
-        print(json.dumps({**result, "lines": [msgspec.to_builtins(line) for line in measured[0]]}, indent=1))
+        print(json.dumps({**result, "lines": [msgspec.to_builtins(one) for one in beside]}, indent=1))
     else:
-        print(table(measured[0]))
+        print(table(beside))
         print(json.dumps(result, indent=1))
     return 1 if wrong else 0
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from machine import conditions
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.backtrader import terms_of
+from tradeassay.code.backtrader import BacktestJob, terms_of
 from tradeassay.code.evaluation import DRAWS
-from tradeassay.code.frames import FrameJob, read_with_targets, sandbox_job
-from tradeassay.code.growing import grow
+from tradeassay.code.frames import read_with_targets, sandbox_job
 from tradeassay.code.judges.markets import SHARED_DRAWS
+from tradeassay.code.lookahead.grow_frames import GrowthPlan, run_grown
 from tradeassay.code.reward import reward
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
@@ -92,9 +92,12 @@ def leaks(executor: JobExecutor, source: str, secret: str) -> bool:
     """Return whether a program decides otherwise on any row that a reward runs when later rows are withheld."""
     rules = rules_of(secret)
     bars = SHARED_DRAWS.home(executor, TASK, "frame", rules, DRAWS).markets[0].brief().bars
-    job = FrameJob(source=source, bars=bars, terms=terms_of(TASK), rules=rules)
-    _, targets = read_with_targets(job, executor.run(sandbox_job(job)))
-    return targets is not None and not grow(executor, source, bars, targets, np.arange(bars.rows)).same
+    job = BacktestJob(source=source, bars=bars, terms=terms_of(TASK), steps=rules.steps)
+    every = GrowthPlan(every=0, warm_up=bars.rows, drawn=0, changes=0)
+    (grown,) = run_grown(executor, [job], [(every, np.random.default_rng(0))])
+    run, targets = read_with_targets(job, executor.run(sandbox_job(job)))
+    grown.run, grown.targets = run, targets
+    return targets is not None and bool(grown.difference()[1])
 
 
 def main() -> None:

@@ -9,14 +9,11 @@ import pytest
 
 from tradeassay.cli import main
 from tradeassay.code.gates import GateConfig
-from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.sandbox import ask_kernel, open_executor, refusal
 
 QUICK = ScoreConfig(
     gates=GateConfig(
-        leak=LeakConfig(warm_up_cuts=0, change_cuts=1, random_cuts=0, perturbations=1, splice_runs=0),
-        every_bar=False,
         seeds=(42, 123),
     ),
     stresses=(),

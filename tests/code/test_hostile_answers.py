@@ -12,13 +12,13 @@ import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.code.backtrader import BrokerTerms
-from tradeassay.code.backtrader.fed import read_fed
 from tradeassay.code.backtrader.runner import BacktestJob, read_result
 from tradeassay.code.bars import make_bars
 from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
 from tradeassay.code.frames import read_result as read_frame
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES
 from tradeassay.code.judges.decisions import compare_decisions, decision_events
+from tradeassay.code.lookahead.feed import read_fed
 from tradeassay.code.rules import rules_of
 from tradeassay.code.submission import Submission
 from tradeassay.code.task import CodeTask, Sizing

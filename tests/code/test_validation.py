@@ -19,12 +19,11 @@ from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluatio
 from tradeassay.code.judges.behaviour import market_plan
 from tradeassay.code.judges.markets import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
-from tradeassay.code.leak import LeakConfig
 from tradeassay.code.reward import RewardConfig, reward, reward_of
 from tradeassay.code.rules import V1, rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
-from tradeassay.code.validation import GLANCE, ValidateConfig, ValidationReport, validate
+from tradeassay.code.validation import ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Job, JobExecutor, JobResult
@@ -121,9 +120,8 @@ def tiny_task(**changes: object) -> CodeTask:
     return CodeTask(**(parts | changes))  # type: ignore[arg-type]  # a test's shorthand
 
 
-SHORTEST = LeakConfig(warm_up_cuts=0, change_cuts=1, random_cuts=0, perturbations=0, splice_runs=0)
-QUICK = EvaluateConfig(leak=SHORTEST)
-NO_LEAK = EvaluateConfig(leak=None)
+QUICK = EvaluateConfig()
+NO_LEAK = EvaluateConfig(leak=False)
 TASK = tiny_task()
 DECIDES = get_args(Decides)
 
@@ -433,7 +431,3 @@ def test_a_thorough_look_finds_no_more(pool: JobExecutor) -> None:
     """Every program ends where it should. Which constants matter on the drawn markets is not asked here."""
     report = validate(load_tasks()[::10], pool, config=ValidateConfig(thorough=True))
     assert [line.name for line in report.lines if line.outcome != line.expected] == [], told(report)
-
-
-def test_the_full_check_is_the_thorough_one() -> None:
-    assert LeakConfig().change_cuts > GLANCE.change_cuts

@@ -23,7 +23,6 @@ from tradeassay.benchmarks.systrade.examine import examine_submission, strict_co
 from tradeassay.benchmarks.systrade.scores import paper_tier
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
-from tradeassay.code.leak.report import LeakConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
@@ -35,10 +34,7 @@ from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.supervise import Supervisor
 
 BUILDERS = ("scripted/builder-gold", "scripted/builder-mends", "scripted/builder-peeps")
-LEAK = LeakConfig(warm_up_cuts=1, change_cuts=2, random_cuts=0, perturbations=1, splice_runs=0)
-QUICK = ScoreConfig(
-    gates=GateConfig(leak=LEAK, every_bar=False, seeds=(42, 123)), stresses=("gap",), stress_rows=120
-)
+QUICK = ScoreConfig(gates=GateConfig(seeds=(42, 123)), stresses=("gap",), stress_rows=120)
 needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )

@@ -509,7 +509,7 @@ def leak_bench(seed: int, as_json: bool) -> int:
 
     Exits with 1 when a leak is missed or an honest strategy is flagged.
     """
-    from tradeassay.code.leak.bench import measure_bench
+    from tradeassay.code.lookahead.bench import measure_bench
 
     lines = measure_bench(seed)
     wrong = [line.name for line in lines if line.check != line.leaky]

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.code.backtrader import Backtest
+from tradeassay.code.backtrader import Backtest, BacktestJob, terms_of
 from tradeassay.code.bars import TaskBars, bars_per_session
 from tradeassay.code.checks import (
     PASSED,
@@ -21,8 +21,6 @@ from tradeassay.code.checks import (
     not_scored,
     run_checks,
 )
-from tradeassay.code.glance import CLEARED, Glanced, forgets, glance, second_look
-from tradeassay.code.growing import HOME, SHORT
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import DecisionsConfig
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
@@ -35,14 +33,25 @@ from tradeassay.code.judges.markets import (
     drawn_bars,
 )
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
-from tradeassay.code.leak import LeakConfig, LeakRecord
-from tradeassay.code.leak.trace import first_difference
-from tradeassay.code.lookahead import BRIEF, POINTERS, SCORED_FED, frame_lookahead
+from tradeassay.code.lookahead.advice import forgets
+from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED
+from tradeassay.code.lookahead.grow import LeakRecord
+from tradeassay.code.lookahead.grow_frames import (
+    AWAY,
+    HOME,
+    SHORT,
+    GrownRun,
+    GrowthPlan,
+    frame_lookahead,
+    run_grown,
+)
+from tradeassay.code.lookahead.trace import first_difference
 from tradeassay.code.program_source import asks_length, check_compiles
 from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import reference_of, run_frames_with_targets, run_programs
+from tradeassay.code.running import reference_of, run_programs
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
+from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
@@ -120,9 +129,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and ``judge_language``
     are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls that the kernel
-    refused on any market. ``walls`` is the level of isolation that it ran
-    behind and what was missing there, ``drawn_again`` are markets that were set aside, and ``immaterial`` names
-    constants of the task that the judged markets do not exercise.
+    refused on any market, ``retried`` says why runs were made a second time. ``walls`` is the level of isolation
+    that it ran behind and what was missing there, ``drawn_again`` are markets that were set aside, and
+    ``immaterial`` names constants of the task that the judged markets do not exercise.
     """
 
     task: str
@@ -139,6 +148,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     leak: LeakRecord | None = None
     tricks: tuple[TrickFound, ...] = ()
     attempts: tuple[str, ...] = ()
+    retried: tuple[str, ...] = ()
     trades: int | None = None
     earned: Earned | None = None
     usage: EvaluationUsage = EvaluationUsage()
@@ -226,13 +236,13 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How a program is evaluated.
 
     ``decides`` says which judge decides the judge stage: ``reference-first`` is the behavioural one, or the
-    language judge where a task has no reference; ``both`` requires both. ``leak`` None leaves the look-ahead
+    language judge where a task has no reference; ``both`` requires both. ``leak`` False leaves the look-ahead
     check out; the stage is then not scored, and nothing can be solved.
     """
 
     decides: Decides = "reference-first"
     language: LanguageJudgeConfig = LanguageJudgeConfig()
-    leak: LeakConfig | None = BRIEF
+    leak: bool = True
     limits: JobLimits | None = None
 
 
@@ -314,8 +324,6 @@ class _Program:
     given: TaskBars | None = None
     judging: Judging | None = None
     fed_failure: str = ""
-    targets: list[Floats | None]
-    glanced: Glanced | None = None
 
     def __init__(
         self,
@@ -332,6 +340,7 @@ class _Program:
         self.task, self.source, self.executor, self.config = task, source, executor, config
         self.framework, self.rules = framework, rules
         self.runs: list[Backtest] = []
+        self.grown: list[GrownRun] = []
         self.usage = EvaluationUsage()
         self.leak: LeakRecord | None = None
         self.behaviour: BehaviourVerdict | None = None
@@ -365,8 +374,7 @@ class _Program:
         self.judging = self._drawn(SHARED_DRAWS.home)
         if self.unjudged:
             self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
-        self.targets = []
-        self.runs = self._glance() or self._run([self.bars])
+        self.runs = self._run([self.bars])
         if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
             (whole,) = self._run([self.bars], fed=False)
             if whole.ok:
@@ -395,7 +403,7 @@ class _Program:
         (whole,) = self._run([self.bars], fed=False)
         if not whole.ok:
             return
-        differs = first_difference(self.home.trace(), whole.trace(), self.bars.rows, BRIEF.rtol)
+        differs = first_difference(self.home.trace(), whole.trace(), self.bars.rows, 1e-9)
         if differs is not None:
             row, fed, held = differs
             self.fed_failure = f"on bar {row} it decides {fed}, with all bars at hand {held}"
@@ -403,7 +411,7 @@ class _Program:
 
     def looks_ahead(self) -> Finding:
         """Fed bar by bar nothing can look ahead; programs on frames are grown on every judged market."""
-        if self.config.leak is None:
+        if not self.config.leak:
             return not_scored("the look-ahead check was left out")
         if self.fed_failure:
             names = "".join(f"; {trick.name}: {trick.evidence}" for trick in self.home.tricks if not trick.grave)
@@ -415,21 +423,19 @@ class _Program:
             return PASSED
         if not self.unjudged:
             self._run_away()
-        elif self.glanced is not None and self.glanced.suspect is None and not self._second_look():
-            self.leak = LeakRecord(verdict="clean", reason=CLEARED, runs=1, bars=self.bars.rows)
-            return PASSED
-        assert self.judging is not None
-        ran = self.judging.markets[: len(self.targets)]
-        plan = SHORT if self.unjudged else HOME
-        if self.glanced is not None and self.glanced.suspect is not None:
-            plan = msgspec.structs.replace(plan, suspects=(self.glanced.suspect,))
-        found, self.leak = frame_lookahead(
-            self.executor, self.task, self.source,
-            [(market.bars, targets) for market, targets in zip(ran, self.targets, strict=True)],
-            self.rules.secret, limits=self.config.limits, home=plan,
-        )  # fmt: skip
+        plans = [self._plan(number) for number in range(len(self.grown))]
+        found, self.leak = frame_lookahead(self.executor, self.grown, plans, hinted=self._hinted)
         self.spend(self.leak.runs)
         return found
+
+    @property
+    def _hinted(self) -> bool:
+        """Whether nobody judges and the source plainly keeps nothing: one child is then all that is afforded."""
+        return self.unjudged and forgets(self.source)
+
+    def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
+        plan = SHORT if self.unjudged else AWAY if number else HOME
+        return plan, np.random.default_rng(seed_from(self.rules.secret, "growing", self.task.id, number))
 
     def judged(self) -> Finding:
         """Ask the judge, unless nobody wants its word."""
@@ -480,6 +486,7 @@ class _Program:
             leak=self.leak,
             tricks=_tricks(self.runs),
             attempts=tuple(tried),
+            retried=tuple(run.retried for run in self.runs if run.retried),
             trades=len(run.trades) if run is not None and found["backtest"].passed else None,
             earned=earned(self.bars, run.equity, self.task.cash, len(run.trades))
             if run is not None and honest
@@ -502,32 +509,24 @@ class _Program:
         bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)
         return replace(found, markets=(JudgedMarket(bars=bars, events=(), trades=0),))
 
-    def _glance(self) -> list[Backtest]:
-        """Run a program on frames and ask it again in one go, where that may be all that is asked."""
-        if not (self.unjudged and self.framework == "frame" and self.config.leak and forgets(self.source)):
-            return []
-        self.glanced = glance(self.executor, self.task, self.source, self.bars, self.rules, self.config.limits)
-        if self.glanced is None:
-            return []
-        self.targets = [self.glanced.targets]
-        self.spend(1, self.glanced.run.usage.cpu_s)
-        return [self.glanced.run]
-
-    def _second_look(self) -> bool:
-        return second_look(self.task, self.source, self.rules.secret)
-
     def _run_away(self) -> None:
         self.judging = self._drawn(SHARED_DRAWS.of)
         if len(self.runs) < len(self.judging.markets):
             self.runs += self._run([market.bars for market in self.judging.markets[1:]])
 
     def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
-        if self.framework == "frame":
-            pairs = run_frames_with_targets(
-                self.executor, self.task, self.source, tables, self.rules, self.config.limits
-            )
-            done = [run for run, _ in pairs]
-            self.targets += [targets for _, targets in pairs]
+        if self.framework == "frame" and self.config.leak:
+            terms = terms_of(self.task)
+            jobs = [
+                BacktestJob(
+                    source=self.source, bars=bars, terms=terms, limits=self.config.limits, steps=self.rules.steps
+                )
+                for bars in tables
+            ]
+            plans = [self._plan(len(self.grown) + number) for number in range(len(jobs))]
+            grown = run_grown(self.executor, jobs, plans, again=self._hinted)
+            self.grown += grown
+            done = [one.run for one in grown]
         else:
             wanted = ((self.source, bars) for bars in tables)
             done = list(
@@ -535,7 +534,7 @@ class _Program:
                     self.executor,
                     self.task,
                     wanted,
-                    "backtrader",
+                    self.framework,
                     limits=self.config.limits,
                     rules=self.rules,
                     fed=fed,

@@ -15,14 +15,13 @@ A target of 0 closes the position. Several assets: orders that reduce come first
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import BadOrders, BrokerTerms, carry_targets
-from tradeassay.code.backtrader import Backtest, BacktraderSubject
+from tradeassay.code.backtrader import Backtest
 from tradeassay.code.backtrader.runner import (
     UNREADABLE,
     BacktestJob,
@@ -170,11 +169,3 @@ def read_with_targets(job: FrameJob, result: JobResult) -> tuple[Backtest, Float
     except UNREADABLE as error:
         return failed_run(result, bad_result(error), tricks), None
     return replayed_run(result, orders, done, tricks), targets
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameSubject(BacktraderSubject):
-    """The same subject, run as a signals program instead of a strategy."""
-
-    def _backtests(self, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
-        return many_frames(self.executor, jobs)

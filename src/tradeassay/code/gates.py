@@ -34,12 +34,9 @@ from tradeassay.code.checks import (
     to_junit,
     to_sarif,
 )
-from tradeassay.code.leak import LeakConfig, RunFailure, probe_speed
-from tradeassay.code.leak.report import WholeSeries
-from tradeassay.code.leak.subject import LONG
-from tradeassay.code.leak.trace import Columns, first_difference
-from tradeassay.code.leak.whole import held_after
-from tradeassay.code.lookahead import NOT_CLEARED, submission_lookahead
+from tradeassay.code.lookahead.advice import source_advice
+from tradeassay.code.lookahead.grow import Growth, LeakConfig, LeakRecord, probe_speed
+from tradeassay.code.lookahead.trace import Columns, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source
 from tradeassay.code.semantics import Semantics
 from tradeassay.code.submission import (
@@ -68,6 +65,8 @@ from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
 
 GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios"]
 
+NOT_CLEARED: Final = "not_cleared"
+"""The class of a finding that is neither passed nor failed: look-ahead could not be excluded nor shown."""
 PAPER_GATES: Final[tuple[GateName, ...]] = ("parse", "schema", "exec", "determinism", "leak", "audit")
 """The six that make a submission valid in the paper's sense."""
 GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios")
@@ -84,8 +83,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
     the capital.
     ``agreement`` is how far a traded share of equity may be from that of the frozen semantics on a micro-scenario.
-    ``every_bar`` replays the micro-scenarios bar by bar. ``secret`` is what the other futures of the leak gate are
-    drawn from.
+    ``secret`` is what the other futures of the leak gate are drawn from.
     """
 
     capital: float = CAPITAL
@@ -95,7 +93,6 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
     completeness: Share = 0.95
     tolerance: float = 1e-6
     agreement: float = 1e-6
-    every_bar: bool = True
     secret: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
@@ -116,7 +113,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     """All gates of one submission, in order. ``bars`` names the data of the scored run, ``tier`` the walls it ran
-    behind; ``cpu_s`` is what its runs used.
+    behind; ``cpu_s`` is what its runs used, ``retried`` why any were made a second time.
     """
 
     strategy: str
@@ -129,6 +126,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[Finding, ...]
     cpu_s: float = 0.0
     runs: int = 0
+    retried: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def questions(self) -> dict[str, str]:
@@ -221,6 +219,7 @@ def pass_gates(
         gates=tuple(gate.named(name) for name, gate in found.items()),
         cpu_s=round(runner.spent.cpu_s, 3),
         runs=runner.spent.runs,
+        retried=tuple(runner.spent.retried) or msgspec.UNSET,
     )
     return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
 
@@ -299,6 +298,34 @@ def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
 
 def _card_exhibit(code: str, text: str) -> Exhibit:
     return Exhibit(code=code, text=text, file="strategy_card.json")
+
+
+def leak_gate(record: LeakRecord, source: str) -> Finding:
+    """Judge the look-ahead check. What the source shows is advice, not a verdict."""
+    advice = tuple(
+        Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(source)
+    )
+    measures: Measures = {
+        "runs": record.runs,
+        "screened": record.screened,
+        "cleared_bars": record.cleared,
+        "not_excluded_below_bars": record.bound,
+    }
+    if record.verdict == "clean":
+        found = passed(record.reason, measures)
+    elif record.cause == "too_short":
+        found = not_run(record.reason)
+    elif record.verdict is None:
+        found = Finding(
+            status="not_scored", reason=f"not cleared: {record.reason}", error_class=NOT_CLEARED, measures=measures
+        )
+    else:
+        exhibits = [
+            Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
+            for one in record.evidence
+        ]
+        found = convicted(exhibits, measures)
+    return msgspec.structs.replace(found, advice=advice)
 
 
 def determinism_gate(runs: Mapping[str, SubmissionRun]) -> Finding:
@@ -386,6 +413,7 @@ class _Inquiry:
         self.scored: SubmissionRun | None = None
         self.known = scenarios
         self.scenarios: dict[str, SubmissionRun] = {}
+        self.growth: Growth | None = None
 
     def card_fits(self) -> Finding:
         """Compare the card with the semantics, where there is a card to read."""
@@ -394,19 +422,28 @@ class _Inquiry:
         return schema_gate(self.submission, self.spec.semantics)
 
     def runs(self) -> Finding:
-        """Run it on the scored bars and on all scenarios, in one batch. Work that never trades where the frozen
-        semantics trade has not run.
+        """Run on all scenarios; then ask on the beginnings of the scored bars, and only then run on all of them:
+        no process may know a later bar while an earlier one can still be answered for. Work that never trades
+        where the frozen semantics trade has not run.
         """
-        slow = self._too_slow()
+        slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
-            return slow
-        seed = self.config.seeds[0]
+            return convicted([Exhibit(code=slow.kind, text=slow.text)])
+        seed, frozen = self.config.seeds[0], self.spec.compiled_decisions(self.bars)
         missing = [name for name in self.tables if name not in self.known]
-        wanted = [(self.columns, seed), *((self.tables[name], seed) for name in missing)]
-        self.scored, *others = self.runner.logs(wanted)
-        self.runner.spent.runs += len(self.tables) - len(missing)
+        others = self.runner.logs((self.tables[name], seed) for name in missing)
         made = {**self.known, **dict(zip(missing, others, strict=True))}
+        self.runner.spent.runs += len(self.tables) - len(missing)
         self.scenarios = {name: made[name] for name in self.tables}
+        if not made or any(run.ok for run in made.values()):  # what fails everywhere is not asked bar by bar
+            self.growth = Growth(
+                self.runner,
+                self.columns,
+                self.config.leak,
+                seed=seed_from(self.config.secret or "", "leak", self.spec.id, self.bars.name),
+                hints=np.unique(frozen.row).tolist(),
+            )
+        (self.scored,) = self.runner.logs([(self.columns, seed)])
         runs = {"scored bars": self.scored, **{f"scenario {name}": run for name, run in self.scenarios.items()}}
         cpu_s = round(self.scored.cpu_s, 3)
         broken = [
@@ -417,25 +454,11 @@ class _Inquiry:
         if broken:
             return convicted(broken, {"cpu_s": cpu_s})
         trades = 0 if self.scored.trades is None else len(self.scored.trades)
-        frozen = len(self.spec.compiled_decisions(self.bars))
-        if frozen and not trades:
-            text = f"it never trades; on the same bars the frozen rules decide {frozen} times"
+        if len(frozen) and not trades:
+            text = f"it never trades; on the same bars the frozen rules decide {len(frozen)} times"
             never = Exhibit(code="never_trades", text=text, where="scored bars")
             return convicted([never], {"cpu_s": cpu_s, "trades": 0})
         return passed("", {"cpu_s": cpu_s, "trades": trades})
-
-    def _too_slow(self) -> Finding | None:
-        """Try 5,000 and 20,000 bars of a long series first; a finding only when going on is pointless."""
-        leak = self.config.leak
-        if self.bars.rows <= LONG or not leak.probe:
-            return None
-        probe, outcomes = probe_speed(self.runner, self.columns)
-        broken = outcomes[-1]
-        if isinstance(broken, RunFailure):
-            return convicted([Exhibit(code=broken.kind, text=f"on the first bars: {broken.text}")])
-        if probe is not None and probe.expected_s > leak.run_s:
-            return convicted([Exhibit(code="too_slow", text=f"{probe.text}; {leak.run_s:g} s are allowed")])
-        return None
 
     def repeats(self) -> Finding:
         """Compare the scored run with others in time zones, on dates and with hash seeds that must not matter."""
@@ -446,27 +469,11 @@ class _Inquiry:
         return determinism_gate({f"seed {self.config.seeds[0]}": self.scored, **varied})
 
     def leaks(self) -> Finding:
-        """Look for decisions that depend on later bars, first where it begins to hold something else than the
-        frozen semantics would.
-        """
-        assert self.scored is not None and self.scored.decisions is not None
-        config, rows = self.config, self.bars.rows
-        differs, frozen = np.zeros(rows, dtype=bool), self.spec.compiled_decisions(self.bars)
-        for leg in range(len(self.spec.semantics.inputs.legs)):
-            one, two = (
-                held_after(found.row[found.leg == leg], found.fraction[found.leg == leg], rows)
-                for found in (self.scored.decisions, frozen)
-            )
-            differs |= np.abs(one - two) > config.agreement
-        return submission_lookahead(
-            self.runner,
-            self.columns,
-            self.scored,
-            {name: (self.tables[name], run) for name, run in self.scenarios.items() if config.every_bar},
-            config.leak if config.leak.whole else msgspec.structs.replace(config.leak, whole=WholeSeries()),
-            seed=seed_from(config.secret or "", "leak", self.spec.id, self.bars.name),
-            suspects=tuple((np.flatnonzero(differs[1:] & ~differs[:-1]) + 1).tolist()),
-        )
+        """Compare what it said on the beginnings of the scored bars with what it decided on all of them."""
+        assert self.scored is not None and self.scored.trades is not None and self.growth is not None
+        trades = self.scored.trades
+        record = self.growth.compare(trades.trace(share=self.runner.shares(trades, self.columns)))
+        return leak_gate(record, self.runner.source)
 
     def audited(self) -> Finding:
         """Follow every trade of the scored run."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, BacktraderSubject, many, sandbox_config, terms_of
-from tradeassay.code.backtrader.fed import fed_backtests
+from tradeassay.code.backtrader import Backtest, BacktestJob, many, sandbox_config, terms_of
 from tradeassay.code.backtrader.runner import JobOptions
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import FrameSubject, many_frames, read_with_targets
+from tradeassay.code.frames import many_frames, read_with_targets
 from tradeassay.code.frames import sandbox_job as frame_job
+from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.rules import Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.core.errors import MissingExtra, absent
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
-
-if TYPE_CHECKING:
-    from tradeassay.code.leak import LeakSubject
 
 HOME_SEED = 1
 PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
@@ -95,20 +91,6 @@ def run_frames_with_targets(
     ]
     results = executor.map(frame_job(job) for job in jobs)
     return [read_with_targets(job, result) for job, result in zip(jobs, results, strict=True)]
-
-
-def leak_subject(
-    executor: JobExecutor,
-    task: CodeTask,
-    source: str,
-    bars: TaskBars,
-    framework: Framework,
-    limits: JobLimits | None = None,
-) -> LeakSubject:
-    """Return a program as the look-ahead check sees it."""
-    if framework == "frame":
-        return FrameSubject(executor=executor, source=source, bars=bars, terms=terms_of(task), limits=limits)
-    return BacktraderSubject(executor=executor, source=source, bars=bars, terms=terms_of(task), limits=limits)
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:

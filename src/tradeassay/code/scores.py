@@ -21,8 +21,7 @@ import numpy as np
 
 from tradeassay.account.shares import COSTS_BP, DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import PAPER_GATES, GateConfig, Gated, GateReport
-from tradeassay.code.lookahead import NOT_CLEARED
+from tradeassay.code.gates import NOT_CLEARED, PAPER_GATES, GateConfig, Gated, GateReport
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import UNMARKED
 from tradeassay.code.semantics.interpreter import calendar_of

@@ -24,8 +24,8 @@ from tradeassay.account.backtrader import MAX_SIZE
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
 from tradeassay.code.bars import FIELDS, TaskBars, make_bars
 from tradeassay.code.harness.desk import frame_format, pack_rows
-from tradeassay.code.leak.subject import Enough, RunFailure
-from tradeassay.code.leak.trace import Columns, Trace
+from tradeassay.code.lookahead.grow import Enough, with_false_bars
+from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
 from tradeassay.code.semantics import Semantics, interpret
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.task import Timeframe
@@ -316,9 +316,6 @@ def _log(
 HARNESS: Final = "tradeassay.code.systrade_child"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run submissions."""
 
-Answers = dict[bytes, Trace | RunFailure]
-"""What answers were read as."""
-
 LIMITS: Final = JobLimits(cpu_s=60, wall_s=120.0, memory_mb=2048)
 CAPITAL: Final = 100_000.0
 
@@ -424,11 +421,13 @@ class Spent:
 
     runs: int = 0
     cpu_s: float = 0.0
+    retried: list[str] = field(default_factory=list)
 
     def add(self, result: JobResult) -> JobResult:
         """Book one job and return it."""
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
+        self.retried += [result.retried] if result.retried else []
         return result
 
 
@@ -477,18 +476,11 @@ class SubmissionRunner:
 
     def run(self, columns: Columns) -> Trace | RunFailure:
         """Run once, for the look-ahead check."""
-        return self.run_many([columns])[0]
-
-    def run_many(self, batch: Sequence[Columns]) -> list[Trace | RunFailure]:
-        """Run on each of several tables, for the look-ahead check."""
-        jobs = (replace(self._job(columns, 0), params=self._only_trades) for columns in batch)
-        results = [self.spent.add(result) for result in self.executor.map(jobs)]
-        return [
-            _failure(result)
-            if result.columns is None
-            else self._trades(columns, result.columns, result.usage.cpu_s)
-            for columns, result in zip(batch, results, strict=True)
-        ]
+        job = replace(self._job(columns, 0), params=self._only_trades)
+        result = self.spent.add(self.executor.run(job))
+        if result.columns is None:
+            return _failure(result)
+        return self._trades(columns, result.columns, result.usage.cpu_s)
 
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
@@ -497,47 +489,38 @@ class SubmissionRunner:
         no further one after an outcome that is ``enough``. A second look at some ``rows`` is one with the first,
         and no run of its own.
         """
-        bars = len(next(iter(columns.values())))
         if self.trust == "reference":
-            heads = range(bars - 1) if rows is None else rows.tolist()
-            return (
-                self.run(
-                    {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
-                )
-                for row in heads
-            )
+            return map(self.run, with_false_bars(columns, false, rows))
         both: dict[str, Any] = {**columns, **{f"{name}\0": values for name, values in false.items()}}
-        last = bars - 1 if rows is None else int(rows[-1]) + 1
+        last = len(next(iter(columns.values()))) - 1 if rows is None else int(rows[-1]) + 1
         if rows is not None:
             both["asked\0"] = np.isin(np.arange(last), rows)
-        known: Answers = {}
-        job = self._replay_job(
-            both, columns, last, lambda row, answer: enough(row, self._prefix(columns, answer, known)), behind=1
+        form = frame_format(both)
+        known: dict[bytes, Trace | RunFailure] = {}
+
+        def read(payload: bytes) -> Trace | RunFailure:
+            # Each different answer is read once: on most bars nothing is traded.
+            if payload not in known:
+                known[payload] = self._read_answer(columns, payload)
+            return known[payload]
+
+        job = Job(
+            source=self.source,
+            params={"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": last},
+            harness=f"{HARNESS}:replay",
+            feed=FrameFeed(
+                frames=pack_rows({name: values[:last] for name, values in both.items()}),
+                size=struct.calcsize(form),
+                until=lambda row, answer: enough(row, read(answer)),
+            ),
+            limits=self.limits,
         )
-        result = self.executor.run(job)
+        result = self.spent.add(self.executor.run(job))
         self.spent.runs -= rows is not None
-        found, failure = self._prefixes(columns, self.spent.add(result), known, rows)
-        return found if failure is None else (*found, failure)
-
-    def replays(self, batch: Sequence[Columns]) -> list[tuple[tuple[Trace | RunFailure, ...], RunFailure | None]]:
-        """Run bar by bar on each of several short tables: the trace of every prefix, from a child that never held
-        a later bar. The second part says why a replay ended early.
-
-        Trusted sources are run on each prefix by itself: an executor without children cannot feed them.
-        """
-        sizes = [len(next(iter(columns.values()))) for columns in batch]
-        if self.trust == "reference":
-            heads = (
-                [{name: values[:rows] for name, values in columns.items()} for rows in range(1, bars + 1)]
-                for columns, bars in zip(batch, sizes, strict=True)
-            )
-            return [(tuple(self.run_many(each)), None) for each in heads]
-        jobs = (self._replay_job(columns, columns, bars) for columns, bars in zip(batch, sizes, strict=True))
-        results = self.executor.map(jobs)
-        return [
-            self._prefixes(columns, self.spent.add(result), {})
-            for columns, result in zip(batch, results, strict=True)
-        ]
+        given = result.answers
+        answers = given if rows is None else [given[row] for row in rows.tolist() if row < len(given)]
+        found = tuple(read(payload) for payload in answers)
+        return found if result.failure is None else (*found, _failure(result))
 
     def _job(self, columns: Columns, seed: int) -> Job:
         return Job(
@@ -549,21 +532,6 @@ class SubmissionRunner:
             seed=seed,
             trust=self.trust,
         )
-
-    def _replay_job(
-        self,
-        sent: Columns,
-        columns: Columns,
-        bars: int,
-        until: Callable[[int, bytes], bool] | None = None,
-        **more: Any,
-    ) -> Job:
-        """Return a job whose child is sent ``bars`` rows one by one, and answers for ``columns`` after each."""
-        form = frame_format(sent)
-        frames = pack_rows({name: values[:bars] for name, values in sent.items()})
-        params = {"capital": self.capital, "columns": "\n".join(columns), "format": form, "bars": bars, **more}
-        feed = FrameFeed(frames=frames, size=struct.calcsize(form), until=until)
-        return Job(source=self.source, params=params, harness=f"{HARNESS}:replay", feed=feed, limits=self.limits)
 
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
         cpu_s = result.usage.cpu_s
@@ -608,28 +576,14 @@ class SubmissionRunner:
         known = np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0)
         return np.asarray(np.round(known, 9), dtype=np.float64)
 
-    def _prefixes(
-        self, columns: Columns, result: JobResult, known: Answers, asked: Ints | None = None
-    ) -> tuple[tuple[Trace | RunFailure, ...], RunFailure | None]:
-        given = result.answers
-        answers = given if asked is None else [given[row] for row in asked.tolist() if row < len(given)]
-        found = tuple(self._prefix(columns, payload, known) for payload in answers)
-        return found, None if result.failure is None else _failure(result)
-
-    def _prefix(self, columns: Columns, payload: bytes, known: Answers) -> Trace | RunFailure:
-        """Read an answer, each different one once: on most bars nothing is traded."""
-        if payload in known:
-            return known[payload]
+    def _read_answer(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
         try:
             message = decode(payload, self.limits.caps())
         except CodecError as error:
-            known[payload] = RunFailure(kind="bad_log", text=str(error))
-            return known[payload]
+            return RunFailure(kind="bad_log", text=str(error))
         if isinstance(message, ClaimHead):
-            known[payload] = RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
-        else:
-            known[payload] = self._trades(columns, message)
-        return known[payload]
+            return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
+        return self._trades(columns, message)
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:

@@ -81,17 +81,16 @@ def pretend(zone: str, later_s: float) -> None:
 
 
 def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Take bars one at a time and run the strategy on all bars so far; answer with its trades each time.
+    """Take bars one at a time, each with a false bar behind it, and run the strategy on all bars so far and the
+    false one; answer with its trades each time.
 
-    The child never holds a bar that it has not answered for, so no answer can depend on a later one. With
-    ``behind`` every frame holds a second bar, a false one, which is put behind the bars so far, and may say at its
-    end whether anything is asked about it.
+    The child never holds a bar that it has not answered for, so no answer can depend on a later one. A frame may
+    say at its end whether anything is asked about it.
     """
-    behind = int(params.get("behind", 0))
     row = struct.Struct(str(params["format"]))
     letters = str(params["format"])[1:]
-    width = len(letters) // (1 + behind)
-    table = GrowingFrames(str(params["columns"]).split("\n"), letters[:width], int(params["bars"]) + behind)
+    width = len(letters) // 2
+    table = GrowingFrames(str(params["columns"]).split("\n"), letters[:width], int(params["bars"]) + 1)
     count = 0
     while (frame := receive(row.size)) is not None:
         found = row.unpack(frame)
@@ -101,7 +100,7 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
         if len(found) == 2 * width + 1 and not found[-1]:
             answer()
             continue
-        answer(_answer(module, table, count + behind, float(params["capital"])))
+        answer(_answer(module, table, count + 1, float(params["capital"])))
     return {"bars": [count]}
 
 

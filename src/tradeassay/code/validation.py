@@ -17,7 +17,6 @@ from tradeassay.code.judges.behaviour import (
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.judges.verdict import JudgeStatus
-from tradeassay.code.leak import LeakConfig
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Framework
@@ -70,11 +69,6 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
     )
 
 
-GLANCE = LeakConfig(
-    warm_up_cuts=1, change_cuts=1, random_cuts=1, perturbations=0, splice_runs=1, confirmations=4, short_rows=500
-)
-"""The look-ahead check that gold solutions get in an ordinary validation."""
-
 _REDRAWS = 7
 """How many further home markets a decoy gets to trade on."""
 
@@ -86,11 +80,8 @@ _TWINS = (
 
 
 class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How hard to look. ``thorough`` gives every program that gets that far the full look-ahead check and all
-    markets.
-
-    Otherwise gold solutions get a short check, decoys of the kind look-ahead the full one, other decoys none (they
-    have to fail elsewhere).
+    """How hard to look. ``thorough`` gives every program that gets that far the look-ahead check; otherwise only
+    gold solutions and decoys of the kind look-ahead get it (other decoys have to fail elsewhere).
     """
 
     thorough: bool = False
@@ -274,11 +265,8 @@ def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
 
 def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
     if config.thorough:
-        return EvaluateConfig(decides="behaviour", leak=LeakConfig())
-    leak: LeakConfig | None = GLANCE
-    if program.decoy is not None:
-        leak = LeakConfig() if program.decoy.fails_at == "lookahead" else None
-    return EvaluateConfig(decides="behaviour", leak=leak)
+        return EvaluateConfig(decides="behaviour")
+    return EvaluateConfig(decides="behaviour", leak=program.decoy is None or program.decoy.fails_at == "lookahead")
 
 
 def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:

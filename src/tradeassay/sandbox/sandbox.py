@@ -59,8 +59,10 @@ class Sandbox:
 
         A bad job is a result, not an error. An end that may be the machine's doing (see
         :func:`~tradeassay.sandbox.failures.doubt`) is tried once more in a fresh child, unless the child had tried
-        something that fails a job: a second chance hides nothing. Raises UserError for columns that cannot be
-        sent or shaped, and SandboxError when the sandbox or the machine fails twice.
+        something that fails a job: a second chance hides nothing. A job that has answered a row of its feed is
+        never tried again: its second child could be told what its first one saw. Raises UserError for columns that
+        cannot be sent or shaped, and SandboxError when the sandbox or the machine fails twice, or while a job was
+        being fed.
         """
         zygote, seen = self._line.current(), tuple[RefusedCall, ...]()
         try:
@@ -75,6 +77,10 @@ class Sandbox:
             grave = next((call for call in first.attempts if call.family in job.fail_on), None)
             if grave is not None:  # what the kernel refused stays refused, however the child ended
                 return replace(first, failure=attempt_verdict(grave))
+            if first.answers:
+                if doubted == "machine":
+                    raise _not_fed_twice(first.failure.text)
+                return first
             said, seen = first.failure.text, first.attempts
         second, doubted = _run_on(zygote, job)
         if second.failure is not None and doubted == "machine":
@@ -108,7 +114,19 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
             hint="pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'",
         )
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
-        return supervisor.run(zygote.socket)
+        try:
+            return supervisor.run(zygote.socket)
+        except ZygoteLost as error:
+            if supervisor.fed:
+                raise _not_fed_twice(error.message) from error
+            raise
+
+
+def _not_fed_twice(why: str) -> SandboxError:
+    return SandboxError(
+        f"a program could not be judged: {why}, and it is never fed the same rows twice",
+        hint="the machine lacks memory, or something kills processes: use fewer workers, then resume",
+    )
 
 
 class _ZygoteLine:

@@ -76,6 +76,11 @@ class Supervisor:
         if self._control is not None:
             self._control.close()
 
+    @property
+    def fed(self) -> bool:
+        """Whether the child has answered a row of its feed."""
+        return self._line is not None and bool(self._line.answers)
+
     def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
         """Run the job to its end; returns the result and whether it may be the machine's rather than the code's.
 

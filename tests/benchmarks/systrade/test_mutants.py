@@ -15,16 +15,9 @@ from tradeassay.benchmarks.systrade import (
     mutate,
 )
 from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
-from tradeassay.code.leak import LeakConfig
 from tradeassay.code.submission import SubmissionRunner, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
-
-BRIEF = GateConfig(
-    every_bar=False,
-    leak=LeakConfig(warm_up_cuts=1, change_cuts=1, random_cuts=0, perturbations=1, splice_runs=0),
-)
-"""Enough where the leak gate is not what is tested."""
 
 SAMPLE = (
     ("bollinger", "buys-before-the-rise"),
@@ -74,7 +67,7 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
 @pytest.mark.parametrize(("id", "name"), SAMPLE)
 def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str) -> None:
     mutant = named(id, name)
-    config = GateConfig() if mutant.gate == "leak" else BRIEF
+    config = GateConfig()
     report = pass_gates(mutate(id, mutant), load_spec(id), pool, config, load_spec(id).practice_bars(250)).report
     assert report.first_failure is not None
     assert report.first_failure.name == mutant.gate

@@ -9,7 +9,6 @@ import pytest
 
 from tradeassay.code.backtrader import (
     BacktestJob,
-    BacktraderSubject,
     BrokerTerms,
     Trick,
     many,
@@ -19,7 +18,6 @@ from tradeassay.code.backtrader import (
 )
 from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import make_bars
-from tradeassay.code.leak import LeakConfig, check_leaks
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox import ChildClaim, Crashed, ForbiddenImport, SandboxPool, SyntaxFault
 
@@ -203,16 +201,6 @@ def test_a_timer_that_cheats_leaves_a_note(pool: SandboxPool) -> None:
     done = run_backtrader(pool, source, BARS, TERMS)
     assert names(done.tricks) == {"cheat-timer"}
     assert (done.orders.decided <= done.orders.row).all()
-
-
-def test_the_look_ahead_check_tells_peeping_from_honest_code(pool: SandboxPool) -> None:
-    bars = make_bars("us", "1d", 1, 90)
-    config = LeakConfig(warm_up_cuts=2, change_cuts=3, random_cuts=1, perturbations=1, splice_runs=0)
-    honest = BacktraderSubject(executor=pool, source=CROSS, bars=bars, terms=TERMS)
-    assert check_leaks(honest, bars.columns(), config, seed=1).verdict == "clean"
-    peeping = PEEPS["index"].replace("close[1]", "close[1 if len(self) < self.data.buflen() else 0]")
-    leaky = BacktraderSubject(executor=pool, source=peeping, bars=bars, terms=TERMS)
-    assert check_leaks(leaky, bars.columns(), config, seed=1).verdict == "leaky"
 
 
 def test_a_failed_run_has_no_trace(pool: SandboxPool) -> None:

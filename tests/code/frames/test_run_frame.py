@@ -9,8 +9,7 @@ import pytest
 
 from tradeassay.code.backtrader import BrokerTerms
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import FrameJob, FrameSubject, many_frames, run_frame
-from tradeassay.code.leak import LeakConfig, RunFailure, check_leaks
+from tradeassay.code.frames import FrameJob, many_frames, run_frame
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
 
@@ -120,27 +119,3 @@ def test_many_come_in_their_order(pool: SandboxPool, bars: TaskBars) -> None:
     jobs = (FrameJob(source=source, bars=bars, terms=TERMS) for source in sources)
     sizes = [float(done.orders.size[0]) for done in many_frames(pool, jobs)]
     assert np.allclose(np.array(sizes) / sizes[0], [1, 2, 3, 4])
-
-
-@pytest.mark.parametrize(
-    ("change", "verdict"),
-    [
-        ("", "clean"),
-        ("    close = close.shift(-2).ffill()\n", "leaky"),
-        ("    close = close / close.mean() + close.iloc[-1] * (close > close.mean())\n", "leaky"),
-    ],
-)
-def test_the_look_ahead_check_sees_through_frames(
-    pool: SandboxPool, bars: TaskBars, change: str, verdict: str
-) -> None:
-    source = AVERAGES.replace('    close = frame["close"]\n', '    close = frame["close"]\n' + change)
-    subject = FrameSubject(executor=pool, source=source, bars=bars, terms=TERMS)
-    few = LeakConfig(warm_up_cuts=1, change_cuts=3, random_cuts=3, perturbations=1, splice_runs=1)
-    assert check_leaks(subject, bars.columns(), few, seed=3).record.verdict == verdict
-
-
-def test_a_run_that_fails_is_a_failure_of_the_check(pool: SandboxPool, bars: TaskBars) -> None:
-    subject = FrameSubject(executor=pool, source="def signals(frame):\n    return []\n", bars=bars, terms=TERMS)
-    found = subject.run(bars.columns())
-    assert isinstance(found, RunFailure)
-    assert found.kind == "bad_result"

@@ -22,7 +22,7 @@ from tradeassay.code.gates import (
     pass_gates,
     schema_gate,
 )
-from tradeassay.code.leak import LeakConfig
+from tradeassay.code.lookahead.grow import LeakConfig
 from tradeassay.code.semantics import read_semantics
 from tradeassay.code.submission import (
     AuditLog,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tradeassay.code.harness.desk import WireError, pack_decisions, read_decisions
-from tradeassay.code.leak import FunctionSubject, check_leaks
-from tradeassay.code.leak.bench import bench_columns
+from tradeassay.code.lookahead.bench import bench_columns
+from tradeassay.code.lookahead.grow import FunctionSubject, check_leaks
 from tradeassay.code.streaming import BarDecision, BarDesk, stream, trace_of
 from tradeassay.core.errors import UserError
 

@@ -6,7 +6,6 @@ from tradeassay.account.backtrader import BrokerReplay, BrokerTerms, Fill, Order
 from tradeassay.code.backtrader.backtest import Backtest, Trick
 from tradeassay.code.backtrader.runner import (
     BacktestJob,
-    BacktraderSubject,
     many,
     run_backtrader,
     sandbox_config,
@@ -17,7 +16,6 @@ from tradeassay.code.backtrader.trusted import TrustedRun, run_trusted
 __all__ = [
     "Backtest",
     "BacktestJob",
-    "BacktraderSubject",
     "BrokerReplay",
     "BrokerTerms",
     "Fill",

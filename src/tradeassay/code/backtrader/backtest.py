@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import EMPTY, Fill, OrderLog, RoundTrip, Status
+from tradeassay.code.lookahead.trace import Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Failure, JobUsage, RefusedCall
-
-if TYPE_CHECKING:
-    from tradeassay.code.leak import Trace
 
 _DECIDED: Final = (
     "action", "asset", "side", "size", "kind", "price", "pricelimit", "trailamount", "trailpercent", "valid",
@@ -52,7 +50,8 @@ class Backtest:
 
     ``orders`` is what the strategy asked for; ``fills``, ``trades``, ``statuses`` (one per order) and ``equity``
     (the account's value after each bar) are the host's. ``ended`` is the bar count at which the strategy ended
-    the run itself, None when it saw the last one. ``log`` is what the code printed, for a reader.
+    the run itself, None when it saw the last one. ``retried`` says why a first child was given up, if one was.
+    ``log`` is what the code printed, for a reader.
     """
 
     failure: Failure | None = None
@@ -66,6 +65,7 @@ class Backtest:
     tricks: tuple[Trick, ...] = ()
     usage: JobUsage
     attempts: tuple[RefusedCall, ...] = ()
+    retried: str = ""
     log: bytes = b""
 
     @property
@@ -80,8 +80,6 @@ class Backtest:
 
     def trace(self) -> Trace:
         """Return the orders as decisions by bar; raises UserError for a run that failed."""
-        from tradeassay.code.leak import Trace
-
         if self.failure is not None:
             raise UserError(f"a run that failed has no decisions: {self.failure.text}")
         log = self.orders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,9 @@ from tradeassay.code.backtrader.tricks import account_mismatch, scrub, tricks_in
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.harness.wire import ACCOUNT, HARNESS, HARNESS_MODULES, NOTES
 from tradeassay.code.task import CodeTask
-from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig, kind_of
+from tradeassay.sandbox import BadResult, Failure, Job, JobExecutor, JobLimits, JobResult, SandboxConfig
 from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.strategy import Scalar
-
-if TYPE_CHECKING:
-    from tradeassay.code.leak import RunFailure, Trace
-
 
 LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
 """What one run may use by default."""
@@ -212,6 +208,7 @@ def replayed_run(
         ended=ended,
         tricks=tuple(tricks),
         usage=result.usage,
+        retried=result.retried,
         attempts=result.attempts,
         log=result.log,
     )
@@ -220,46 +217,10 @@ def replayed_run(
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
     """Return a run that reached no decisions."""
     return Backtest(
-        failure=failure, tricks=tuple(tricks), usage=result.usage, attempts=result.attempts, log=result.log
+        failure=failure,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        attempts=result.attempts,
+        retried=result.retried,
+        log=result.log,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacktraderSubject:
-    """Runs one source on any rows of the form of ``bars.columns()``, a fresh child each time."""
-
-    executor: JobExecutor
-    source: str
-    bars: TaskBars
-    terms: BrokerTerms
-    limits: JobLimits | None = None
-    seed: int = 0
-
-    def run(self, columns: Mapping[str, NDArray[Any]]) -> Trace | RunFailure:
-        """Run it once."""
-        return self.run_many([columns])[0]
-
-    def run_many(self, batch: Sequence[Mapping[str, NDArray[Any]]]) -> list[Trace | RunFailure]:
-        """Run it on each of several tables, in parallel where the executor can."""
-        jobs = (
-            BacktestJob(
-                source=self.source,
-                bars=self.bars.with_columns(columns),
-                terms=self.terms,
-                limits=self.limits,
-                seed=self.seed,
-            )
-            for columns in batch
-        )
-        return [_outcome(done) for done in self._backtests(jobs)]
-
-    def _backtests(self, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-        return many(self.executor, jobs)
-
-
-def _outcome(done: Backtest) -> Trace | RunFailure:
-    from tradeassay.code.leak import RunFailure
-
-    if done.failure is not None:
-        return RunFailure(kind=kind_of(done.failure), text=done.failure.text)
-    return done.trace()

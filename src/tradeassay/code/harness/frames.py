@@ -1,9 +1,9 @@
-"""The harnesses of programs on frames that are called more than once.
+"""The harness of programs on frames, which are called more than once.
 
-Fed (:func:`grow`), a program is called again on all rows so far, and says its last target. Rows come in frames of
-several, each of which ends at the latest on the next row that the program is asked about: the child never holds a
-row after one that it still has to answer for, so no answer can depend on a later one. :func:`glance` has all rows
-and asks a program that forgets between two calls. It can clear one, and convicts none.
+Rows come in frames of several, each of which ends at the latest on the next row that the program is asked about;
+there it is called on all rows so far, and says its last target, or all. The child never holds a row after one
+that it still has to answer for, so no answer can depend on a later one. Once it holds all rows it is called on
+those.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ ROWS: Final = "rows of the answer"
 
 def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Take rows a few at a time; where the last of them is wanted, call the program with all rows so far and
-    answer its last target.
+    answer its last target. Return what it says about the whole table, where that came.
 
-    A call that raises is answered with the claim; the others go on.
+    A call that raises is answered with the claim; the others go on. With numbers in ``DRAWN`` the whole table is
+    followed by calls on the first rows up to six places: a hint, for a program that forgets between two calls.
     """
     function = vars(module).get(ENTRY)
     if not callable(function):
@@ -41,9 +42,21 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
     form = np.dtype(
         [(name, ROW_TYPES[letter]) for name, letter in zip(names, str(params["format"])[1:], strict=True)]
     )
-    table = {name: np.empty(int(params["bars"]), form[name]) for name in names}
+    bars, pass_as = int(params["bars"]), str(params["pass_as"])
+    table = {name: np.empty(bars, form[name]) for name in names}
     size = HEAD.size + int(params["most"]) * form.itemsize
     count = 0
+
+    def first(rows: int) -> Any:
+        # Copies: whoever writes into what it is given must not find it changed in the next call.
+        seen = {name: values[:rows].copy() for name, values in table.items()}
+        return shape(
+            {
+                name: values.view("M8[ns]") if name.rpartition("/")[2] == "time" else values
+                for name, values in seen.items()
+            },
+            pass_as,
+        )
 
     while (frame := receive(size)) is not None:
         many, wanted = HEAD.unpack_from(frame)
@@ -51,15 +64,16 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
         for name, values in table.items():
             values[count : count + many] = rows[name]
         count += many
-        if not wanted:
-            answer()
-            continue
-        seen = {
-            name: values[:count].view("M8[ns]") if name.rpartition("/")[2] == "time" else values[:count]
-            for name, values in table.items()
-        }
-        answer(_answer(function, shape(seen, str(params["pass_as"]))))
-    return {"rows": [count]}
+        answer(_answer(function, first(count), bool(params["all"])) if wanted else b"")
+    if count < bars:
+        return {"rows": [count]}
+    whole = columns_of(function(first(bars)))
+    if DRAWN not in columns:
+        return whole
+    whole = {name: np.atleast_1d(np.asarray(values)) for name, values in whole.items()}
+    places = _places(whole, bars, columns[DRAWN].tolist())
+    suspects = (row for row in places if not _begins(function, first(row + 1), row + 1, whole))
+    return {**whole, SUSPECT: [next(suspects, -1)]}
 
 
 _CLOSE: Final = 1e-9
@@ -69,33 +83,10 @@ SUSPECT: Final = "suspect row"
 none)."""
 
 
-def glance(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Call the program on all rows, then on the first ones up to six of them: where it changes its mind for the
-    shortest time, where it changes it otherwise, anywhere. What it says must be the beginning of what it said.
-    """
-    function = vars(module).get(ENTRY)
-    if not callable(function):
-        raise NoEntry(f"the code defines no function '{ENTRY}'")
-    table = dict(columns)
-    drawn = table.pop(DRAWN).tolist()
-    whole = {name: np.atleast_1d(np.asarray(values)) for name, values in _called(function, table, params).items()}
-    suspect = -1
-    for row in _places(whole, len(next(iter(table.values()))), drawn):
-        if not _begins(function, {name: values[: row + 1] for name, values in table.items()}, params, whole):
-            suspect = row
-            break
-    return {**whole, SUSPECT: [suspect]}
-
-
-def _called(function: Any, table: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    # Of copies: whoever writes into what it is given must not find it changed in the next call.
-    return columns_of(
-        function(shape({name: values.copy() for name, values in table.items()}, str(params["pass_as"])))
-    )
-
-
 def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int]:
-    """Return the rows to ask about; none where the answer is not one number a row, which the host will refuse."""
+    """Return six rows: where the program changes its mind for the shortest time, where it changes it otherwise,
+    anywhere. None where the answer is not one number a row, which the host will refuse.
+    """
     if not whole or any(len(values) != rows or values.dtype.kind not in "fiub" for values in whole.values()):
         return []
     changed = np.zeros(rows, bool)
@@ -109,10 +100,10 @@ def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int
     return sorted(set(chosen))
 
 
-def _begins(function: Any, table: Mapping[str, Any], params: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
-    rows = len(next(iter(table.values())))
+def _begins(function: Any, frame: Any, rows: int, whole: Mapping[str, Any]) -> bool:
+    """Return whether what the program says about the first rows is the beginning of what it said."""
     try:
-        found = {name: np.atleast_1d(np.asarray(one)) for name, one in _called(function, table, params).items()}
+        found = {name: np.atleast_1d(np.asarray(one)) for name, one in columns_of(function(frame)).items()}
         return found.keys() == whole.keys() and all(
             len(found[name]) == rows and bool((np.abs(found[name] - whole[name][:rows] * 1.0) <= _CLOSE).all())
             for name in whole
@@ -121,9 +112,11 @@ def _begins(function: Any, table: Mapping[str, Any], params: Mapping[str, Any], 
         return False
 
 
-def _answer(function: Any, rows: Any) -> bytes:
+def _answer(function: Any, rows: Any, everything: bool) -> bytes:
     try:
         found = {name: np.atleast_1d(np.asarray(values)) for name, values in columns_of(function(rows)).items()}
+        if everything:
+            return b"".join(encode(found))
         lengths = {len(values) for values in found.values()}
         last = {name: values[-1:] for name, values in found.items()}
         return b"".join(encode({**last, ROWS: [lengths.pop() if len(lengths) == 1 else -1]}))

@@ -28,6 +28,5 @@ HARNESS: Final = f"{HARNESS_MODULE}:run"
 FED: Final = f"{HARNESS_MODULE}:run_fed"
 GROWING_MODULE: Final = "tradeassay.code.harness.frames"
 GROWING: Final = f"{GROWING_MODULE}:grow"
-GLANCING: Final = f"{GROWING_MODULE}:glance"
 HARNESS_MODULES: Final = (HARNESS_MODULE, GROWING_MODULE)
 """What the zygote loads for programs of both frameworks."""

@@ -19,8 +19,7 @@ from tradeassay.code.harness.desk import (
     pack_rows,
     read_decisions,
 )
-from tradeassay.code.leak.subject import RunFailure
-from tradeassay.code.leak.trace import Columns, Trace
+from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
 

@@ -6,13 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats, Ints
 
 Array = NDArray[Any]
 Columns = Mapping[str, Array]
+Flags = NDArray[np.bool_]
+
+
+class RunFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that gave no decisions. ``kind`` is a short name for counting, ``text`` one line for a reader."""
+
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +37,10 @@ class Trace:
     Raises UserError for rows that go backwards, negative rows, or fields of another length.
     """
 
-    rows: NDArray[np.int64]
+    rows: Ints
     fields: Mapping[str, Array] = field(default_factory=dict)
     cpu_s: float | None = None
-    share: NDArray[np.float64] | None = None
+    share: Floats | None = None
 
     def __post_init__(self) -> None:
         rows = np.asarray(self.rows, dtype=np.int64)
@@ -45,21 +55,14 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def part(self, start: int, stop: int) -> Trace:
-        """Return actions number ``start`` to ``stop`` (not included)."""
-        chosen = {name: values[start:stop] for name, values in self.fields.items()}
-        return Trace(rows=self.rows[start:stop], fields=chosen)
-
-    def between(self, first: int, last: int) -> Trace:
-        """Return the actions on bars ``first`` to ``last``, both included."""
-        start, stop = np.searchsorted(self.rows, (first, last + 1), side="left")
-        return self.part(int(start), int(stop))
-
     def words(self, position: int) -> str:
         """Return one action in words, e.g. ``side=1, quantity=100``."""
-        return (
-            ", ".join(f"{name}={_word(values[position])}" for name, values in self.fields.items()) or "an action"
-        )
+        found = {name: values[position] for name, values in self.fields.items()}
+        parts = [
+            f"{name}={value:.10g}" if isinstance(value, float | np.floating) else f"{name}={value}"
+            for name, value in found.items()
+        ]
+        return ", ".join(parts) or "an action"
 
     @classmethod
     def of_rows(cls, columns: Columns, *, cpu_s: float | None = None) -> Trace:
@@ -74,13 +77,41 @@ class Trace:
         if len(lengths) != 1:
             raise UserError(f"decisions given by row need columns of one length, these have {sorted(lengths)}")
         changed = np.zeros(lengths.pop(), dtype=bool)
-        for values in arrays.values():
-            changed |= _changes(values)
+        for values in arrays.values() if changed.size else ():
+            changed[1:] |= ~same(values[1:], values[:-1])
+            first = values[0]
+            empty = first is None or first == "" or first != first or (values.dtype.kind in "fiub" and first == 0)
+            changed[0] |= not empty
         rows = np.flatnonzero(changed).astype(np.int64)
         return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()}, cpu_s=cpu_s)
 
+    def held(self, bars: int) -> dict[str, Floats]:
+        """Return what is held after every row, by leg or by field: shares of the account where the trace states
+        them, decisions themselves where they are given by row.
+        """
+        if self.share is not None and "leg" in self.fields:
+            legs = np.asarray(self.fields["leg"], dtype=np.int64)
+            chosen = {f"leg {leg}": legs == leg for leg in np.unique(legs).tolist()}
+            return {name: held_after(self.rows[mine], self.share[mine], bars) for name, mine in chosen.items()}
+        made = {}
+        for name, values in self.fields.items():
+            if values.dtype.kind not in "fiub":
+                words = [sum((at + 1) * ord(letter) for at, letter in enumerate(str(one))) for one in values]
+                values = np.array(words, dtype=np.float64)
+            made[name] = held_after(self.rows, values.astype(np.float64), bars)
+        return made
 
-def same(left: Array, right: Array, rtol: float = 0.0) -> NDArray[np.bool_]:
+
+def held_after(rows: Ints, values: Floats, bars: int) -> Floats:
+    """Return the last value at or before every row; 0 before the first."""
+    last = np.zeros(bars, dtype=np.int64)
+    inside = rows < bars
+    last[rows[inside]] = np.flatnonzero(inside) + 1
+    found: Floats = np.concatenate([[0.0], values])[np.maximum.accumulate(last)]
+    return found
+
+
+def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
     """Return where two columns of one length agree: exactly, or for floats within ``rtol``. Two missing values
     agree.
     """
@@ -91,30 +122,13 @@ def same(left: Array, right: Array, rtol: float = 0.0) -> NDArray[np.bool_]:
             return np.zeros(len(left), dtype=bool)
         with np.errstate(invalid="ignore"):
             near = (a == b) | (np.abs(a - b) <= rtol * np.maximum(np.abs(a), np.abs(b)))
-        equal: NDArray[np.bool_] = near | (np.isnan(a) & np.isnan(b))
+        equal: Flags = near | (np.isnan(a) & np.isnan(b))
         return equal
     if left.dtype.kind == "M" and right.dtype.kind == "M":
-        moments: NDArray[np.bool_] = (left == right) | (np.isnat(left) & np.isnat(right))
+        moments: Flags = (left == right) | (np.isnat(left) & np.isnat(right))
         return moments
     pairs = zip(left.tolist(), right.tolist(), strict=True)
     return np.fromiter((a == b for a, b in pairs), dtype=bool, count=len(left))
-
-
-def _changes(values: Array) -> NDArray[np.bool_]:
-    if not len(values):
-        return np.zeros(0, dtype=bool)
-    changed = np.empty(len(values), dtype=bool)
-    changed[1:] = ~same(values[1:], values[:-1])
-    first = values[0]
-    empty = first is None or first == "" or first != first or (values.dtype.kind in "fiub" and first == 0)
-    changed[0] = not empty
-    return changed
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        return f"{float(value):.10g}"
-    return str(value)
 
 
 def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> tuple[int, str, str] | None:
@@ -141,9 +155,3 @@ def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> t
         trace.words(place) if place < count and trace.rows[place] == row else "nothing" for trace, count in both
     )
     return row, left, right
-
-
-def equal_traces(left: Trace, right: Trace) -> bool:
-    """Return whether two whole runs decided the same, to the bit."""
-    end = int(max((trace.rows[-1] for trace in (left, right) if len(trace)), default=-1)) + 1
-    return first_difference(left, right, end, 0.0) is None

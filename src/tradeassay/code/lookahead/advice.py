@@ -1,37 +1,97 @@
-"""Programs on frames where nobody judges: run and asked again in one child, which is all that a reward can afford.
+"""What reading the source suggests about look-ahead. It never convicts: rules of this kind both miss leaks and
+object to honest code.
 
-A program whose source shows that it keeps nothing between two calls, and uses nothing that points to later rows,
-is called on the whole table and then, in the same child, on the first rows of it up to six places. That clears it
-or raises a suspicion. Suspects, all other programs, and a share of those that were cleared, drawn from the secret,
-are fed in a child of their own (:mod:`~tradeassay.code.growing`), which alone convicts.
+:func:`source_advice` names places that deserve a look. :func:`forgets` says whether a program on frames plainly
+keeps nothing between two calls, so that asking it again in one process means something.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
-import numpy as np
+import msgspec
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, terms_of
-from tradeassay.code.bars import TaskBars
-from tradeassay.code.frames import read_with_targets, sandbox_job
-from tradeassay.code.harness.frames import DRAWN, SUSPECT
-from tradeassay.code.harness.wire import GLANCING
-from tradeassay.code.leak.source_rules import source_advice
 from tradeassay.code.program_source import parses
-from tradeassay.code.rules import Rules
-from tradeassay.code.task import CodeTask
-from tradeassay.core.draws import seed_from
-from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.view import Floats
-from tradeassay.sandbox import ChildClaim, JobExecutor, JobLimits
 
-SHARE: Final = 16
-"""Of so many programs that were cleared one is fed all the same."""
+_BACKWARD: Final = frozenset({"shift", "pct_change", "diff"})
+_NOT_CAUSAL: Final = {
+    "bfill": "fills from later rows",
+    "backfill": "fills from later rows",
+    "interpolate": "draws a line to the next known value",
+    "filtfilt": "filters backwards as well",
+    "sosfiltfilt": "filters backwards as well",
+    "savgol_filter": "uses a centred window",
+    "detrend": "fits the whole series",
+    "argrelextrema": "knows an extremum before it is one",
+    "argrelmax": "knows an extremum before it is one",
+    "argrelmin": "knows an extremum before it is one",
+    "find_peaks": "knows a peak before it is one",
+    "gradient": "takes central differences",
+    "polyfit": "fits all rows it is given",
+    "rfft": "transforms the whole series",
+    "fft": "transforms the whole series",
+}
 
-CLEARED: Final = "called again on the first rows up to six places it said the same; it was not fed"
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """One place in the source that deserves a look."""
+
+    line: int
+    text: str
+
+
+def source_advice(source: str | ast.Module) -> tuple[Advice, ...]:
+    """Return places that look like look-ahead, in the order of their lines; ``source`` may be parsed already.
+
+    Nothing for source that does not parse.
+    """
+    tree = parses(source) if isinstance(source, str) else source
+    found: list[Advice] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call) and (text := _call(node)):
+            found.append(Advice(line=node.lineno, text=text))
+        elif isinstance(node, ast.Slice) and _negative(node.step):
+            found.append(Advice(line=node.lineno, text="a slice that runs backwards"))
+        elif isinstance(node, ast.For):
+            found += _ahead(node)
+    return tuple(sorted(found, key=lambda advice: advice.line))
+
+
+def _call(node: ast.Call) -> str:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    words = {keyword.arg: keyword.value for keyword in node.keywords}
+    said = {arg: value.value for arg, value in words.items() if isinstance(value, ast.Constant)}
+    if name in _BACKWARD and any(_negative(value) for value in (*node.args[:1], words.get("periods"))):
+        return f"{name} with a negative step takes later rows"
+    if name == "roll" and any(_negative(value) for value in (*node.args[1:2], words.get("shift"))):
+        return "roll with a negative step takes later rows"
+    if name == "rolling" and said.get("center") is True:
+        return "a centred window takes later rows"
+    if name == "fillna" and said.get("method") in ("bfill", "backfill"):
+        return "fillna fills from later rows"
+    if name == "merge_asof" and said.get("direction") in ("forward", "nearest"):
+        return "the join may take a later row"
+    if name in ("convolve", "correlate") and said.get("mode") == "same":
+        return "mode 'same' centres the kernel"
+    return f"{name} {_NOT_CAUSAL[name]}" if name in _NOT_CAUSAL else ""
+
+
+def _ahead(loop: ast.For) -> list[Advice]:
+    """Find ``x[i + k]`` where ``i`` is the loop's own variable."""
+    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    found = []
+    for node in ast.walk(loop):
+        parts = ast.walk(node.slice) if isinstance(node, ast.Subscript) else ()
+        sums = [part for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)]
+        if isinstance(node, ast.Subscript) and any(getattr(part.left, "id", None) in names for part in sums):
+            found.append(Advice(line=node.lineno, text="an index ahead of the loop's own bar"))
+    return found
+
+
+def _negative(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
+
 
 _LIBRARIES: Final = {
     "numpy": frozenset(
@@ -75,12 +135,6 @@ _BUILTINS: Final = frozenset(
     "abs all any bool dict divmod enumerate filter float frozenset int isinstance iter len list map max min "
     "next pow print range reversed round set slice sorted str sum tuple zip ValueError TypeError".split()
 )
-
-
-def second_look(task: CodeTask, source: str, secret: str) -> bool:
-    """Return whether a program is among those that are asked a second time."""
-    text = sha256_bytes(source.encode("utf-8", "surrogatepass"))
-    return seed_from(secret, "second look", task.id, text) % SHARE == 0
 
 
 def forgets(source: str) -> bool:
@@ -127,6 +181,7 @@ def _is_plain(tree: ast.Module) -> bool:
 
 
 def _harmless(node: ast.stmt) -> bool:
+    """Return whether a statement at the top level defines and does nothing."""
     if isinstance(node, ast.Assign | ast.AnnAssign):
         return node.value is not None and _constant(node.value)
     if isinstance(node, ast.Expr):
@@ -183,43 +238,3 @@ def _keeps(node: ast.AST) -> bool:
         node,
         ast.Global | ast.Nonlocal | ast.ClassDef | ast.AsyncFunctionDef | ast.Try | ast.TryStar | ast.MatchClass,
     )
-
-
-class Glanced(NamedTuple):
-    """A run, its targets (None where it gave none), and the first row on which an answer changed."""
-
-    run: Backtest
-    targets: Floats | None
-    suspect: int | None
-
-
-def glance(
-    executor: JobExecutor,
-    task: CodeTask,
-    source: str,
-    bars: TaskBars,
-    rules: Rules,
-    limits: JobLimits | None = None,
-) -> Glanced | None:
-    """Run a program that forgets and ask it again; None where the child's end says nothing certain about the
-    program, which is then to be run by itself.
-    """
-    rng = np.random.default_rng(seed_from(rules.secret, "glance", task.id))
-    job = BacktestJob(source=source, bars=bars, terms=terms_of(task), limits=limits, steps=rules.steps)
-    plain = sandbox_job(job)
-    wanted = replace(
-        plain,
-        harness=GLANCING,
-        params={"pass_as": plain.pass_as},
-        pass_as="columns",
-        columns={**plain.columns, DRAWN: rng.random(6)},
-    )
-    result = executor.run(wanted)
-    if result.columns is None:
-        return Glanced(*read_with_targets(job, result), None) if isinstance(result.failure, ChildClaim) else None
-    columns = dict(result.columns)
-    said = columns.pop(SUSPECT, None)
-    if said is None or said.shape != (1,) or said.dtype.kind != "i":
-        return None
-    row = int(said[0])
-    return Glanced(*read_with_targets(job, replace(result, columns=columns)), row if row >= 0 else None)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.code.leak import Trace
-from tradeassay.code.leak.trace import equal_traces, first_difference
+from tradeassay.code.lookahead.trace import Trace, first_difference
 from tradeassay.core.errors import UserError
 
 
@@ -16,7 +15,6 @@ def test_an_action_is_a_row_on_which_something_changes() -> None:
     assert trace.rows.tolist() == [2, 3, 4, 5]
     assert trace.fields["side"].tolist() == [1, 1, -1, 0]
     assert trace.words(1) == "side=1, size=3"
-    assert trace.between(3, 4).rows.tolist() == [3, 4]
 
 
 def test_missing_and_empty_is_nothing_decided() -> None:
@@ -51,8 +49,8 @@ def test_floats_have_a_tolerance_and_words_have_none() -> None:
 
     assert first_difference(sized(1.0), sized(1.0 + 1e-12), 2, 1e-9) is None
     assert first_difference(sized(1.0), sized(1.0 + 1e-6), 2, 1e-9) is not None
-    assert not equal_traces(sized(1.0), sized(np.nextafter(1.0, 2)))
-    assert equal_traces(sized(np.nan), sized(np.nan))
+    assert first_difference(sized(1.0), sized(np.nextafter(1.0, 2)), 2, 0.0) is not None
+    assert first_difference(sized(np.nan), sized(np.nan), 2, 0.0) is None
 
 
 SIDES = st.lists(st.sampled_from([-1, 0, 1]), max_size=20)

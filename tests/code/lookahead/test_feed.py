@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-import msgspec
 import pytest
 
-from tradeassay.benchmarks.quantcode.loading import load_task
-from tradeassay.code.backtrader import BrokerTerms, run_backtrader, terms_of
-from tradeassay.code.backtrader.fed import compare_fed, run_fed
+from tradeassay.code.backtrader import BrokerTerms, run_backtrader
 from tradeassay.code.bars import make_bars
-from tradeassay.code.leak import LeakConfig
-from tradeassay.code.lookahead import BRIEF, program_lookahead
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 
@@ -36,17 +31,23 @@ def program(peep: str = "pass") -> str:
     return "import backtrader as bt\nclass S(bt.Strategy):" + RULE.replace("PEEP", peep)
 
 
-def fed(pool: SandboxPool, source: str) -> tuple[bool, int | None]:
-    run = run_backtrader(pool, source, BARS, TERMS)
-    assert run.ok
-    assert len(run.orders)
-    said = compare_fed(run, run_fed(pool, source, BARS, TERMS), BARS.rows, 1e-9)
-    assert bool(said.reason) is not said.proven
-    return said.proven, said.suspect
+def fed(pool: SandboxPool, source: str) -> Backtest:
+    (done,) = fed_backtests(pool, [BacktestJob(source=source, bars=BARS, terms=TERMS)])
+    return done
 
 
-def test_honest_orders_are_proven(pool: SandboxPool) -> None:
-    assert fed(pool, program()) == (True, None)
+def parts(pool: SandboxPool, source: str) -> int | None:
+    """The first bar on which a program decides otherwise when it is fed; None where it never does."""
+    whole, bar_by_bar = run_backtrader(pool, source, BARS, TERMS), fed(pool, source)
+    assert whole.ok and len(whole.orders)
+    if not bar_by_bar.ok:
+        return -1
+    found = first_difference(whole.trace(), bar_by_bar.trace(), BARS.rows, 1e-9)
+    return None if found is None else found[0]
+
+
+def test_honest_orders_are_the_same(pool: SandboxPool) -> None:
+    assert parts(pool, program()) is None
 
 
 PEEPS = {
@@ -69,32 +70,10 @@ PEEPS = {
 
 
 @pytest.mark.parametrize("name", PEEPS)
-def test_a_peep_on_a_single_bar_is_not_proven(pool: SandboxPool, name: str) -> None:
+def test_a_peep_on_a_single_bar_does_not_work_when_it_is_fed(pool: SandboxPool, name: str) -> None:
     peep, where = PEEPS[name]
-    proven, suspect = fed(pool, program(peep))
-    assert not proven
-    assert where is None or suspect == where
-
-
-def test_the_first_bar_on_which_the_runs_part_convicts(pool: SandboxPool) -> None:
-    """A leak on one bar of a hundred and fifty, which cuts at random would miss."""
-    task = msgspec.structs.replace(load_task("d-donchian-20-10"), sizing=TERMS.sizing)
-    source = program(PEEPS["a hidden array on one bar"][0])
-    run = run_backtrader(pool, source, BARS, TERMS)
-    stage, record = program_lookahead(pool, task, source, BARS, run, "backtrader", LeakConfig(splice_runs=0))
-    assert stage.failed
-    assert record.fed == "differs"
-    assert [found.row for found in record.evidence][:1] == [76]
-
-
-def test_a_proof_needs_one_run(pool: SandboxPool) -> None:
-    task = load_task("d-donchian-20-10")
-    bars = make_bars("us", "1d", 1, 150)
-    run = run_backtrader(pool, task.reference, bars, terms_of(task))
-    stage, record = program_lookahead(pool, task, task.reference, bars, run, "backtrader", BRIEF)
-    assert stage.passed
-    assert (record.fed, record.runs) == ("same", 1)
-    assert "no decision can depend on a later one" in record.reason
+    found = parts(pool, program(peep))
+    assert found is not None and found in ((where, -1) if where is not None else (found,))
 
 
 def test_orders_that_come_too_late_are_none(pool: SandboxPool) -> None:
@@ -111,9 +90,4 @@ def test_orders_that_come_too_late_are_none(pool: SandboxPool) -> None:
                     self.buy()
         """
     )
-    run = run_backtrader(
-        pool, source.replace("os.write", "pass  # ").replace("os.read(7, 8 * 11)", "0"), BARS, TERMS
-    )
-    made = run_fed(pool, source, BARS, TERMS)
-    assert made.failure
-    assert not compare_fed(run, made, BARS.rows, 1e-9).proven
+    assert not fed(pool, source).ok

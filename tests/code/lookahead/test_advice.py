@@ -1,16 +1,13 @@
-"""Rewards for programs on frames where nobody judges: plain ones are cleared in one child, all others are fed."""
+"""What reading a source suggests, and rewards for programs on frames where nobody judges."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.backtrader import sandbox_config
-from tradeassay.code.glance import SHARE, forgets, second_look
+from tradeassay.code.lookahead.advice import forgets
 from tradeassay.code.reward import reward
-from tradeassay.sandbox import SandboxConfig, SandboxPool, ask_kernel, refusal
+from tradeassay.sandbox import SandboxPool
 
 pytest.importorskip("pandas")
 SECRET = "5e" * 16
@@ -31,15 +28,6 @@ def signals(frame):
 """
 NEXT = PLAIN.replace("np.where(own > 0.5, 1.0, 0.0)", "np.append(own.to_numpy()[1:], 0.0)")
 KEEPS = PLAIN.replace("DAYS = (5, 20)", "DAYS = [5, 20]")
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[SandboxPool]:
-    refused = refusal(ask_kernel())
-    if refused is not None:
-        pytest.skip(str(refused))
-    with SandboxPool(sandbox_config(SandboxConfig(preload=("numpy", "pandas", "backtrader")))) as opened:
-        yield opened
 
 
 def test_a_plain_program_forgets() -> None:
@@ -85,19 +73,12 @@ def test_what_could_keep_something_or_points_to_later_rows_is_not_plain(old: str
     assert old in PLAIN and not forgets(PLAIN.replace(old, new, 1))
 
 
-def test_one_program_in_a_stated_share_is_fed_all_the_same() -> None:
-    drawn = [second_look(TASK, f"{PLAIN}# {number}\n", SECRET) for number in range(40 * SHARE)]
-    assert 20 < sum(drawn) < 60
-    assert drawn[:64] != [second_look(TASK, f"{PLAIN}# {number}\n", "5f" * 16) for number in range(64)]
-
-
 def test_a_leak_that_no_rule_names_is_not_paid_whether_it_looks_plain_or_not(pool: SandboxPool) -> None:
     def paid(source: str) -> tuple[float | None, str, int]:
         found = reward(TASK, source, executor=pool, framework="frame", secret=SECRET)
         assert found.evaluation.leak is not None
         return found.value, found.outcome, found.evaluation.usage.runs
 
-    assert not second_look(TASK, PLAIN, SECRET)
-    assert paid(PLAIN) == (1.0, "not_scored", 1)
-    assert paid(KEEPS) == (1.0, "not_scored", 2)
-    assert paid(NEXT) == (0.0, "lookahead", 2)
+    assert paid(PLAIN) == (1.0, "not_scored", 2)
+    assert paid(KEEPS) == (1.0, "not_scored", 3)
+    assert paid(NEXT)[:2] == (0.0, "lookahead")

@@ -1,0 +1,94 @@
+"""Backtrader programs that are fed: a bar leaves the host only after the orders on the bar before have come out.
+
+No decision can depend on a later bar, whatever the program does, so the score is taken from this run. (Streaming
+strategies are fed by :mod:`tradeassay.code.streaming`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.account.backtrader import BadOrders, OrderLog, read_orders
+from tradeassay.code.backtrader.backtest import Backtest
+from tradeassay.code.backtrader.runner import (
+    LIMITS,
+    UNREADABLE,
+    BacktestJob,
+    bad_result,
+    carried_out,
+    failed_run,
+    in_order,
+    params_of,
+)
+from tradeassay.code.backtrader.tricks import scrub, tricks_in
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.harness.wire import ACTION, FED, PRICES
+from tradeassay.core.order_columns import FLOATS, INTEGERS, day_numbers
+from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobResult
+
+SCORED_FED: Final = (
+    "its orders were taken bar by bar, before the next bar left the host: none can depend on a later one"
+)
+POINTERS: Final = frozenset({"future-index", "preloaded-array", "cheat-timer"})
+"""Tricks that point to later bars; whether they were used is for a comparison to prove."""
+_SLOWER: Final = 3
+"""How much more time a fed run may take: every indicator is worked out bar by bar."""
+_RECORD: Final = np.dtype([*((name, "<i8") for name in INTEGERS), *((name, "<f8") for name in FLOATS)])
+
+
+def fed_job(job: BacktestJob) -> Job:
+    """Return the sandbox's job: no rows in the child, all of them in the feed."""
+    limits, bars = job.limits or LIMITS, job.bars
+    slower = msgspec.structs.replace(limits, cpu_s=limits.cpu_s * _SLOWER, wall_s=limits.wall_s * _SLOWER)
+    values = [day_numbers(bars.times), *(feed[name] for feed in bars.feeds.values() for name in PRICES)]
+    table = np.ascontiguousarray(np.column_stack(values), dtype="<f8")
+    return Job(
+        source=job.source,
+        harness=FED,
+        params={**params_of(job.terms, bars), "assets": ",".join(bars.assets)},
+        feed=FrameFeed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
+        limits=slower,
+        seed=job.seed,
+    )
+
+
+def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
+    """Return the orders of a fed run. What came in answer to a bar must have been decided on it.
+
+    Raises :class:`BadOrders`.
+    """
+    if any(len(payload) % ACTION.size for payload in result.answers):
+        raise BadOrders("an answer that is no whole number of orders")
+    counts = np.array([len(payload) // ACTION.size for payload in result.answers], dtype=np.int64)
+    table = np.frombuffer(b"".join(result.answers), dtype=_RECORD)
+    bar = np.repeat(np.arange(len(counts)), counts)
+    columns: dict[str, NDArray[Any]] = {name: np.ascontiguousarray(table[name]) for name in (*INTEGERS, *FLOATS)}
+    on_time = (columns["turn"] == bar + 1) | ((bar == 0) & (columns["turn"] == 0))
+    if not on_time.all():
+        raise BadOrders("an order for a bar that was over, or not yet there")
+    return read_orders(columns, bars.rows, len(bars.assets))
+
+
+def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
+    """Run strategies on bars that are fed one at a time, and carry out what they decided: the scored run."""
+    return in_order(executor, jobs, fed_job, read_fed)
+
+
+def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
+    """Return the outcome of a fed run. What came in answer to a bar is taken as decided on its close."""
+    if result.columns is None:
+        failure, tricks = scrub(result.failure)
+        return failed_run(result, failure, [*tricks_in(job.source, ()), *tricks])
+    try:
+        orders = read_answers(result, job.bars)
+        bar = orders.turn - 1
+        if (bar < 0).any() or (orders.row != bar).any():
+            raise BadOrders("an order that was given before its bar was over")
+        return carried_out(job, result, orders, len(result.answers))
+    except UNREADABLE as error:
+        return failed_run(result, bad_result(error), tricks_in(job.source, ()))

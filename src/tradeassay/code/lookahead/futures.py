@@ -1,0 +1,414 @@
+"""Other data with the same past: tables cut short, other futures, false next bars, and changes in place.
+
+*False bars* are put behind each row instead of the true next one. *In place*, the few rows after a cut are moved
+against what really followed; then the true path goes on. Length, dates, row numbers and everything far from a cut
+stay as they are, so code cannot tell where it is by any of them. All of it lies on the price grid of the true
+series, and bars open near the last close, so that false rows cannot be told from true ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tradeassay.code.lookahead.trace import Array, Columns, Flags
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats, Ints
+
+TIME: Final = "time"
+PRICES: Final = ("open", "high", "low", "close")
+TIMETABLE: Final = ("session_last",)
+"""Columns that are known beforehand and stay true in another future."""
+_SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
+_MOST_DECIMALS: Final = 6
+_LENGTHS: Final = (1, 1, 1, 2, 8, 64)
+_SIZES: Final = (0.5, 4.0)
+_ALONG: Final = 0.25
+"""The share of bars behind which a false bar first goes the way that the true one went."""
+
+Group = Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """Columns, grouped by feed. The first feed is the master: rows and cuts are counted on it.
+
+    Feeds of the master's length share its rows. A feed of another length is cut by time, and needs a column
+    ``time`` like the master's. Raises UserError when there are no columns, when columns of one feed differ in
+    length, or when a feed cannot be aligned.
+    """
+
+    groups: Mapping[str, Group]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Columns) -> Feeds:
+        """Group columns by what precedes the last slash in their names."""
+        groups: dict[str, dict[str, Array]] = {}
+        for name, values in columns.items():
+            feed, _, column = name.rpartition("/")
+            groups.setdefault(feed, {})[column] = np.asarray(values)
+        if not groups:
+            raise UserError("there are no columns to check on", hint="give at least a column of prices")
+        feeds = cls(groups, tuple(columns))
+        for feed, group in groups.items():
+            if len({len(values) for values in group.values()}) != 1:
+                raise UserError(f"the columns of feed '{feed}' differ in length")
+            if feeds.length(feed) != len(feeds) and not (TIME in group and TIME in feeds.master):
+                raise UserError(
+                    f"feed '{feed}' has another length than the first feed and no common clock",
+                    hint="give both a column 'time', or rows for the same bars",
+                )
+        return feeds
+
+    @property
+    def master(self) -> Group:
+        return next(iter(self.groups.values()))
+
+    def length(self, feed: str) -> int:
+        return len(next(iter(self.groups[feed].values())))
+
+    def __len__(self) -> int:
+        return len(next(iter(self.master.values())))
+
+    @property
+    def aligned(self) -> bool:
+        """Whether all feeds have the master's rows."""
+        return all(self.length(feed) == len(self) for feed in self.groups)
+
+    def join(self, groups: Mapping[str, Group]) -> dict[str, Array]:
+        """Return grouped columns under their full names, in the order of the original ones."""
+        named = {
+            f"{feed}/{name}" if feed else name: values
+            for feed, group in groups.items()
+            for name, values in group.items()
+        }
+        return {name: named[name] for name in self.names}
+
+    def count(self, feed: str, rows: int) -> int:
+        """Return how many rows of ``feed`` are known when the master has ``rows`` rows."""
+        if rows == len(self):
+            return self.length(feed)
+        if self.length(feed) == len(self) or rows == 0:
+            return rows
+        return int(np.searchsorted(self.groups[feed][TIME], self.master[TIME][rows - 1], side="right"))
+
+    def head(self, rows: int) -> dict[str, Array]:
+        """Return the first ``rows`` rows of the master, and what was known from the other feeds by then."""
+        return self.join(
+            {
+                feed: {name: values[: self.count(feed, rows)] for name, values in group.items()}
+                for feed, group in self.groups.items()
+            }
+        )
+
+
+def grid_of(prices: Array) -> int | None:
+    """Return how many decimals all prices have; None where they lie on no grid."""
+    known = np.asarray(prices, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    for decimals in range(_MOST_DECIMALS + 1):
+        if known.size and bool((np.round(known, decimals) == known).all()):
+            return decimals
+    return None
+
+
+def _snapped(new: Array, true: Array, rows: Ints) -> Array:
+    """Return changed prices on the grid of the true ones, where those lie on one."""
+    if true.dtype.kind in "iu":
+        return np.rint(new).astype(true.dtype)
+    decimals = grid_of(true)
+    if decimals is not None:
+        least = 10.0**-decimals if bool((true > 0).all()) else -np.inf
+        new[rows] = np.maximum(np.round(new[rows], decimals), least)
+    return new
+
+
+def _enclose(prices: dict[str, Array]) -> None:
+    """Widen bars so that no open or close lies outside their range."""
+    inside = [prices[name] for name in PRICES if name in prices]
+    if "high" in prices:
+        prices["high"] = np.maximum.reduce(inside)
+    if "low" in prices:
+        prices["low"] = np.minimum.reduce(inside)
+
+
+def _base_of(group: Group) -> str | None:
+    return next((name for name in ("close", *PRICES) if name in group), None)
+
+
+def other_future(
+    feeds: Feeds, known: int, length: int, rng: np.random.Generator, *, mirror: bool
+) -> dict[str, Array]:
+    """Return ``length`` rows of which the first ``known`` are true and the rest are another plausible path.
+
+    Times stay as they are. Prices go on from the last true close by moves of bars drawn from the whole series in
+    short blocks, the same bars for every feed, so that high and low enclose open and close as they did. With
+    ``mirror`` the moves are the true ones, sign flipped. Other columns take the values of the drawn bars.
+    """
+    groups: dict[str, dict[str, Array]] = {}
+    drawn = _drawn_bars(len(feeds), length - known, rng)
+    for feed, group in feeds.groups.items():
+        start, stop = feeds.count(feed, known), feeds.count(feed, length)
+        if mirror:
+            bars = np.arange(start, stop)
+        else:
+            bars = drawn if feeds.aligned else _drawn_bars(feeds.length(feed), stop - start, rng)
+        made = {name: values[:stop].copy() for name, values in group.items()}
+        for name, values in group.items():
+            if name not in (TIME, *PRICES, *TIMETABLE):
+                made[name][start:stop] = values[bars[::-1] if mirror else bars]
+        for name, values in _continued(group, start, bars, mirror=mirror).items():
+            made[name][start:stop] = np.rint(values) if made[name].dtype.kind in "iu" else values
+            made[name] = _snapped(made[name], group[name], np.arange(start, stop))
+        groups[feed] = made
+    return feeds.join(groups)
+
+
+def _drawn_bars(size: int, count: int, rng: np.random.Generator, block: int = 10) -> Ints:
+    if size < 2 or count < 1:
+        return np.zeros(max(count, 0), dtype=np.int64)
+    starts = rng.integers(1, size, -(-count // block))
+    bars = (starts[:, None] + np.arange(block)).ravel()[:count]
+    return np.asarray(1 + (bars - 1) % (size - 1), dtype=np.int64)
+
+
+def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[str, Array]:
+    """Return prices that go on from the last true close by the moves of ``bars``."""
+    base = _base_of(group)
+    if base is None:
+        return {}
+    close = _filled(np.asarray(group[base], dtype=np.float64))
+    multiply = bool((close > 0).all())
+    first = close[max(start - 1, 0)]  # a feed that has not begun by then continues from its own first price
+    last = np.concatenate([close[:1], close[:-1]])[bars]
+
+    def move(values: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved: Array = values / last if multiply else values - last
+            return (1.0 / moved if multiply else -moved) if mirror else moved
+
+    step = move(close[bars])
+    path = first * np.cumprod(step) if multiply else first + np.cumsum(step)
+    before = np.concatenate([[first], path[:-1]])[: len(path)]
+    prices: dict[str, Array] = {}
+    for name in PRICES:
+        if name in group:
+            taken = group[_SWAP[name] if mirror and _SWAP[name] in group else name]
+            moved = move(np.asarray(taken, dtype=np.float64)[bars])
+            prices[name] = before * moved if multiply else before + moved
+    _enclose(prices)
+    return prices
+
+
+def _filled(close: Array) -> Array:
+    """Return prices with gaps filled by the last known one (the first known at the start)."""
+    known = np.flatnonzero(np.isfinite(close))
+    if not known.size:
+        return np.ones_like(close)
+    place = np.searchsorted(known, np.arange(len(close)), side="right") - 1
+    filled: Array = close[known[np.maximum(place, 0)]]
+    return filled
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Prices as they are compared: by their logarithms where all of them are positive, else as they are."""
+
+    known: Floats
+    usual: float
+    logarithms: bool
+
+    @classmethod
+    def of(cls, prices: Array) -> _Scale:
+        close = np.asarray(prices, dtype=np.float64)
+        logarithms = bool((close > 0).all())
+        if logarithms:
+            known = np.log(close)
+        else:
+            known = np.nan_to_num(close, nan=float(np.nanmean(close)) if np.isfinite(close).any() else 0.0)
+        return cls(known, float(np.std(np.diff(known))) or 1e-6, logarithms)
+
+
+def _signs(true: Floats, rng: np.random.Generator) -> Floats:
+    return np.where(true == 0, rng.choice((-1.0, 1.0), true.size), np.sign(true))
+
+
+def _other_volume(values: Array, cuts: Ints, rows: Ints, place: Ints, sides: Floats | float = -1.0) -> Array:
+    """Return volumes that rise where they fell from the cut's, and the other way round, by at least a factor 3.
+
+    ``sides`` says for each row whether they do so (-1) or go on the way they went (1).
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    at_cut = np.maximum(np.abs(numbers[cuts]), 1.0)[place]
+    ratio = np.maximum(np.abs(numbers[rows]), 1e-9) / at_cut
+    rises = np.where(ratio >= 1.0, 1.0, -1.0) * sides
+    other = np.minimum(at_cut * np.maximum(np.maximum(ratio, 1.0 / ratio), 3.0) ** rises, 1e15)
+    changed = numbers.copy()
+    changed[rows] = np.rint(other) if bool((np.rint(numbers) == numbers).all()) else other
+    return changed.astype(values.dtype) if values.dtype.kind in "iu" else changed
+
+
+@dataclass(frozen=True, slots=True)
+class FalseBars:
+    """For every row the bar that is put behind it instead of the true next one.
+
+    ``first`` moves against what followed, or along with it; ``second`` the other way on the rows ``again``, so
+    that every row is tried against what followed. A false bar that always moved against the true one would give
+    it away: code could turn it round.
+    """
+
+    first: dict[str, Array]
+    second: dict[str, Array]
+    again: Ints
+
+
+def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> FalseBars:
+    """Return false bars for every row; behind ``hints`` both ways are tried. Only for aligned feeds."""
+    both = np.isin(np.arange(len(feeds) - 1), hints)
+    sides = np.where(rng.random(both.size) < np.where(both, 0.5, _ALONG), 1.0, -1.0)
+    return FalseBars(
+        _next_bars(feeds, sides, rng), _next_bars(feeds, -sides, rng), np.flatnonzero(both | (sides > 0))
+    )
+
+
+def _next_bars(feeds: Feeds, sides: Floats, rng: np.random.Generator) -> dict[str, Array]:
+    """Return false bars on the given sides; how far they move says nothing about the true ones."""
+    bars = len(feeds)
+    cuts = np.arange(bars - 1)
+    sizes = rng.choice(_SIZES, bars - 1)
+
+    def drawn(true: Floats) -> Floats:
+        """Return moves on the given sides of the true ones, as large as others of the series."""
+        return sides * _signs(true, rng) * np.abs(true[rng.integers(0, true.size, true.size)])
+
+    groups: dict[str, dict[str, Array]] = {}
+    for feed, group in feeds.groups.items():
+        made = {name: values[np.minimum(np.arange(bars) + 1, bars - 1)].copy() for name, values in group.items()}
+        base = _base_of(group)
+        if base is not None:
+            scale = _Scale.of(group[base])
+            true = scale.known[1:] - scale.known[:-1]
+            moves = drawn(true) + sides * _signs(true, rng) * sizes * scale.usual
+            for name in PRICES:
+                if name in group:
+                    old = np.asarray(group[name], dtype=np.float64)
+                    with np.errstate(invalid="ignore", divide="ignore"):
+                        old = np.log(old) if scale.logarithms else old
+                    gaps = old[1:] - scale.known[:-1]
+                    moved = gaps + moves - true if name != "open" else drawn(gaps)
+                    new = np.append(scale.known[:-1] + moved, old[-1])
+                    made[name] = _snapped(np.exp(new) if scale.logarithms else new, group[name], np.arange(bars))
+            _enclose(made)
+        for name, values in group.items():
+            if name == "volume":
+                behind = _other_volume(values, cuts, cuts + 1, cuts, sides)
+                made[name] = np.append(behind[1:], behind[-1])
+            elif name not in (*PRICES, TIME, *TIMETABLE):
+                made[name] = values[rng.integers(0, bars, bars)]
+        groups[feed] = made
+    return feeds.join(groups)
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """One run with many changes. ``cuts`` are the last true rows, ``lengths`` how many rows after each are moved,
+    ``gap`` the least distance between two cuts.
+    """
+
+    cuts: Ints
+    lengths: Ints
+    gap: int
+    columns: dict[str, Array]
+
+    def alone(self, feeds: Feeds, number: int) -> dict[str, Array]:
+        """Return the true rows up to one cut and the false ones behind it, and nothing else."""
+        cut, length = int(self.cuts[number]), int(self.lengths[number])
+        made = {}
+        for name, values in feeds.head(cut + 1 + length).items():
+            made[name] = values.copy()
+            made[name][cut + 1 :] = self.columns[name][cut + 1 : cut + 1 + length]
+        return made
+
+
+def choose_places(bars: int, wanted: Ints, visited: Flags, gap: int, rng: np.random.Generator) -> Ints:
+    """Return rows to cut after, at least ``gap`` apart: half of them ``wanted`` ones not yet visited, where there
+    are any, the rest anywhere.
+    """
+    last = bars - 2
+    room = max(1, bars // (2 * gap))
+    fresh = rng.permutation(wanted[(wanted <= last) & ~visited[np.minimum(wanted, bars - 1)]])
+    anywhere = rng.integers(0, last + 1, room)
+    taken: list[int] = []
+    used = np.zeros(bars // gap + 2, dtype=bool)
+    for row in (*fresh[:room].tolist(), *anywhere.tolist(), *fresh[room : 4 * room].tolist()):
+        cell = row // gap
+        if not used[max(cell - 1, 0) : cell + 2].any():
+            used[cell] = True
+            taken.append(row)
+    return np.array(sorted(taken), dtype=np.int64)
+
+
+def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator) -> InPlace:
+    """Return the series with the rows after each cut moved against what followed, by half or four deviations."""
+    bars = len(feeds)
+    lengths = np.minimum(rng.choice(_LENGTHS, cuts.size), np.maximum(gap // 8, 1))
+    lengths = np.minimum(lengths, bars - 1 - cuts)
+    sizes = np.full(cuts.size, rng.choice(_SIZES))  # one for all: large moves must not give small ones away
+    pieces = [np.arange(cut + 1, cut + 1 + n) for cut, n in zip(cuts, lengths, strict=True)]
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces]).astype(np.int64)
+    place = np.repeat(np.arange(cuts.size), lengths)
+    groups: dict[str, dict[str, Array]] = {}
+    for feed, group in feeds.groups.items():
+        made = dict(group)
+        base = _base_of(group)
+        if base is not None:
+            scale = _Scale.of(group[base])
+            true = scale.known[cuts + lengths] - scale.known[cuts]
+            away = -_signs(true, rng) * (2 * np.abs(true) + sizes * scale.usual * np.sqrt(lengths))
+            made |= _moved_prices(group, (cuts, lengths, rows, place), away, logarithms=scale.logarithms)
+        for name, values in group.items():
+            if name == "volume":
+                made[name] = _other_volume(values, cuts, rows, place)
+            elif name not in (*PRICES, TIME, *TIMETABLE):
+                made[name] = values.copy()
+                made[name][rows] = values[rng.integers(0, bars, rows.size)]
+        groups[feed] = made
+    return InPlace(cuts, lengths, gap, feeds.join(groups))
+
+
+def _moved_prices(
+    group: Group, moved: tuple[Ints, Ints, Ints, Ints], away: Floats, *, logarithms: bool
+) -> dict[str, Array]:
+    """Return prices with the ``moved`` rows (cuts, lengths, rows, cut of each row) taken ``away`` from the truth.
+
+    Bars open near where the ones before closed, as they did: the first true one behind a change, and the first
+    moved one, on the other side of that close than the true one opened.
+    """
+    cuts, lengths, rows, place = moved
+    true = {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}
+    made = {name: old.copy() for name, old in true.items()}
+    bars = len(next(iter(true.values())))
+    back = cuts + lengths + 1
+    inside = back < bars
+
+    def shifted(values: Floats, by: Floats) -> Floats:
+        return values * np.exp(by) if logarithms else values + by
+
+    for name, old in true.items():
+        made[name][rows] = shifted(old[rows], away[place])
+    if "open" in true:
+        opened, near = true["open"], true.get("close", true["open"])[cuts]
+        after = opened[cuts + 1]
+        made["open"][cuts + 1] = near * near / after if bool((opened > 0).all()) else 2 * near - after
+        made["open"][back[inside]] = shifted(opened[back[inside]], away[inside])
+    edges = np.unique(np.concatenate([cuts + 1, back[inside]]))
+    widened = {name: values[edges] for name, values in made.items()}
+    _enclose(widened)
+    for name, values in widened.items():
+        made[name][edges] = values
+        made[name] = _snapped(made[name], group[name], np.append(rows, back[inside]))
+    return made
