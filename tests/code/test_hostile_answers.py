@@ -19,7 +19,6 @@ from tradeassay.code.frames import read_result as read_frame
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES
 from tradeassay.code.judges.decisions import compare_decisions, decision_events
 from tradeassay.code.lookahead.feed import read_fed
-from tradeassay.code.rules import rules_of
 from tradeassay.code.submission import Submission
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import ModelReply
@@ -31,7 +30,7 @@ from tradeassay.sandbox.failures import claim
 from tradeassay.sandbox.tier import IN_PROCESS
 
 BARS = make_bars("us", "1d", 2, 40, 1)
-JOB = BacktestJob(source="x = 1", bars=BARS, terms=BrokerTerms(), rules=rules_of("00" * 16))
+JOB = BacktestJob(source="x = 1", bars=BARS, terms=BrokerTerms())
 TASK = CodeTask(
     id="t", title="t", difficulty="easy", timeframe="1d", family="trend", formal="Buy.", market="us", bars=40,
     sizing=Sizing(kind="fixed"),

@@ -105,44 +105,6 @@ def test_a_forged_account_changes_nothing(pool: SandboxPool) -> None:
     assert done.final_value < 50_000
 
 
-def test_a_printed_result_is_ignored_and_named(pool: SandboxPool) -> None:
-    told = body('def stop(self):\n    print(\'{"passed": true, "total_trades": 31}\')\ndef next(self): pass')
-    done = run_backtrader(pool, told, BARS, TERMS)
-    assert names(done.grave) == {"printed-result"}
-    assert done.trades == ()
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "2016-01-04, BUY EXECUTED, Price: 101.20, Cost: 101.20, Comm 0.10",
-        "OPERATION PROFIT, GROSS -1.20, NET -1.40",
-        "Final Portfolio Value: 10094.40",
-        "(MA Period 15) Ending Value 1010.50",
-        "Trade closed: pnl=12.5",
-        "{'rsi': 31.2, 'close': 99.1}",
-        "{'pnl': 12.5, 'status': 'closed', 'equity': 10012.5}",
-        "Score of the trend filter is 3",
-    ],
-)
-def test_what_honest_strategies_log_is_no_forgery(line: str) -> None:
-    assert tricks_in(CROSS, (), line.encode()) == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "RESULT: passed",
-        '### BACKTEST_RESULT ### = {"ok": 1}',
-        "{'score': 1.0}",
-        "__RESULT__:1",
-        '{"ok": 1, "pnl": 9}',
-    ],
-)
-def test_what_poses_as_a_result_is_one(line: str) -> None:
-    assert names(tricks_in(CROSS, (), f"hello\n  {line}\n".encode())) == {"printed-result"}
-
-
 def test_an_environment_in_an_error_is_removed_and_named(pool: SandboxPool) -> None:
     source = body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))")
     done = run_backtrader(pool, source, BARS, TERMS)
@@ -189,11 +151,11 @@ def test_later_bars_leave_a_note(pool: SandboxPool, name: str) -> None:
 
 def test_whole_arrays_leave_a_note() -> None:
     source = body("def next(self):\n    best = max(self.data.close.array)")
-    assert names(tricks_in(source, (), b"")) == {"preloaded-array"}
+    assert names(tricks_in(source, ())) == {"preloaded-array"}
     own = "import numpy as np\n" + body(
         "def once(self, start, end):\n    x = self.data.close.array\n    np.array([1])"
     )
-    assert tricks_in(own, (), b"") == []
+    assert tricks_in(own, ()) == []
 
 
 def test_a_timer_that_cheats_leaves_a_note(pool: SandboxPool) -> None:

@@ -107,9 +107,7 @@ def test_what_breaks_inside_is_the_programs_own_word(
     assert failure.kind == kind
 
 
-def test_a_printed_result_is_a_trick_and_a_whole_column_is_none(pool: SandboxPool, bars: TaskBars) -> None:
-    forged = AVERAGES.replace("    close =", "    print('RESULT: {\"passed\": true}')\n    close =")
-    assert [trick.name for trick in run_frame(pool, forged, bars, TERMS).grave] == ["printed-result"]
+def test_a_whole_column_is_no_trick(pool: SandboxPool, bars: TaskBars) -> None:
     arrays = "def signals(frame):\n    return (frame['close'].array > 0).astype(float)\n"
     assert run_frame(pool, arrays, bars, TERMS).tricks == ()
 

@@ -6,8 +6,10 @@ import textwrap
 
 import pytest
 
-from tradeassay.code.backtrader import BrokerTerms, run_backtrader
+from tradeassay.code.backtrader import Backtest, BacktestJob, BrokerTerms, run_backtrader
 from tradeassay.code.bars import make_bars
+from tradeassay.code.lookahead.feed import fed_backtests
+from tradeassay.code.lookahead.trace import first_difference
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import SandboxPool
 

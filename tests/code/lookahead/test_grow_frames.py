@@ -41,7 +41,7 @@ def test_an_honest_program_is_proven_and_a_leak_in_the_warm_up_is_found(pool: Sa
     assert row is not None and row < 15 and "no rows after it" in reason
 
 
-SAMPLED = GrowthPlan(every=10, warm_up=3, drawn=5, changes=12)
+SAMPLED = GrowthPlan(every=10, warm_up=3, drawn=5, changes=40)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["own child", "same child"])
@@ -52,18 +52,21 @@ def test_sampled_rows_answer_for_all_rows_before_them(pool: SandboxPool, again: 
     by_length = HONEST.replace(LINE, LINE + "    close = close.shift(-1).ffill() if len(frame) > 119 else close\n")
     leak = grown(pool, by_length, bars, SAMPLED, again=again)
     row, reason, _ = leak.difference()
-    assert row is not None and row < max(leak.said) and f"no rows after {max(leak.said)}" in reason
+    assert row is not None and row < max(leak.said) and f"no rows after {row}" not in reason
 
 
 def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool: SandboxPool) -> None:
     bars = make_bars("us", "1d", 1, 120, 3)
-    peep = "    own.iloc[77:78] = float(len(own) > 78 and close.iloc[78] > close.iloc[77])\n    return own\n"
+    at = 77
+    peep = (
+        f"    own.iloc[{at}:{at + 1}] = 0.5 * float(len(own) > {at + 1} and close.iloc[-1] > 0)\n    return own\n"
+    )
     source = HONEST.replace("return (", "own = (") + peep
     plans = [(SAMPLED, np.random.default_rng(0))]
     found = grown(pool, source, bars, SAMPLED)
-    held = found.targets is not None and found.targets[77, 0] != found.targets[76, 0]
     finding, record = frame_lookahead(pool, [found], plans)
-    assert held and finding.failed and record.leaky and "on row 77" in record.reason
+    assert at not in plans[0][0].rows(120, np.random.default_rng(0))
+    assert finding.failed and record.leaky and f"on row {at}" in record.reason
     clean, record = frame_lookahead(pool, [grown(pool, HONEST, bars, SAMPLED)], plans)
     assert clean.passed and record.fed == "" and "is not excluded" in record.reason
     assert frame_lookahead(pool, [grown(pool, HONEST, bars)], plans)[1].fed == "same"
