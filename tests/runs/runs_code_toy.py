@@ -30,6 +30,7 @@ TURNS = 3
 class ToySpec(CodeSpec, frozen=True, kw_only=True):
     models: tuple[str, ...] = ("scripted/tiny-lines",)
     benchmark: str = NAME
+    secret: str | msgspec.UnsetType = "00112233445566778899aabbccddeeff"
     tasks: int = 3
     word: str = "hello"
     log: str = ""

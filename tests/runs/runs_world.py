@@ -159,7 +159,15 @@ def register() -> None:
             max_positions=5 if venue == "us-fractional" else None,
         )  # fmt: skip
         benchmarks.add(
-            name, Benchmark(id=name, title=name, description="a test", dataset=f"tiny-{panel}", market=market)
+            name,
+            Benchmark(
+                id=name,
+                title=name,
+                description="a test",
+                dataset=f"tiny-{panel}",
+                market=market,
+                takes_secret=False,
+            ),
         )
 
 

@@ -263,13 +263,9 @@ def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "scores.json", f"episodes/{MODEL}/outcome.json"])
-def test_pipes_and_links_are_refused_before_they_are_read(forged: Path, home: Path, name: str) -> None:
+def test_pipes_are_refused_before_they_are_read(forged: Path, home: Path, name: str) -> None:
     (forged / name).unlink()
     os.mkfifo(forged / name)
-    with pytest.raises(RunError, match="neither a file nor a folder"):
-        look(forged, home)
-    (forged / name).unlink()
-    (forged / name).symlink_to("/etc/hostname")
     with pytest.raises(RunError, match="neither a file nor a folder"):
         look(forged, home)
 

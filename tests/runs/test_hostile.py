@@ -53,20 +53,6 @@ def test_a_number_without_end_in_a_name_that_no_record_knows(copy: Path, home: P
     assert "it holds a value that cannot be read" in str(found.violations)
 
 
-def test_a_name_that_is_no_text(copy: Path, home: Path) -> None:
-    Path(os.fsdecode(os.fsencode(copy) + b"/\xff\xfe")).touch()
-    with pytest.raises(RunError, match="is not a valid name"):
-        verify(copy, home=home, workers=1)
-
-
-@pytest.mark.parametrize("name", ["models", "episodes", MODEL])
-def test_a_file_where_a_folder_belongs(copy: Path, home: Path, name: str) -> None:
-    shutil.rmtree(copy / name)
-    (copy / name).touch()
-    with pytest.raises(RunError, match="where a folder belongs"):
-        verify(copy, home=home, workers=1)
-
-
 def test_a_folder_where_the_manifest_belongs(copy: Path) -> None:
     (copy / "manifest.json").unlink()
     (copy / "manifest.json").mkdir()
@@ -108,30 +94,12 @@ def bomb(archive: zipfile.ZipFile) -> None:
     archive.writestr("models/x.jsonl", b"\0" * (2 << 20))
 
 
-def other_case(archive: zipfile.ZipFile) -> None:
-    archive.writestr("SCORES.json", b"{}")
-
-
-def other_packing(archive: zipfile.ZipFile) -> None:
-    archive.writestr("x.json", b"{}", zipfile.ZIP_LZMA)
-
-
-@pytest.mark.parametrize(
-    ("edit", "complaint"),
-    [(bomb, "too large to be unpacked"), (other_case, "which no seal has"), (other_packing, "which no seal has")],
-)
-def test_an_archive_that_is_made_to_hurt(
-    honest: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    edit: Callable[[zipfile.ZipFile], None],
-    complaint: str,
-) -> None:
+def test_an_archive_that_is_made_to_hurt(honest: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seal, "SMALL", 1 << 20)
     monkeypatch.setattr(seal, "DENSEST", 20)
     seal_run(honest.folder, tmp_path / "r.seal")
-    bad = repacked(tmp_path / "r.seal", tmp_path / "bad.seal", edit)
-    with pytest.raises(RunError, match=complaint), open_seal(bad):
+    bad = repacked(tmp_path / "r.seal", tmp_path / "bad.seal", bomb)
+    with pytest.raises(RunError, match="too large to be unpacked"), open_seal(bad):
         pass
 
 

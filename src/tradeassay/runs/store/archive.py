@@ -17,7 +17,6 @@ installed package ``tradeassay-recordings``, else those of the checkout: a folde
 from __future__ import annotations
 
 import io
-import json
 import lzma
 import math
 import os
@@ -26,12 +25,10 @@ import shlex
 import shutil
 import tarfile
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -45,7 +42,6 @@ from tradeassay.core.secrets import clean_bytes, looks_like_key
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.cassette.store import (
-    AnswerLine,
     RecordedQuestion,
     cassette_faults,
     message_id,
@@ -121,7 +117,7 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
     def manifest(self) -> Manifest:
         """The run's manifest; raises :class:`RunError` where a season of the arena was recorded."""
         manifest = read_manifest(self.folder / "manifest.json")
-        if not all(_is_plain(f"{one.key}.jsonl") and "/" not in one.key for one in manifest.episodes):
+        if not all(_PLAIN.fullmatch(one.key) and "/" not in one.key for one in manifest.episodes):
             raise RunError("the recording has an episode that no folder can be called after", hint="do not use it")
         return manifest
 
@@ -129,11 +125,6 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
     def is_season(self) -> bool:
         """Whether this is a season of the arena and not a run."""
         return SEASON in self.label.files
-
-    @property
-    def spec(self) -> RunSpec | CodeSpec:
-        """What was run; raises :class:`UserError` when its benchmark is not known here."""
-        return recorded_spec(self.folder)
 
 
 def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
@@ -149,9 +140,8 @@ def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
 
 
 def refuse_own_programs(spec: RunSpec) -> None:
-    """Raise :class:`RunError` for a spec in which a program from a file plays: a recording holds answers, and must
-    never decide which file is executed where it arrives.
-    """
+    """Raise :class:`RunError` for a spec in which a program from a file plays."""
+    # A recording holds answers, and must never decide which file is executed where it arrives.
     if any(agent.name == OWN_FILE for agent in spec.agents):
         raise RunError(
             "a program from somebody's own file plays in it, which is not run here",
@@ -180,9 +170,16 @@ def pack_recording(folder: Path, file: Path, *, engine: str, precision: str, com
             found[f"models/{episode.key}.jsonl"] = without_texts(cassette, _asked_in(place.dialogue(episode.key)))
             moment = max(moment, cassette.stat().st_mtime)
     return write_recording(
-        file, found, benchmarks=benchmarks_of(manifest), engine=engine, precision=precision, command=command,
-        recorded=day_of(moment), python=manifest.versions.python, complete="scores.json" in found,
-    )  # fmt: skip
+        file,
+        found,
+        benchmarks=benchmarks_of(manifest),
+        engine=engine,
+        precision=precision,
+        command=command,
+        recorded=day_of(moment),
+        python=manifest.versions.python,
+        complete="scores.json" in found,
+    )
 
 
 def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
@@ -324,13 +321,14 @@ def _unpack(file: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         fresh = Path(temporary) / "fresh"
-        for name, content in read_members(file):
+        content = dict(read_members(file))
+        if _LABEL not in content:
+            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
+        _label(content[_LABEL], file)  # one that is refused leaves nothing behind
+        for name, data in content.items():
             target = fresh / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        if not (fresh / _LABEL).is_file():
-            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
-        _label((fresh / _LABEL).read_bytes(), file)  # one that is refused leaves nothing behind
+            target.write_bytes(data)
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
 
@@ -357,23 +355,18 @@ def read_label(file: Path) -> RecordingLabel:
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive; raises :class:`RunError` for anything but plain files below it, each once."""
     seen: set[str] = set()
-    folders: set[str] = set()
     left = MOST_BYTES
     try:
         with _Bounded(file) as packed, tarfile.open(fileobj=packed, mode="r:") as archive:
             for entry in archive:
-                if not entry.isfile() or not _is_plain(entry.name):
-                    shown = entry.name[:_LONGEST_NAME]
-                    raise RunError(f"{file} holds {shown!r}, which is not a plain file", hint="do not use it")
                 left -= entry.size
-                above = {str(one) for one in PurePosixPath(entry.name).parents}
-                if left < 0 or entry.name in seen or entry.name in folders or above & seen:
-                    what = "unpacks to more than a gigabyte" if left < 0 else f"holds '{entry.name}' twice"
-                    raise RunError(f"{file} {what}", hint="do not use it")
-                if len(seen) == MOST_FILES:
-                    raise RunError(f"{file} holds more than {MOST_FILES:,} files", hint="do not use it")
+                if not entry.isfile() or not _PLAIN.fullmatch(entry.name) or entry.name in seen:
+                    raise RunError(
+                        f"{file} holds {entry.name[:80]!a}, which no recording has", hint="do not use it"
+                    )
+                if left < 0 or len(seen) == MOST_FILES:
+                    raise RunError(f"{file} unpacks to too much", hint="do not use it")
                 seen.add(entry.name)
-                folders |= above
                 source = archive.extractfile(entry)
                 assert source is not None
                 yield entry.name, source.read()
@@ -381,15 +374,8 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
         raise RunError(f"{file} is not a recording: {error}", hint="get it again") from error
 
 
-_LONGEST_NAME = 240
-
-
-def _is_plain(name: str) -> bool:
-    """Return whether a name is that of a file below a folder, in the one way of writing it."""
-    parts = PurePosixPath(name).parts
-    if not parts or name != "/".join(parts) or name.startswith("/") or ".." in parts or not name.isprintable():
-        return False
-    return len(name) <= 4 * _LONGEST_NAME and all(len(part.encode()) <= _LONGEST_NAME for part in parts)
+_PLAIN = re.compile(r"(?!.*\.\.)[\w+=.,@-]{1,240}(/[\w+=.,@-]{1,240}){0,3}")
+"""The name of a file below a folder, in the one way of writing it."""
 
 
 class _Bounded(lzma.LZMAFile):
@@ -400,7 +386,6 @@ class _Bounded(lzma.LZMAFile):
         self._left = 2 * MOST_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return so many bytes; raises :class:`RunError` when that is more than one file may have."""
         size = -1 if size is None else size
         self._left -= max(0, size)
         if not 0 <= size <= MOST_AT_ONCE or self._left < 0:
@@ -415,52 +400,27 @@ def _label(content: bytes, file: Path) -> RecordingLabel:
         raise RunError(f"the label of {file} cannot be read: {error}", hint="get the recording again") from None
     if label.format != RECORDING_FORMAT:
         raise RunError(f"{file} has format {label.format}", hint="use the version that wrote it")
-    said = (label.engine, label.precision, label.recorded, label.python, label.command)
-    if not all(_is_a_line(one) for one in (*said, *label.models, *label.benchmarks)):
-        raise RunError(f"the label of {file} says more than one line of plain text", hint="do not use it")
-    if not all(map(_is_plain, label.files)):
+    if not all(map(_PLAIN.fullmatch, label.files)):
         raise RunError(f"the label of {file} names a file that cannot be in it", hint="do not use it")
     return label
 
 
-_LONGEST_LINE = 2000
-
-
-def _is_a_line(text: str) -> bool:
-    return text.isprintable() and len(text) <= _LONGEST_LINE
+_OURS = re.compile(
+    # No file elsewhere, no program of somebody's, no server that would be sent a key.
+    r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
+    r"((tradeassay (record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
+)
+_OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)")
 
 
 def is_our_command(command: str) -> bool:
-    """Return whether a command that claims to record again runs tradeassay alone: somebody may paste it."""
-    return not command or all(map(_is_ours, command.split(" && ")))
+    """Return whether a command that claims to record again calls tradeassay alone: somebody may paste it."""
+    return _OURS.fullmatch(command) is not None
 
 
 def command_of(words: list[str]) -> str:
     """Return what a label says for a command that was given: without the folders of whoever gave it."""
-    return shlex.join(["tradeassay", *(Path(word).name if _reaches_out(word) else word for word in words)])
-
-
-def _is_ours(part: str) -> bool:
-    """Return whether a command records, as :func:`command_of` would write it, and reaches for nothing outside."""
-    try:
-        words = shlex.split(part)
-    except ValueError:
-        return False
-    if shlex.join(words) != part:  # something that a shell would not take as it stands
-        return False
-    if words[0] == "tar":
-        return bool(re.fullmatch(r"tar xf \w[\w.-]* season\.json", part))
-    records = any(words[: len(start)] == list(start) for start in _RECORDING)
-    return records and not any(map(_reaches_out, words))
-
-
-_RECORDING = (("tradeassay", "record"), ("tradeassay", "code", "run"), ("tradeassay", "arena", "run"))
-_OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)|\.py:|^(command|class|path)=|://(?!(localhost|127\.0\.0\.1)[:/])")
-"""Words of a command that name a file elsewhere, somebody's program, or a server that would be sent a key."""
-
-
-def _reaches_out(word: str) -> bool:
-    return _OUTSIDE.search(word) is not None
+    return shlex.join(["tradeassay", *(Path(word).name if _OUTSIDE.search(word) else word for word in words)])
 
 
 def _roots() -> Iterator[Path]:
@@ -481,8 +441,6 @@ def day_of(moment: float) -> str:
     return iso(int(moment * SECOND))[:10]
 
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_VERSION = re.compile(r"[\w.+!-]{1,64}")
 _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 """Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
 
@@ -490,7 +448,7 @@ _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None = None) -> Run | CodeRun:
     """Play a recording's run again from its answers alone; raises what a run raises."""
     asking = Asking(replay=True, cassettes=opened.folder)
-    done: Run | CodeRun = run(opened.spec, folder, asking=asking, workers=workers)
+    done: Run | CodeRun = run(recorded_spec(opened.folder), folder, asking=asking, workers=workers)
     return done
 
 
@@ -509,17 +467,14 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
 
     Versions may differ, and so may how and when a data set was obtained: its hash says what it holds.
     """
-    before, after = (_lasting(one / "manifest.json") for one in (opened.folder, replayed))
-    return list(differences(after, before, "manifest.json"))
-
-
-def _lasting(file: Path) -> dict[str, Any]:
-    """Return a manifest without what is another on every machine."""
-    manifest: dict[str, Any] = msgspec.json.decode(file.read_bytes())
-    for record in manifest.get("datasets", {}).values():
-        for name in ("query", "retrieved_at"):
-            record["facts"].pop(name, None)
-    return manifest | {"versions": {}}
+    manifests: list[dict[str, Any]] = []
+    for folder in (opened.folder, replayed):
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
+        for record in manifest.get("datasets", {}).values():
+            for name in ("query", "retrieved_at"):
+                record["facts"].pop(name, None)
+        manifests.append(manifest | {"versions": {}})
+    return list(differences(manifests[1], manifests[0], "manifest.json"))
 
 
 def differences(found: object, wanted: object, place: str) -> Iterator[str]:
@@ -528,7 +483,7 @@ def differences(found: object, wanted: object, place: str) -> Iterator[str]:
         for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
                 yield f"{place}/{key} is {'new' if key in found else 'missing'}"
-            elif key not in _HASHES or not _only_hashes(wanted[key]):
+            elif key not in _HASHES or not _is_hash(wanted[key]):
                 yield from differences(found[key], wanted[key], f"{place}/{key}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -540,76 +495,79 @@ def differences(found: object, wanted: object, place: str) -> Iterator[str]:
         yield f"{place} is {str(found)[:80]!r}, recorded was {str(wanted)[:80]!r}"
 
 
-def _parts(opened: OpenRecording) -> set[str]:
-    """Return the files that a recording may have."""
-    if opened.is_season:
-        tapes = {f"models/{path.name}" for path in (opened.folder / "models").glob("*.jsonl")}
-        return {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes}
-    manifest = opened.manifest
-    place = RunFolder(opened.folder)
-    keys = [episode.key for episode in manifest.episodes]
-    outcomes = {place.outcome(key).relative_to(opened.folder).as_posix() for key in keys}
-    return {"manifest.json", "scores.json", *outcomes, *(f"models/{key}.jsonl" for key in keys)}
-
-
-def _only_hashes(value: object) -> bool:
+def _is_hash(value: object) -> bool:
     values = value.values() if isinstance(value, dict) else [value]
-    return all(isinstance(one, str) and _HASH.fullmatch(one) for one in values)
-
-
-_HASH = re.compile(r"[0-9a-f]{64}|live|replayed")
+    return all(isinstance(one, str) and re.fullmatch(r"[0-9a-f]{64}|live|replayed", one) for one in values)
 
 
 def recording_faults(opened: OpenRecording) -> list[str]:
     """Return what is wrong with a recording in itself, before anything is played again.
 
-    Answers under keys that are not their question's, texts of questions, files or words that tradeassay did not
-    write, a label that says something else than is in the files, and whatever is formed like a provider's key.
+    Answers under keys that are not their question's, texts of questions, files that tradeassay did not write, a
+    label that says something else than is in the files, and whatever is formed like a provider's key.
     """
-    found = []
     label, folder = opened.label, opened.folder
     paths = [path for path in folder.rglob("*") if path.is_file()]
     content = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-    written = content.pop(_LABEL)
-    if written != _label_text(label):
+    found = [
+        f"{name} holds what looks like a key" for name, text in sorted(content.items()) if looks_like_key(text)
+    ]
+    if content.pop(_LABEL) != _label_text(label):
         found.append(f"{_LABEL} is not written as tradeassay writes it")
     found += [f"{name} is in it and not in its label" for name in sorted(content.keys() - label.files.keys())]
-    found += [f"{name} is not part of a recording" for name in sorted(label.files.keys() - _parts(opened))]
-    found += [
-        f"{name} holds what looks like a key"
-        for name, text in sorted({**content, _LABEL: written}.items())
-        if looks_like_key(text)
-    ]
-    for path in sorted((folder / "models").glob("*.jsonl")):
-        found += [f"{path.name}: {fault}" for fault in (*cassette_faults(path), *_unlikely(path))]
-    if not _is_past_day(label.recorded):
-        found.append(f"its label says {label.recorded!r} for the day it was recorded")
-    if not is_our_command(label.command):
-        found.append("what its label names as the command that records it again is not one of tradeassay alone")
-    for name in sorted(content):
-        if not name.startswith("models/") and (fault := _json_fault(name, content[name])):
-            found.append(f"{name} {fault}")
-    counted = count_answers(content)
-    if not opened.is_season:
-        manifest = opened.manifest
+    tapes = sorted(name for name in content if name.startswith("models/"))
+    counted, parts = count_answers(content), {SEASON, "prompts.json", "decisions.jsonl", "standings.json", *tapes}
+    if opened.is_season:
+        # A season says how often it asked for each of its decisions.
+        asked = sum(int(calls) for calls in re.findall(rb'"calls":(\d+)', content.get("decisions.jsonl", b"")))
+        if counted["answers"] > asked:
+            found.append(f"it holds {counted['answers']} answers, and its season asked {asked} questions")
+    else:
+        manifest, place = opened.manifest, RunFolder(folder)
+        keys = [episode.key for episode in manifest.episodes]
+        parts = {f"models/{key}.jsonl" for key in keys} | {"manifest.json", "scores.json"}
+        parts |= {place.outcome(key).relative_to(folder).as_posix() for key in keys}
         counted |= {"benchmarks": benchmarks_of(manifest), "complete": "scores.json" in content}
         counted |= {"python": manifest.versions.python}
-        versions = manifest.versions
-        said_of = (*versions.packages, *versions.packages.values(), versions.platform, versions.machine)
-        found += [f"its manifest names a version {one!r}" for one in said_of if not _VERSION.fullmatch(one)]
-        if label.complete:
-            found += _unasked(opened, content)
-        if not _is_of_its_spec(manifest):
-            found.append("the episodes of its manifest are not those of its spec")
-        ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
-        # What is lost in reading is nothing of ours: somebody else put it there.
-        found += [line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing")]
-    elif counted["answers"] > (asked := _asked_in_season(content.get("decisions.jsonl", b""))):
-        found.append(f"it holds {counted['answers']} answers, and its season asked {asked} questions")
+        found += _manifest_faults(opened, content)
+    found += [f"{name} is not part of a recording" for name in sorted(label.files.keys() - parts)]
+    for name in tapes:
+        path = folder / name
+        found += [f"{path.name}: {fault}" for fault in (*cassette_faults(path), *_unlikely(path))]
+    if not is_our_command(label.command):
+        found.append("what its label names as the command that records it again is not one of tradeassay alone")
     said = {name: getattr(label, name) for name in counted}
     wrong = [name for name in said if said[name] != counted[name]]
-    found += [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
-    return found
+    return found + [f"its label says {said[name]} for {name}, its files {counted[name]}" for name in wrong]
+
+
+def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield what does not fit the manifest: episodes of another spec, answers that were not asked for."""
+    manifest, place = opened.manifest, RunFolder(opened.folder)
+    listed = [one.key for one in manifest.episodes]
+    if isinstance(manifest, RunManifest):
+        # Asked before the spec is expanded, which a spec of endless seeds would not end.
+        few = len(manifest.spec.seeds) <= len(listed)
+        meant = [one.key for one in expand(manifest.spec)] if few else []
+    else:
+        protocol, spec = reopen(manifest)
+        few = len(getattr(spec, "seeds", ())) <= len(listed)
+        meant = [one.key for one in protocol.episodes()] if few else []
+    if meant != listed:
+        yield "the episodes of its manifest are not those of its spec"
+    ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
+    # What is lost in reading is nothing of ours: somebody else put it there.
+    yield from (line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing"))
+    for key in listed if opened.label.complete else ():
+        outcome, name = read_outcome(place.outcome(key)), f"models/{key}.jsonl"
+        asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0
+        answers = len(parse_cassette(Path(name), content.get(name, b"")).answers)
+        if answers != asked:
+            yield f"{name} holds {answers} answers, and its run asked {asked} questions"
+
+
+_FOREIGN = ("http/", "pipe/", "python/")
+_MOST_TOKENS = 10**9
 
 
 def _unlikely(path: Path) -> Iterator[str]:
@@ -617,91 +575,16 @@ def _unlikely(path: Path) -> Iterator[str]:
     contents = read_cassette(path)
     if contents.texts or contents.messages or contents.tools:
         yield "it holds texts that the model was asked"
-    wrong = sum(not _is_possible(line) for line in contents.answers)
+    wrong = 0
+    for line in contents.answers:
+        usage, own = line.reply.usage, line.asked.model.startswith(_FOREIGN)
+        counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
+        possible = all(0 <= one <= _MOST_TOKENS for one in (*counts, usage.usd or 0.0))
+        # A provider's count of too few tokens is replaced when it comes; somebody's own program may count nothing.
+        enough = own or usage.output_tokens >= LEAST_SHARE * estimate_reply(line.reply)
+        wrong += not possible or not enough or usage.cached_tokens > usage.input_tokens
     if wrong:
         yield f"{wrong} answers have tokens or dollars that cannot be true"
-
-
-def _unasked(opened: OpenRecording, content: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the episodes that hold more or fewer answers than their run asked questions."""
-    place = RunFolder(opened.folder)
-    for episode in opened.manifest.episodes:
-        outcome, name = read_outcome(place.outcome(episode.key)), f"models/{episode.key}.jsonl"
-        asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0
-        answers = len(parse_cassette(Path(name), content.get(name, b"")).answers)
-        if answers != asked:
-            yield f"{name} holds {answers} answers, and its run asked {asked} questions"
-
-
-def _asked_in_season(decisions: bytes) -> int:
-    made = msgspec.json.Decoder(_Calls)
-    try:
-        return sum(made.decode(line).calls or 0 for line in decisions.splitlines())
-    except UNDECODABLE:
-        return 0
-
-
-class _Calls(msgspec.Struct, frozen=True):
-    """How often a model was asked for one decision of a season."""
-
-    calls: int | None
-
-
-def _is_of_its_spec(manifest: Manifest) -> bool:
-    """Return whether a manifest lists the episodes that its spec would play: asked before any of them is."""
-    listed = [one.key for one in manifest.episodes]
-    if isinstance(manifest, RunManifest):
-        trades = manifest.spec
-        return len(trades.seeds) <= len(listed) and [one.key for one in expand(trades)] == listed
-    protocol, spec = reopen(manifest)
-    return len(getattr(spec, "seeds", ())) <= len(listed) and [one.key for one in protocol.episodes()] == listed
-
-
-_FOREIGN = ("http/", "pipe/", "python/")
-_MOST_TOKENS = 10**9
-
-
-def _is_possible(line: AnswerLine) -> bool:
-    """Return whether the tokens and dollars of an answer are some that can have been recorded.
-
-    A provider's count of too few tokens is replaced when it comes; somebody's own program may count nothing.
-    """
-    usage = line.reply.usage
-    counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_tokens)
-    if not all(0 <= one <= _MOST_TOKENS for one in counts) or usage.cached_tokens > usage.input_tokens:
-        return False
-    if usage.usd is not None and not 0 <= usage.usd <= _MOST_TOKENS:
-        return False
-    own = line.asked.model.startswith(_FOREIGN)
-    return own or usage.output_tokens >= LEAST_SHARE * estimate_reply(line.reply)
-
-
-def _is_past_day(text: str) -> bool:
-    """Return whether a text is a day and not after tomorrow, which somewhere may have begun."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return _DAY.fullmatch(text) is not None and text <= day_of(time.time() + 24 * 3600)
-
-
-def _json_fault(name: str, content: bytes) -> str | None:
-    """Return what is wrong with a file of JSON: a name that stands twice in an object has two meanings."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) != len(pairs):
-            raise LookupError
-        return dict(pairs)
-
-    try:
-        for line in content.splitlines() if name.endswith(".jsonl") else [content]:
-            json.loads(line, object_pairs_hook=once)
-            msgspec.json.decode(line)  # which knows no NaN and no number without end
-    except LookupError:
-        return "says one thing twice"
-    except (ValueError, *UNDECODABLE) as error:
-        return f"cannot be read: {error}"
-    return None
 
 
 def changed_facts(opened: OpenRecording) -> list[str]:

@@ -8,11 +8,10 @@ the run was sealed before the result was known, or a witness recorded it.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
-import stat
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -32,7 +31,7 @@ from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SC
 from tradeassay.runs.score.scores import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import AgentSpec, model_agent, work_sha256
-from tradeassay.runs.store.cache import entry_of
+from tradeassay.runs.store.cache import PrepareTask, WantedWindow, entry_of
 from tradeassay.runs.store.folder import RunFolder, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
     CodeManifest,
@@ -46,12 +45,13 @@ from tradeassay.runs.store.manifest import (
     window_key,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
-BESIDE = ("report.html", "timing.json", ".lock", "cards")
-"""Files of a run's folder that are no part of its record: anybody can write them again."""
+REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
+"""Files of a run's folder that are not part of its record: anybody can write them again."""
 RUNNERS_CLAIM = (
     "what a model replied is a claim of the runner, unless the run was sealed before the result was known or a "
     "witness recorded it"
@@ -81,12 +81,10 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether every claim was re-derived."""
         return not self.violations and all(claim.outcome == "re-derived" for claim in self.claims)
 
     @property
     def contradicted(self) -> bool:
-        """Whether something does not hold."""
         return bool(self.violations) or any(claim.outcome == "contradicted" for claim in self.claims)
 
     @property
@@ -100,7 +98,6 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if self.contradicted else 0 if self.ok else 3
 
     def summary(self) -> str:
-        """Return the result in one sentence."""
         size = f"{self.episodes} episodes, {self.steps} steps"
         names = ", ".join(dict.fromkeys(claim.claim for claim in self.claims if claim.outcome == "re-derived"))
         if self.contradicted:
@@ -127,14 +124,18 @@ def verify(
     store once for as long as it stays as it is. ``told`` hears how far it is. Raises :class:`RunError` only when
     there is no readable manifest; everything else is in the report.
     """
-    path = Path(folder)
-    _refuse_odd_files(path)
-    manifest = read_manifest(path / "manifest.json")
-    _refuse_nonsense(manifest, path)
-    place = RunFolder(path)
-    for inside in (place.models, place.episode(""), *(place.episode(one.key) for one in manifest.episodes)):
-        if inside.is_file():
-            raise RunError(f"{inside} is a file where a folder belongs", hint="remove it")
+    place = RunFolder(Path(folder))
+    for file in place.path.rglob("*"):
+        # Reading a pipe or a device may never end.
+        if not file.is_dir() and (not file.is_file() or file.stat().st_size > LARGEST_FILE):
+            what = "is too large to be read" if file.is_file() else "is neither a file nor a folder"
+            raise RunError(f"{file} {what}", hint="it was not written by tradeassay: remove it")
+    manifest = read_manifest(place.manifest)
+    keys = [episode.key for episode in manifest.episodes]
+    wrong = next((key for key in keys if not _FOLDER.fullmatch(key) or keys.count(key) > 1), None)
+    if wrong is not None:
+        hint = "it was not written by tradeassay: do not believe it"
+        raise RunError(f"{folder}: the manifest names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(manifest, CodeManifest):
         return _ProgramsVerifier(place, manifest, workers, programs, examined, told).report()
     where = None if home is None else str(Path(home).absolute())
@@ -143,44 +144,7 @@ def verify(
         return _TradingVerifier(place, manifest, where, executor, examined is not None, told).report()
 
 
-def _refuse_odd_files(path: Path) -> None:
-    """Raise :class:`RunError` for what cannot be read safely: reading it may never end, or read other files.
-
-    That is pipes, devices, links, files that fit into no memory (a sparse one takes no space on a disk), and names
-    that are no text.
-    """
-    for place, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            odd = Path(place) / name
-            if not name.isprintable():
-                raise RunError(f"{place} holds {name[:80]!a}, which is not a valid name", hint="remove it")
-            facts = odd.lstat()
-            if not stat.S_ISREG(facts.st_mode) and not stat.S_ISDIR(facts.st_mode):
-                raise RunError(
-                    f"{odd} is neither a file nor a folder",
-                    hint="put a plain file in its place",
-                )
-            if stat.S_ISREG(facts.st_mode) and facts.st_size > LARGEST_FILE:
-                raise RunError(
-                    f"{odd} is too large to be read", hint="it was not written by tradeassay: remove it"
-                )
-
-
-_FOLDER = re.compile(r"[A-Za-z0-9+=._-]+")
-
-
-def _refuse_nonsense(manifest: Manifest, path: Path) -> None:
-    """Raise :class:`RunError` for a manifest that cannot be followed: names of other folders, missing parts."""
-    hint = "it was not written by tradeassay: do not believe it"
-    for episode in manifest.episodes:
-        if not _FOLDER.fullmatch(episode.key) or set(episode.key) <= {"."}:
-            raise RunError(f"{path}: the manifest names an episode {episode.key[:80]!a}", hint=hint)
-    if len({episode.key for episode in manifest.episodes}) < len(manifest.episodes):
-        raise RunError(f"{path}: the manifest names an episode twice", hint=hint)
-    if isinstance(manifest, RunManifest):
-        for episode in manifest.episodes:
-            if episode.dataset not in manifest.datasets or episode.benchmark not in manifest.benchmarks:
-                raise RunError(f"{path}: the manifest does not describe what {episode.key} plays", hint=hint)
+_FOLDER = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
 
 
 class _Verifier(ABC, Generic[M]):
@@ -196,7 +160,9 @@ class _Verifier(ABC, Generic[M]):
 
     def report(self) -> VerifyReport:
         """Check everything, the run as a whole first."""
-        self._check_form()
+        written, again = self._place.manifest.read_bytes(), encode_manifest(self._manifest)
+        if written != again:
+            self._broken("manifest", f"manifest.json: {not_as_written(written, again)}")
         self._check_manifest()
         self._check_strays()
         self._check_episodes()
@@ -219,14 +185,6 @@ class _Verifier(ABC, Generic[M]):
             notes=tuple(self._notes),
         )
 
-    def _check_form(self) -> None:
-        """The manifest holds nothing that is not read from it, in the form in which it is written."""
-        content = self._place.manifest.read_bytes()
-        again = encode_manifest(self._manifest)
-        if content == again:
-            return
-        self._broken("manifest", f"manifest.json: {not_as_written(content, again)}")
-
     @abstractmethod
     def _check_manifest(self) -> None: ...
 
@@ -234,26 +192,27 @@ class _Verifier(ABC, Generic[M]):
     def _check_episodes(self) -> None: ...
 
     def _check_scores(self) -> None:
-        before = len(self._violations)
-        if not self._place.scores.is_file():
+        before, place = len(self._violations), self._place.scores
+        stored = place.read_bytes() if place.is_file() else None
+        if stored is None:
             self._broken("scores", "scores.json is missing: the run is unfinished")
         else:
             try:
-                self._compare_scores()
+                again = self._scores()
+                if again != stored:
+                    pairs = zip(stored.splitlines(), again.splitlines(), strict=False)
+                    first = ((number, old, new) for number, (old, new) in enumerate(pairs, start=1) if old != new)
+                    number, old, new = next(first, (0, b"", b""))
+                    was = f"line {number}: {old.decode(errors='replace').strip()} should be {new.decode().strip()}"
+                    self._broken(
+                        "scores", f"scoring again gives other bytes, first at {was if number else 'its end'}"
+                    )
             except NotReplayable as error:
                 self._say("scores", "cannot be checked", str(error))
                 return
+            except (TradeassayError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                self._broken("scores", f"the run cannot be scored again: {error}")
         self._say("scores", "contradicted" if len(self._violations) > before else "re-derived")
-
-    def _compare_scores(self) -> None:
-        try:
-            again = self._scores()
-        except (TradeassayError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            self._broken("scores", f"the run cannot be scored again: {error}")
-            return
-        stored = self._place.scores.read_bytes()
-        if again != stored:
-            self._broken("scores", f"scoring again gives other bytes, first at {_first_difference(stored, again)}")
 
     @abstractmethod
     def _scores(self) -> bytes:
@@ -267,27 +226,25 @@ class _Verifier(ABC, Generic[M]):
             self._say(claim.claim, claim.outcome, claim.why, claim.episodes)
 
     def _check_strays(self) -> None:
-        known = {episode.key for episode in self._manifest.episodes}
-        ours = {"manifest.json", "scores.json", self._place.models.name, self._place.episode("").name}
-        for entry in sorted(self._place.path.iterdir()):
+        """Note what was not looked at; an episode that the manifest does not know is wrong."""
+        place, known = self._place, {episode.key for episode in self._manifest.episodes}
+        ours = {"manifest.json", "scores.json", place.models.name, place.episode("").name}
+        for entry in sorted(place.path.iterdir()):
             if entry.name not in ours:
-                words = "can be written again" if entry.name in BESIDE else "is not part of a run"
+                words = "can be written again" if entry.name in REWRITABLE else "is not part of a run"
                 self._notes.append(f"{entry.name} {words}; it was not looked at")
-        found = self._place.episode("")
-        for folder in sorted(found.iterdir()) if found.is_dir() else ():
+        for folder in sorted(place.episode("").glob("*")):
             if folder.name not in known:
                 self._broken("episodes", f"{folder.name} belongs to no episode of this run")
                 continue
             known_files = ("events.jsonl", "outcome.json", "dialogue.jsonl")
-            strange = sorted(file.name for file in folder.iterdir() if file.name not in known_files)
+            strange = sorted(file.name for file in folder.glob("*") if file.name not in known_files)
             if strange:
                 more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
-                what = f"{folder.name}/{strange[0]}{more}: not part of a run; not looked at"
-                self._notes.append(what)
-        models = self._place.models
-        for file in sorted(models.iterdir()) if models.is_dir() else ():
+                self._notes.append(f"{folder.name}/{strange[0]}{more}: not part of a run; not looked at")
+        for file in sorted(place.models.glob("*")):
             if file.suffix != ".jsonl" or file.stem not in known:
-                self._notes.append(f"{models.name}/{file.name} belongs to no episode; it was not looked at")
+                self._notes.append(f"{place.models.name}/{file.name} belongs to no episode; it was not looked at")
 
     def _say(self, claim: str, outcome: Word, why: str = "", episodes: int = 0) -> None:
         key = (claim, outcome, why)
@@ -308,10 +265,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         told: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
-        self._many = many
-        self._told = told
-        self._home = home
-        self._executor = executor
+        self._home, self._executor, self._many, self._told = home, executor, many, told
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
 
@@ -372,9 +326,14 @@ class _TradingVerifier(_Verifier[RunManifest]):
         leaf = where.rpartition(".")[2]
         if check == "benchmark" and (leaf in _WORDS or (leaf == "sha256" and where.startswith("benchmarks"))):
             return
-        if check == "agents" and leaf == "module" and _ours(old) and _ours(new):
+        if (
+            check == "agents"
+            and leaf == "module"
+            and {str(one).partition(".")[0] for one in (old, new)} == {"tradeassay"}
+        ):
             return  # our own code may move to another file
-        what = f"{where} is {_short(old)}, here it is {_short(new)}"
+        then, now = (text if len(text := str(one)) <= 60 else f"{text[:57]}..." for one in (old, new))
+        what = f"{where} is {then!r}, here it is {now!r}"
         if where.startswith("models.") and leaf in ("price_as_of", "price_source", "cutoff"):
             self._say("model tables", "cannot be checked", what)
         else:
@@ -382,103 +341,83 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
     def _data(self) -> dict[str, DatasetEntry]:
         """Return the data sets as they are here; one that is missing, as the run describes it."""
-        wanted = self._preparations()
+        manifest = self._manifest
+        wanted: Mapping[str, PrepareTask] = {}
+        if all(episode.benchmark in self._registered for episode in manifest.episodes):
+            with contextlib.suppress(TradeassayError):
+                wanted = prepare_tasks(manifest.episodes, self._registered, self._home)
         entries: dict[str, DatasetEntry] = {}
-        for name, record in self._manifest.datasets.items():
-            found = self._data_set(name, wanted)
-            if found is not None:
-                entries[name] = found
-                continue
-            entries[name] = DatasetEntry(
-                name=record.name,
-                sha256=record.sha256,
-                facts=record.facts,
-                sessions=(),
-                windows=self._stated_windows(name),
-            )
+        for name, record in manifest.datasets.items():
+            found = self._data_set(name, wanted[name].windows if name in wanted else ())
+            if found is None:
+                stated = {
+                    window_key(config.protocol, config.convention, episode.window): manifest.windows[episode.cell]
+                    for episode in manifest.episodes
+                    if episode.dataset == name
+                    and episode.window is not None
+                    and episode.cell in manifest.windows
+                    and (config := self._registered.get(episode.benchmark)) is not None
+                }
+                found = DatasetEntry(
+                    name=record.name, sha256=record.sha256, facts=record.facts, sessions=(), windows=stated
+                )
+            entries[name] = found
         return entries
 
-    def _preparations(self) -> Mapping[str, Any]:
-        if any(episode.benchmark not in self._registered for episode in self._manifest.episodes):
-            return {}
-        try:
-            return prepare_tasks(self._manifest.episodes, self._registered, self._home)
-        except TradeassayError:
-            return {}
-
-    def _stated_windows(self, dataset: str) -> dict[str, Any]:
-        return {
-            window_key(config.protocol, config.convention, episode.window): self._manifest.windows[episode.cell]
-            for episode in self._manifest.episodes
-            if episode.dataset == dataset
-            and episode.window is not None
-            and episode.cell in self._manifest.windows
-            and (config := self._registered.get(episode.benchmark)) is not None
-        }
-
-    def _data_set(self, name: str, wanted: Mapping[str, Any]) -> DatasetEntry | None:
+    def _data_set(self, name: str, windows: Sequence[WantedWindow]) -> DatasetEntry | None:
         recorded = self._manifest.datasets[name].sha256
-        windows = wanted[name].windows if name in wanted else ()
+        entry, broken = None, ""
         try:
             snapshot = load_stored(name, Path(self._home) if self._home else None)
         except DataError as error:
-            self._broken("data", error.message)
-            self._say("data", "contradicted", "")
-            return None
+            broken = error.message
         except TradeassayError as error:
-            self._say(
-                "data", "cannot be checked", f"'{name}' is not here (sha256 {recorded[:12]}): {error.message}"
-            )
+            why = f"'{name}' is not here (sha256 {recorded[:12]}): {error.message}"
+            self._say("data", "cannot be checked", why)
             return None
-        try:
-            verify_snapshot(snapshot.folder, again=not self._many)
-            if snapshot.sha256 != recorded:
-                raise DataError(
-                    f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}",
-                    hint="get the data the run was made with",
-                )
-            entry = entry_of(snapshot, windows)
-        except TradeassayError as error:
-            self._broken("data", error.message)
-            self._say("data", "contradicted", "")
+        else:
+            try:
+                verify_snapshot(snapshot.folder, again=not self._many)
+                if snapshot.sha256 == recorded:
+                    entry = entry_of(snapshot, windows)
+                else:
+                    broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}"
+            except TradeassayError as error:
+                broken = error.message
+        if entry is None:
+            self._broken("data", broken)
+            self._say("data", "contradicted")
             return None
         self._sound.add(name)
-        self._say("data", "re-derived", "")
+        self._say("data", "re-derived")
         return entry
 
     def _check_episodes(self) -> None:
-        tasks = {episode.key: ENCODE(self._task(episode)) for episode in self._manifest.episodes}
+        manifest, tasks = self._manifest, {}
+        for episode in manifest.episodes:
+            sound, benchmark = episode.dataset in self._sound, self._benchmark(episode)
+            task = CheckTask(
+                folder=str(self._place.path.absolute()),
+                home=self._home,
+                episode=episode,
+                benchmark=benchmark,
+                data_sha256=manifest.datasets[episode.dataset].sha256 if sound else None,
+                secret=manifest.secret if benchmark.takes_secret else None,
+            )
+            tasks[episode.key] = ENCODE(task)
         found = self._perform(tasks, "episodes played again")
         for key in tasks:
             if key in found:
                 self._take(CHECKED_DECODER.decode(found[key]))
-        self._check_badges()
-
-    def _check_badges(self) -> None:
-        """Who answered is part of every badge; it must fit the agent that is named."""
-        from tradeassay.runs.store.run import Run
-
-        run = Run(self._place.path, self._manifest)
-        for episode in self._manifest.episodes:
-            try:
-                answers = run.badges(episode.key).model
-            except TradeassayError:
-                continue  # an outcome that cannot be read is named already
-            expected = _answers_of(episode)
-            if answers not in expected:
-                what = f"its badge says that answers are '{answers}'; {' or '.join(expected)} fits its agent"
-                self._violations.append(Violation(check="badges", what=what, episode=episode.key))
-
-    def _task(self, episode: EpisodeSpec) -> CheckTask:
-        sound, benchmark = episode.dataset in self._sound, self._benchmark(episode)
-        return CheckTask(
-            folder=str(self._place.path.absolute()),
-            home=self._home,
-            episode=episode,
-            benchmark=benchmark,
-            data_sha256=self._manifest.datasets[episode.dataset].sha256 if sound else None,
-            secret=self._manifest.secret if benchmark.takes_secret else None,
-        )
+        # Who answered is part of every badge; it must fit the agent that is named.
+        run = Run(self._place.path, manifest)
+        for episode in manifest.episodes:
+            scripted = episode.model.startswith("scripted/")
+            expected = ("scripted",) if scripted else ("replayed", "live") if episode.by_model else ("none",)
+            with contextlib.suppress(TradeassayError):  # an outcome that cannot be read is named already
+                if (answers := run.badges(episode.key).model) not in expected:
+                    what = f"its badge says that answers are '{answers}'; {' or '.join(expected)} fits its agent"
+                    self._violations.append(Violation(check="badges", what=what, episode=episode.key))
 
     def _benchmark(self, episode: EpisodeSpec) -> Benchmark:
         """Return the registered benchmark as an episode plays it, whatever the run says about it."""
@@ -528,17 +467,6 @@ _FIELDS = {
 """The fields of a trading run's manifest that follow from its spec, and the check that they belong to."""
 
 
-def _ours(module: object) -> bool:
-    return str(module).partition(".")[0] == "tradeassay"
-
-
-def _answers_of(episode: EpisodeSpec) -> tuple[str, ...]:
-    if not episode.by_model:
-        return ("none",)
-    scripted = episode.model.startswith("scripted/")
-    return ("scripted",) if scripted else ("replayed", "live")
-
-
 class _ProgramsVerifier(_Verifier[CodeManifest]):
     def __init__(
         self,
@@ -550,22 +478,15 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         told: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
-        self._told = told
-        self._examined = examined
-        self._workers = workers
-        self._programs = programs
+        self._workers, self._programs, self._examined, self._told = workers, programs, examined, told
         self._protocol, self._spec = reopen(manifest)
-        self._missing = self._missing_data()
-
-    def _missing_data(self) -> str:
-        """Return why the data that a spec names cannot be had from the store; nothing where it can."""
-        name = getattr(self._spec, "dataset", None)
+        self._missing = ""
+        name: str | None = getattr(self._spec, "dataset", None)
         try:
             if name:
                 load_stored(name)
         except TradeassayError as error:
-            return f"'{name}' is not here: {error.message}"
-        return ""
+            self._missing = f"'{name}' is not here: {error.message}"
 
     def _check_manifest(self) -> None:
         before, manifest = len(self._violations), self._manifest
@@ -637,15 +558,3 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
 def _plain(value: object) -> Any:
     return msgspec.json.decode(canonical_json(value))
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
-
-
-def _first_difference(stored: bytes, again: bytes) -> str:
-    for number, (old, new) in enumerate(zip(stored.splitlines(), again.splitlines(), strict=False), start=1):
-        if old != new:
-            return f"line {number}: {old.decode(errors='replace').strip()} should be {new.decode().strip()}"
-    return "its end"

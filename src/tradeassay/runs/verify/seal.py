@@ -13,7 +13,6 @@ import errno
 import hashlib
 import re
 import shutil
-import stat
 import struct
 import subprocess
 import tempfile
@@ -184,25 +183,24 @@ def _write(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], 
     head = SealHead(kind=kind, root=merkle_root(hashes), files=hashes)
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / "made.zip"
+        parts = [(SEAL, canonical_json(head))]
+        if key is not None:
+            text = Path(place) / "root"
+            text.write_bytes(_signed_text(head.root))
+            _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
+            parts.append((SIGNATURE, (Path(place) / "root.sig").read_bytes()))
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            _put(archive, SEAL, canonical_json(head))
-            if key is not None:
-                _put(archive, SIGNATURE, _sign(head.root, key, Path(place)))
-            for path, body in sorted(content.items()):
-                _put(archive, path, body)
+            for path, body in (*parts, *sorted(content.items())):
+                entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))  # the same files give the same archive
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, body)
         try:
             write_atomic(file, made.read_bytes())
         except OSError as error:
             raise UserError(f"{file} cannot be written: {error.strerror}", hint="name another file") from error
     signature = "not signed" if key is None else f"signed with {key}"
     return Sealed(kind=kind, root=head.root, files=len(hashes), signature=signature)
-
-
-def _put(archive: zipfile.ZipFile, path: str, body: bytes) -> None:
-    entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))  # the same files give the same archive
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, body)
 
 
 class Signers(msgspec.Struct, frozen=True):
@@ -230,7 +228,10 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
             raise RunError(f"{file} cannot be unpacked: the disk is full", hint="set TMPDIR to another") from error
         except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error, struct.error) as error:
             raise RunError(f"{file} is not a whole archive: {error}", hint="get it again") from error
-        head = _head(folder / SEAL, file)
+        try:
+            head = msgspec.json.decode((folder / SEAL).read_bytes(), type=SealHead)
+        except (FileNotFoundError, *UNDECODABLE) as error:
+            raise RunError(f"{file} is not a seal: {error}", hint="make one with: tradeassay seal RUN") from error
         signature = hashes.pop(SIGNATURE, None)
         hashes.pop(SEAL)
         if hashes != head.files or merkle_root(hashes) != head.root:
@@ -250,29 +251,15 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
         yield folder, Sealed(kind=head.kind, root=head.root, files=len(hashes), signature=words)
 
 
-def _head(path: Path, file: Path) -> SealHead:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=SealHead)
-    except (FileNotFoundError, *UNDECODABLE) as error:
-        raise RunError(f"{file} is not a seal: {error}", hint="make one with: tradeassay seal RUN") from error
-
-
 def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str]:
     entries = archive.infolist()
     packed, size = sum(one.compress_size for one in entries), sum(one.file_size for one in entries)
     if len(entries) > MOST_FILES or size > MOST_BYTES or (size > SMALL and size > DENSEST * packed):
         raise RunError(f"{file} is too large to be unpacked", hint="verify the run's folder instead")
     hashes: dict[str, str] = {}
-    seen: set[str] = set()
     for entry in entries:
-        name, mode = entry.filename, entry.external_attr >> 16
-        parts = name.split("/")
-        odd = not _PATH.fullmatch(name) or any(set(part) <= {"."} for part in parts) or len(name) > 500
-        odd |= entry.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
-        # Names that differ in case alone are one file on some disks.
-        odd |= name.casefold() in seen
-        seen.add(name.casefold())
-        if odd or entry.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+        name = entry.filename
+        if not _PATH.fullmatch(name) or ".." in name or name in hashes:
             raise RunError(f"{file} holds '{name[:80]!a}', which no seal has", hint="do not unpack it")
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -376,14 +363,7 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
             yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
 
 
-# -- signatures: ssh-keygen makes and checks them -----------------------------------------------------------------
-
-
-def _sign(root: str, key: Path, place: Path) -> bytes:
-    text = place / "root"
-    text.write_bytes(_signed_text(root))
-    _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
-    return (place / "root.sig").read_bytes()
+# -- signatures: ssh-keygen makes and checks them ---
 
 
 def _signer(root: str, signature: Path, signers: Signers | None) -> str:
@@ -392,14 +372,11 @@ def _signer(root: str, signature: Path, signers: Signers | None) -> str:
         said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
         key = re.search(r"SHA256:\S+", said)
         return f"signed with the key {key[0] if key else '?'}; it is not known here whose that is"
-    who = signers.name or _principal(signers.file, signature)
+    who = signers.name
+    if who is None:
+        who = _ssh_keygen("find-principals", "-f", str(signers.file), "-s", str(signature)).split("\n")[0].strip()
     _ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
     return f"signed by {who}, according to {signers.file}"
-
-
-def _principal(signers: Path, signature: Path) -> str:
-    said = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature))
-    return said.split("\n")[0].strip()
 
 
 def _signed_text(root: str) -> bytes:
