@@ -178,7 +178,7 @@ def test_trades_are_put_on_the_price_of_the_chosen_symbol(driver: Any, pages: di
     select, chart = "select[data-trades=c0-a0-trades]", "#c0-a0-trades "
     price = f"return document.querySelector('{chart}path.ink').getAttribute('d')"
     marks = f"return [...document.querySelectorAll('{chart}.mark')].map(e => e.textContent).join('')"
-    traded = f"return JSON.parse(document.querySelector('{chart}').dataset.traded).map(e => e[2].length)"
+    traded = f"return JSON.parse(document.querySelector('{chart}').dataset.traded).map(e => e[1].length)"
     before = driver.execute_script(price)
     for place, count in enumerate(driver.execute_script(traded)[:2]):
         driver.execute_script(

@@ -100,15 +100,15 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
 class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
     """The charts of a cell; ``holdings`` and ``trades`` by the agents' places on the page.
 
-    ``prices`` are the charts on which ``charts.js`` puts the trades: (element id, chart). ``trades`` are
-    (symbol, element id, purchases and sales as (day, price, size)).
+    ``prices`` are the charts on which ``charts.js`` puts the trades, by symbol; ``trades`` are (place in
+    ``prices``, purchases and sales as (day, price, size)), the largest traded value first.
     """
 
     equity: Markup
     underwater: Markup
     holdings: dict[str, Markup]
-    trades: dict[str, list[tuple[str, str, list[tuple[int, float, float]]]]]
-    prices: list[tuple[str, Markup]]
+    trades: dict[str, list[tuple[int, list[tuple[int, float, float]]]]]
+    prices: dict[str, Markup]
 
 
 # What is drawn ---------------------------------------------------------------------------------------------
@@ -118,8 +118,11 @@ def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: 
     """Return the charts of a cell at ``place`` of a page; ``ids`` are the agents' places there."""
     equity, underwater = account_curves(cell)
     traded_by = {ids[agent.name]: traded(agent) for agent in cell.agents}
-    symbols = list(dict.fromkeys(symbol for by_symbol in traded_by.values() for symbol in by_symbol))
-    sheets = {symbol: f"{place}-p{number}" for number, symbol in enumerate(symbols)}
+    prices: dict[str, list[tuple[int, float, float]]] = {}
+    for by_symbol in traded_by.values():
+        for symbol, trades in by_symbol.items():
+            prices.setdefault(symbol, []).extend(trades)
+    places = {symbol: number for number, symbol in enumerate(prices)}
     holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in cell.agents}
     styled = look | {INDEX_LINE: INDEX}
     return CellCharts(
@@ -139,13 +142,10 @@ def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: 
         ),
         holdings={id: chart for id, chart in holdings.items() if chart is not None},
         trades={
-            id: [(symbol, sheets[symbol], trades) for symbol, trades in by_symbol.items()]
+            id: [(places[symbol], trades) for symbol, trades in by_symbol.items()]
             for id, by_symbol in traded_by.items()
         },
-        prices=[
-            (sheets[symbol], _price_chart(cell, symbol, [some.get(symbol, []) for some in traded_by.values()]))
-            for symbol in symbols
-        ],
+        prices={symbol: _price_chart(cell, symbol, trades) for symbol, trades in prices.items()},
     )
 
 
@@ -236,13 +236,13 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
     return {symbol: by_symbol[symbol] for symbol in order}
 
 
-def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[Sequence[tuple[int, float, float]]]) -> Markup:
+def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[tuple[int, float, float]]) -> Markup:
     """Return the closes of a symbol in a frame that has room for every agent's trades."""
     known = cell.prices.get(symbol)
     places = kept(len(cell.sessions), []) if known is not None else []
     closes = [None if known is None else known[place] for place in places]
     values = tuple(None if one is None or not np.isfinite(one) else float(f"{one:.5g}") for one in closes)
-    points = [(date.fromordinal(day).isoformat(), price, "") for some in trades for day, price, _ in some]
+    points = [(date.fromordinal(day).isoformat(), price, "") for day, price, _ in trades]
     chart = Equity(
         days=tuple(cell.sessions[place] for place in places),
         curves=(Curve(entry="", label="close", baseline=False, returns=values),),
@@ -282,10 +282,10 @@ class _Frame:
         self.low, self.high = (low - pad if low else 0.0), (high + pad if high else 0.0)
 
     def x(self, day: float) -> float:
-        return round(100.0 * (day - self.first) / (self.last - self.first), 2)
+        return round(100.0 * (day - self.first) / (self.last - self.first), 1)
 
     def y(self, value: float) -> float:
-        return round(100.0 * (self.high - value) / (self.high - self.low), 2)
+        return round(100.0 * (self.high - value) / (self.high - self.low), 1)
 
     def view(self, unit: float) -> str:
         """Return the frame as a view box of paths in units of ``unit``."""
@@ -434,8 +434,8 @@ def _grid(frame: _Frame, look: ChartLook) -> list[str]:
     parts = []
     for value in levels:
         words = f"{value:.{digits}%}" if look.form == "share" else f"{value:,.{digits}f}"
-        y, kind = frame.y(value), "zero" if value == 0 else "grid"
-        parts.append(f'<line class="{kind}" x2="100%" y1="{y}%" y2="{y}%"/>')
+        y, kind = frame.y(value), ' class="zero"' if value == 0 else ""
+        parts.append(f'<line{kind} x2="100%" y1="{y}%" y2="{y}%"/>')
         parts.append(f'<text class="y" x="-6" y="{y}%" dy="4">{words.replace("-", numbers.MINUS)}</text>')
     dates = _dates(frame.first, frame.last)
     # A phone has room for three.

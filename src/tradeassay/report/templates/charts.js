@@ -36,8 +36,8 @@
   // Trades of the chosen symbol on its price -------------------------------------------------------------------------
   function trades(select) {
     const place = document.getElementById(select.dataset.trades);
-    const [, sheet, some] = JSON.parse(place.dataset.traded)[select.selectedIndex];
-    place.replaceChildren(document.getElementById(sheet).content.cloneNode(true));
+    const [sheet, some] = JSON.parse(place.dataset.traded)[select.selectedIndex];
+    place.replaceChildren(document.getElementById(place.dataset.cell + "-p" + sheet).content.cloneNode(true));
     const plot = place.querySelector(".plot"), [left, top, wide, tall] = view(plot), unit = Number(plot.dataset.unit);
     for (const [tone, glyph, word] of [["buy", "▲", "bought"], ["sell", "▼", "sold"]]) {
       const side = some.filter((one) => (one[2] > 0) === (tone === "buy"));
