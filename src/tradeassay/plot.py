@@ -68,7 +68,7 @@ def made_of(assay: Assay | AgentAssay, agent: str | None = None) -> Figure:
 
     ``agent`` chooses one of several. Raises :class:`UserError` where the return could not be taken apart.
     """
-    from tradeassay.assay.verdict.waterfall import waterfall
+    from tradeassay.assay.verdict.record import waterfall
 
     one = _one(assay, agent)
     steps = waterfall(one)

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from verdict_sample import ATTACK, sample
 
-from tradeassay.assay.verdict.waterfall import waterfall
+from tradeassay.assay.verdict.record import waterfall
 from tradeassay.report.verdicts import VerdictBoard, render_verdicts, write_verdicts
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")

@@ -107,7 +107,7 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo"},
         "tradeassay.assay.papers": {"StudyTable", "paper_studies"},
-        "tradeassay.assay.verdict.waterfall": {"WaterfallStep", "waterfall"},
+        "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},
     }
     for path in sorted(Path(tradeassay.report.__file__).parent.glob("*.py")):
         for node in ast.walk(syntax_tree(path.read_text())):

@@ -21,6 +21,7 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.percentile import place_among
 from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
+from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried
 from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, above, below, memory_evidence, tested
 from tradeassay.assay.verdict.record import (
     KINDS,
@@ -31,7 +32,6 @@ from tradeassay.assay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
-from tradeassay.assay.verdict.trials import NO_TRIES, Tried
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.assay.verdict.record import AgentAssay
-from tradeassay.assay.verdict.waterfall import WaterfallStep, waterfall
+from tradeassay.assay.verdict.record import AgentAssay, WaterfallStep, waterfall
 from tradeassay.report import numbers
 from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary

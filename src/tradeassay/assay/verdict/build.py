@@ -18,6 +18,8 @@ from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, luck_of_f
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import (
+    NO_TRIES,
+    Tried,
     concentration_of,
     curve_of,
     passive_evidence,
@@ -25,6 +27,7 @@ from tradeassay.assay.verdict.diagnostics import (
     tail_evidence,
     timing_evidence,
     trials_evidence,
+    tried_elsewhere,
 )
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
@@ -45,14 +48,12 @@ from tradeassay.assay.verdict.record import (
     AgentFindings,
     Assay,
     Dollars,
-    Edge,
     LeakEvidence,
     LuckEvidence,
     MemoryEvidence,
     Ranks,
     VerdictConfig,
 )
-from tradeassay.assay.verdict.trials import NO_TRIES, Tried, tried_elsewhere
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
@@ -109,7 +110,7 @@ def assay_run(
     for name in (*agents, *(leaks or ())):
         if name not in known:
             raise UserError(f"no agent '{name}' in {run.folder}", hint=f"it has {', '.join(known)}")
-    say = say or _silent
+    say = say or (lambda _: None)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
@@ -156,10 +157,6 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
         ]
         found[cell] = ", ".join([run.manifest.benchmark(episode).title, *ways, *apart])
     return found
-
-
-def _silent(_: str) -> None:
-    """Say nothing."""
 
 
 def _counted_tries(run: Run, rows: Sequence[_Row], config: VerdictConfig) -> list[_Row]:
@@ -248,9 +245,9 @@ def _findings(
     return msgspec.structs.replace(
         measured,
         exposures=exposures,
-        luck=_luck_of(row, config),
+        luck=plain.luck if config.portfolios == 0 else luck_evidence([row.luck[key] for key in scores.episodes]),
         memory=_memory(row, rows, config, measured.edge.comparisons),
-        biases=_biases(run, scores),
+        biases=run.cell_badges(scores.cell).biases,
     )
 
 
@@ -269,17 +266,40 @@ class TrialSetting:
 def with_daily(
     found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
 ) -> AgentFindings:
-    """Return findings with everything that follows from daily parts."""
+    """Return findings with everything that follows from daily parts.
+
+    That is its parts, the edge and what could have been shown; the passive portfolio it follows, timing, tails,
+    stability, concentration and tries.
+    """
+    market, total = daily.get("market"), daily["total"]
     comparisons = setting.here * config.trials + setting.tried.effective
     totals = totals_of(daily, year, config, comparisons)
     style, active = variances(daily)
     edge = edge_of(daily, year, config, comparisons)
-    power, could_not = _power(daily[EDGE], year, config, comparisons)
+    power, could_not = f"{total.size} sessions are too few for any test: at least {config.least} are needed", True
+    if total.size >= config.least:
+        design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
+        seen = power_summary(design, ir=config.skilled)
+        power, could_not = seen.sentence, seen.hopeless
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
     if found.method == "returns":
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
+    first = setting.taken[0] if setting.taken else None
+    sessions = first.daily.sessions if first is not None else setting.sessions
+    given = first.daily.references if first is not None else {}
+    references = setting.references or {name: np.array(series) for name, series in given.items()}
+    by_returns = found.method == "returns"
+    lags = stale_lags(total, market) if by_returns and market is not None else 0
+    invested = None if by_returns else daily.get(INVESTED)
+    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
+    fit = None if first is None or by_returns else first.fit
+    days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
+    by_name: dict[str, float] = {}  # what names brought to selection, in the mean over seeds
+    for one in setting.taken:
+        for name, value in one.by_name.items():
+            by_name[name] = by_name.get(name, 0.0) + value / len(setting.taken)
     return msgspec.structs.replace(
-        _made_of(found, daily, year, config, setting, edge),
+        found,
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
         parts=parts,
@@ -289,69 +309,18 @@ def with_daily(
         edge=edge,
         power=power,
         could_not=could_not,
-    )
-
-
-def _made_of(
-    found: AgentFindings,
-    daily: Mapping[str, Floats],
-    year: int,
-    config: VerdictConfig,
-    setting: TrialSetting,
-    edge: Edge,
-) -> AgentFindings:
-    """Return findings with the passive portfolio it follows, timing, tails, stability, concentration and tries."""
-    first = setting.taken[0] if setting.taken else None
-    sessions = first.daily.sessions if first is not None else setting.sessions
-    given = first.daily.references if first is not None else {}
-    references = setting.references or {name: np.array(series) for name, series in given.items()}
-    market, total = daily.get("market"), daily["total"]
-    by_returns = found.method == "returns"
-    lags = stale_lags(total, market) if by_returns and market is not None else 0
-    invested = None if by_returns else daily.get(INVESTED)
-    covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
-    fit = None if first is None or by_returns else first.fit
-    days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    return msgspec.structs.replace(
-        found,
         passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
         timing=None
         if market is None
         else timing_evidence(total, market, invested, year, config, edge.comparisons),
         tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
         stability=stability_evidence(daily[EDGE], year, config),
-        concentration=concentration_of(daily[EDGE], sessions, _by_name(setting.taken), daily["selection"])
-        if total.size
-        else None,
-        trials=trials_evidence(
-            daily[EDGE], edge, year, config, here=setting.here,
-            found=setting.tried.found, effective=float(setting.tried.effective),
-        ),
+        concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,
+        trials=trials_evidence(daily[EDGE], edge, year, config, here=setting.here, tried=setting.tried),
         curve=curve_of(total, market, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
-    )  # fmt: skip
-
-
-def _by_name(taken: Sequence[Attribution]) -> dict[str, float]:
-    """Return what names brought to selection, in the mean over seeds."""
-    found: dict[str, float] = {}
-    for one in taken:
-        for name, value in one.by_name.items():
-            found[name] = found.get(name, 0.0) + value / len(taken)
-    return found
-
-
-def _biases(run: Run, scores: AgentScores) -> tuple[str, ...]:
-    return run.cell_badges(scores.cell).biases
-
-
-def _power(edge: Floats, year: int, config: VerdictConfig, comparisons: int) -> tuple[str, bool]:
-    if edge.size < config.least:
-        return f"{edge.size} sessions are too few for any test: at least {config.least} are needed", True
-    design = measured_design(edge, level=config.level, comparisons=comparisons, periods_per_year=year)
-    seen = power_summary(design, ir=config.skilled)
-    return seen.sentence, seen.hopeless
+    )
 
 
 def _why_nothing(run: Run, row: _Row) -> str | None:
@@ -386,21 +355,27 @@ def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread)
     return dict(zip(keys, spread.map(one, keys), strict=True))
 
 
-def _luck_of(row: _Row, config: VerdictConfig) -> LuckEvidence:
-    if config.portfolios == 0:
-        return LuckEvidence(percentile=not_scored("not asked for"), p=None)
-    return luck_evidence([row.luck[key] for key in row.scores.episodes])
-
-
 def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
     """Return the contrast with the same agent's masked cell; None where no model played unmasked."""
     if not row.by_model or row.mask not in (None, BRIGHT):
         return None
+
+    def setting(one: _Row) -> tuple[object, ...]:
+        """What two cells share that differ in the mask only; a control arm is another cell."""
+        parts = one.scores.cell.replace("__", "+").split("+")
+        bare = tuple(part for part in parts if not part.startswith("mask="))
+        return one.scores.agent, one.scores.benchmark, one.scores.dataset, bare
+
+    def sessions(one: _Row) -> tuple[str, ...]:
+        return one.sound[0].daily.sessions if one.sound else ()
+
     twins = [
         one
         for mask in _MASKS
         for one in rows
-        if one.mask == mask and one.scores.agent == row.scores.agent and _same_but_mask(one, row)
+        if one.mask == mask
+        and setting(one) == setting(row)
+        and (not one.sound or not row.sound or sessions(one) == sessions(row))
     ]
     if not twins:
         return no_memory("it was not run under a mask")
@@ -410,22 +385,6 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
     return memory_evidence(
         row.daily, twin.daily, row.year, config, against=str(twin.mask), comparisons=comparisons
     )
-
-
-def _same_but_mask(one: _Row, other: _Row) -> bool:
-    """Return whether two cells differ in the mask only: same benchmark, data and window, no control arm."""
-    if (one.scores.benchmark, one.scores.dataset) != (other.scores.benchmark, other.scores.dataset):
-        return False
-    if not one.sound or not other.sound:
-        return _bare(one.scores.cell) == _bare(other.scores.cell)
-    return one.sound[0].daily.sessions == other.sound[0].daily.sessions and _bare(one.scores.cell) == _bare(
-        other.scores.cell
-    )
-
-
-def _bare(cell: str) -> tuple[str, ...]:
-    """Return a cell's name without its mask."""
-    return tuple(part for part in cell.replace("__", "+").split("+") if not part.startswith("mask="))
 
 
 def _dollars(scores: AgentScores) -> Dollars | None:
@@ -456,10 +415,17 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
         columns = (
             [row.scores.measures["cumulative_return"].median for row in inside],
             [row.scores.measures["excess_return"].median for row in inside],
-            [_selection(row) for row in inside],
         )
+        values = [[measure.value for measure in column] for column in columns]
+        values.append([None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside])
         of = sum(row.daily is not None for row in inside)
-        places = [_places(column) for column in columns]
+        places = [
+            [
+                None if one is None else 1 + sum(other is not None and other > one for other in column)
+                for one in column
+            ]
+            for column in values
+        ]
         for k, row in enumerate(inside):
             found[cell, row.scores.agent] = Ranks(
                 of=of, by_return=places[0][k], by_excess=places[1][k], by_selection=places[2][k]
@@ -467,26 +433,17 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
     return found
 
 
-def _selection(row: _Row) -> Measure:
-    if row.daily is None:
-        return not_scored("no result")
-    return Measure(value=float(np.mean(row.daily["selection"])), n=row.daily["selection"].size)
-
-
-def _places(measures: Sequence[Measure]) -> list[int | None]:
-    values = [measure.value for measure in measures]
-    return [
-        None if value is None else 1 + sum(other is not None and other > value for other in values)
-        for value in values
-    ]
-
-
 NO_RUN = "no run was recorded"
 
 
 def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
-    own = _sorted_out(own)
+    if isinstance(own.returns, str) and own.weights is None:
+        path = Path(own.returns)
+        if not path.is_file():
+            raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
+        if {"symbol", WEIGHT} <= columns_of(path):  # a table of weights that was given as returns
+            own = msgspec.structs.replace(own, weights=own.returns, returns=None)
     if own.returns is None and own.weights is None:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
     given = own.returns if own.returns is not None else own.weights
@@ -568,7 +525,9 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         last=days[-1] if days else None,
         method="returns",
         total=not_scored("nothing was played"),
-        excess=_excess(total, market),
+        excess=not_scored("no benchmark is given")
+        if market is None
+        else Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size),
         luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
         leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
@@ -601,17 +560,16 @@ def _rows_of_series(total: Floats, market: Floats | None) -> dict[str, Floats]:
     return rows
 
 
-def _excess(total: Floats, market: Floats | None) -> Measure:
-    if market is None:
-        return not_scored("no benchmark is given")
-    return Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size)
-
-
 def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:
     """Return the verdict on an own account that was taken apart."""
     biases: tuple[str, ...] = ()
     if own.dataset is not None:
         biases = load_dataset(own.dataset, None if own.home is None else Path(own.home)).facts.biases
+    exposures = dict(taken.preferences)
+    if taken.method == "returns":
+        # Where only returns are known: the constant exposures that explain them best.
+        note, known = "constant, estimated from returns", taken.daily.exposures
+        exposures = {name: Measure(value=values[0], note=note) for name, values in known.items() if values}
     found = AgentFindings(
         cell="own",
         benchmark="",
@@ -628,7 +586,7 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         failure=taken.reason,
         total=not_scored(taken.reason or "nothing was played"),
         excess=not_scored("no index is given"),
-        exposures=_exposures(taken),
+        exposures=exposures,
         luck=_own_luck(own, config),
         leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
@@ -642,27 +600,6 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         unseen = not_scored("weights alone do not say what trading cost")
         found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
     return judge(found, config)
-
-
-def _exposures(taken: Attribution) -> dict[str, Measure]:
-    """Return preferences; where only returns are known, the constant exposures that explain them best."""
-    if taken.method == "holdings":
-        return dict(taken.preferences)
-    note = "constant, estimated from returns"
-    return {name: Measure(value=values[0], note=note) for name, values in taken.daily.exposures.items() if values}
-
-
-def _sorted_out(own: OwnAccount) -> OwnAccount:
-    """Return the tables in their places: one table of weights may have been given as returns."""
-    if not isinstance(own.returns, str) or own.weights is not None or not _has_weights(Path(own.returns)):
-        return own
-    return msgspec.structs.replace(own, weights=own.returns, returns=None)
-
-
-def _has_weights(path: Path) -> bool:
-    if not path.is_file():
-        raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
-    return {"symbol", WEIGHT} <= columns_of(path)
 
 
 def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:

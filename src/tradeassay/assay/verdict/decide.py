@@ -63,7 +63,15 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         )
     kind = kind_of(found, config)
     limits = limits_of(found, config, kind)
-    firm = is_firm(kind, found, limits)
+    # A verdict is firm where nothing that would have to be excluded is left.
+    if kind == "leak":
+        firm = bool(found.leaks.findings)
+    elif kind == "memory":
+        firm = found.memory is not None and above(found.memory.gap)
+    elif kind == "worse":
+        firm = found.luck.p_low is not None
+    else:
+        firm = kind not in _PRAISE or not limits
     return Verdict(
         kind=kind,
         label=_label(kind, found, config, firm=firm),
@@ -93,17 +101,6 @@ def _small(found: AgentFindings, config: VerdictConfig) -> bool:
     return (above(edge.tested) or below(edge.tested)) and abs(value) < least
 
 
-def is_firm(kind: Kind, found: AgentFindings, limits: tuple[str, ...]) -> bool:
-    """Return whether nothing that would have to be excluded is left."""
-    if kind == "leak":
-        return bool(found.leaks.findings)
-    if kind == "memory":
-        return found.memory is not None and above(found.memory.gap)
-    if kind == "worse":
-        return found.luck.p_low is not None
-    return kind not in _PRAISE or not limits
-
-
 def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     """Return which kind of result it is; ``found`` has an edge."""
     edge = found.edge
@@ -127,17 +124,14 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         return "timing"
     if _costs(found, config):
         return "costs"
-    if below(edge.tested) and (edge.tested.value or 0.0) <= -config.floor and _worse_than_chance(found, config):
+    # Where there are no random portfolios that do as badly, the word is weaker.
+    rare = found.luck.p_low is None or found.luck.p_low <= _allowed(found, config)
+    if below(edge.tested) and (edge.tested.value or 0.0) <= -config.floor and rare:
         return "worse"
-    return "style" if _mostly_style(found, config) else "luck"
-
-
-def _mostly_style(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an agent leans to styles, and they moved it, or brought it, more than its names did."""
-    if not leaning(found, config):
-        return False
+    # It leans to styles, and they moved it, or brought it, more than its names did.
     style, own = part_of(found, "style"), (part_of(found, "selection") or 0.0) + (part_of(found, "trading") or 0.0)
-    return (found.style_variance or 0.0) >= 0.5 or abs(style or 0.0) > abs(own)
+    mostly = (found.style_variance or 0.0) >= 0.5 or abs(style or 0.0) > abs(own)
+    return "style" if mostly and leaning(found, config) else "luck"
 
 
 def passive(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -164,8 +158,12 @@ def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is certain, above the economic floor, and not contradicted by random portfolios."""
     edge = found.edge
     assert edge is not None
-    large = (edge.tested.value or 0.0) >= least_edge(found, config)
-    certain = above(edge.tested) or shown_twice(found, config)
+    least, memory = least_edge(found, config), found.memory
+    certain = above(edge.tested)
+    if not certain and memory is not None and memory.both is not None and not memory.doubted:
+        # Two plays of one agent say more than either. Memory, which helps in one of them, does not persist.
+        certain = above(memory.both) and (memory.both.value or 0.0) >= least and _persists(memory)
+    large = (edge.tested.value or 0.0) >= least
     return large and certain and _earned(found, config) and not _contradicted(found)
 
 
@@ -174,17 +172,6 @@ def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
     missing, edge = least_edge(found, config) - config.floor, found.edge
     assert edge is not None
     return missing <= 0.0 or edge.at_least is None or edge.at_least > missing
-
-
-def shown_twice(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether an edge is certain over both of its plays, unmasked and masked, and stays under the mask.
-
-    Two plays of one agent say more than either. Memory, which helps in one of them, does not stay.
-    """
-    memory = found.memory
-    if memory is None or memory.both is None or memory.doubted:
-        return False
-    return above(memory.both) and (memory.both.value or 0.0) >= least_edge(found, config) and _stays(memory)
 
 
 def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -203,21 +190,11 @@ def timing(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def confirmed(found: AgentFindings) -> bool:
     """Return whether an edge stands where memory cannot help; true where no masked run was made."""
-    return found.memory is None or found.memory.masked.value is None or _stays(found.memory)
+    return found.memory is None or found.memory.masked.value is None or _persists(found.memory)
 
 
-def _stays(memory: MemoryEvidence) -> bool:
+def _persists(memory: MemoryEvidence) -> bool:
     return above(memory.masked) if memory.confirmed is None else memory.confirmed
-
-
-def _doubtful(memory: MemoryEvidence) -> bool:
-    """Return whether a certain edge is not certain under the mask, and more of it is lost than stays.
-
-    That it is certain in one play and not in the other does not say that the two differ: what is lost is tested.
-    """
-    if memory.gap.value is None or memory.masked.value is None or _stays(memory):
-        return False
-    return memory.shrinks and memory.gap.value > memory.masked.value
 
 
 def _memory(found: AgentFindings, config: VerdictConfig) -> Kind | None:
@@ -226,9 +203,13 @@ def _memory(found: AgentFindings, config: VerdictConfig) -> Kind | None:
         return None
     if above(memory.gap):
         return "mixed" if above(memory.masked) else "memory"
-    fades = memory.fade is not None and above(memory.fade)
-    # What neither the mask nor random portfolios confirm is luck; memory is suspected behind an edge.
-    return "memory" if fades or (_doubtful(memory) and _beats_chance(found, config)) else None
+    if memory.fade is not None and above(memory.fade):
+        return "memory"
+    # That an edge is certain in one play and not in the other does not say that the two differ: what is lost is
+    # tested, and more must be lost than persists. What random portfolios do not confirm either is luck.
+    gap, masked = memory.gap.value, memory.masked.value
+    lost = gap is not None and masked is not None and not _persists(memory) and memory.shrinks and gap > masked
+    return "memory" if lost and _beats_chance(found, config) else None
 
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -294,21 +275,16 @@ def _contradicted(found: AgentFindings) -> bool:
     return share is not None and share < 0.5
 
 
-def _worse_than_chance(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether they do as badly too rarely; where there are none the word is weaker."""
-    return found.luck.p_low is None or found.luck.p_low <= _allowed(found, config)
-
-
 # What was not examined
 
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    own = _edge_limits(found, config) if kind in ("skill", "mixed") else []
-    if kind == "memory" and found.memory is not None and not above(found.memory.gap):
-        own = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
     # What is particular to this account comes first: the sentence has room for three.
-    return (*own, *_evidence_limits(found, config), *_data_limits(found, config), *_failures(found, config))
+    limits = _edge_limits(found, config) if kind in ("skill", "mixed") else []
+    if kind == "memory" and found.memory is not None and not above(found.memory.gap):
+        limits = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
+    return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
 
 
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
@@ -322,7 +298,10 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:
         limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
-    if found.by_model and not _memory_examined(found):
+    masked = found.mask not in (None, "bright") or (
+        found.memory is not None and found.memory.gap.value is not None
+    )
+    if found.by_model and not masked:
         why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
     if found.memory is not None and found.memory.doubted:
@@ -346,6 +325,11 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
     if found.sessions < config.short:
         limits.append(f"the window is short: {found.sessions} sessions")
+    if found.failed_seeds:
+        of = found.seeds + found.failed_seeds
+        limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
+    if found.failure_rate.value is not None and found.failure_rate.value > config.failed_sessions:
+        limits.append(f"many sessions had no usable answer: {found.failure_rate.value:.0%}")
     return limits
 
 
@@ -364,11 +348,8 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
     stability, trials = found.stability, found.trials
     if stability is not None and stability.one_half:
-        limits.append(
-            f"it was earned in one half: {spanned(stability.first)} a year in the first, "
-            f"{spanned(stability.second)} "
-            "in the second"
-        )
+        halves = f"{spanned(stability.first)} a year in the first, {spanned(stability.second)} in the second"
+        limits.append(f"it was earned in one half: {halves}")
     if stability is not None and not above(stability.without_best):
         limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
     tail, brought = found.tail, part_of(found, "edge") or 0.0
@@ -384,21 +365,6 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if trials is not None and trials.void_at is not None and trials.void_at <= 20:
         limits.append(f"it would not survive {trials.void_at} tries: only so many as are known were allowed for")
     return limits
-
-
-def _failures(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    limits = []
-    if found.failed_seeds:
-        of = found.seeds + found.failed_seeds
-        limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
-    rate = found.failure_rate.value
-    if rate is not None and rate > config.failed_sessions:
-        limits.append(f"many sessions had no usable answer: {rate:.0%}")
-    return limits
-
-
-def _memory_examined(found: AgentFindings) -> bool:
-    return found.mask not in (None, "bright") or (found.memory is not None and found.memory.gap.value is not None)
 
 
 # The words
@@ -427,16 +393,20 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
         return _of_memory(made, found)
     if kind == "skill":
         verb = "skill is supported" if firm else "consistent with skill"
-        return f"{made}; {verb}: {_certain_part(yearly, found)}{_beyond_chance(found)}."
+        share = found.luck.percentile.value
+        chance = (
+            "" if share is None else f", and better than {share:.1%} of random portfolios with the same trades"
+        )
+        return f"{made}; {verb}: {_certain_part(yearly, found)}{chance}."
     if kind == "timing":
         return _timing(made, found, firm=firm)
     if kind == "mixed":
         return _mixed(made, _certain_part(yearly, found), found, config)
     if kind == "tail":
+        calm = found.tail is not None and found.tail.crash is False
         return (
-            f"{made}; it is paid for tail risk: {yearly}, and it bends down whenever the market moves "
-            "far, as what "
-            f"sellers of options earn does{_no_crash(found)}."
+            f"{made}; it is paid for tail risk: {yearly}, and it bends down whenever the market moves far, as "
+            f"what sellers of options earn does{'; the market did not crash in the window' if calm else ''}."
         )
     if kind == "costs":
         return _of_costs(made, found)
@@ -451,9 +421,8 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
         return _market(made, found, config)
     if kind == "open":
         return (
-            f"{made}, and nothing says what the market returned meanwhile: give a benchmark's returns "
-            "(--against) or "
-            "a data set (--dataset) to learn what it is made of."
+            f"{made}, and nothing says what the market returned meanwhile: give a benchmark's returns (--against) "
+            "or a data set (--dataset) to learn what it is made of."
         )
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
 
@@ -465,18 +434,6 @@ def _certain_part(yearly: str, found: AgentFindings) -> str:
         return yearly
     beyond = yearly.partition(" a year ")[2]
     return f"{spanned(memory.both)} a year {beyond}, over the play and its twin under '{memory.against}'"
-
-
-def _beyond_chance(found: AgentFindings) -> str:
-    if found.luck.percentile.value is None:
-        return ""
-    return f", and better than {found.luck.percentile.value:.1%} of random portfolios with the same trades"
-
-
-def _no_crash(found: AgentFindings) -> str:
-    return (
-        "; the market did not crash in the window" if found.tail is not None and found.tail.crash is False else ""
-    )
 
 
 def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
@@ -500,9 +457,8 @@ def _of_memory(made: str, found: AgentFindings) -> str:
     assert memory is not None
     if not above(memory.gap) and memory.fade is not None and above(memory.fade):
         return (
-            f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per "
-            "window after the day "
-            "on which its knowledge ends."
+            f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per window after the "
+            "day on which its knowledge ends."
         )
     if not above(memory.gap):
         assert found.edge is not None
@@ -540,9 +496,8 @@ def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) 
     if timing(found, config) and found.timing is not None:
         other = "something else" if found.method == "returns" else "the names"
         return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part {other}: {yearly}."
-    return (
-        f"{made}; it leans to styles, which brought {_style_part(found, config)}, and part is its own: {yearly}."
-    )
+    brought = f"{percent(part_of(found, 'style'))} ({_leans(found, config)})"
+    return f"{made}; it leans to styles, which brought {brought}, and part is its own: {yearly}."
 
 
 def _of_costs(made: str, found: AgentFindings) -> str:
@@ -550,16 +505,10 @@ def _of_costs(made: str, found: AgentFindings) -> str:
     assert edge is not None
     taken = percent((edge.tested.value or 0.0) - (edge.gross.value or 0.0))
     if above(edge.gross):
-        return (
-            f"{made}; costs ate its edge: the names it chose brought {spanned(edge.gross)} a year, "
-            f"trading took {taken}, "
-            f"and {spanned(edge.tested)} is left."
-        )
-    return (
-        f"{made}; costs took it: the names it chose cannot be told from luck ({spanned(edge.gross)} a "
-        "year), trading "
-        f"them cost {taken} a year."
-    )
+        brought = f"the names it chose brought {spanned(edge.gross)} a year"
+        return f"{made}; costs ate its edge: {brought}, trading took {taken}, and {spanned(edge.tested)} is left."
+    chosen = f"the names it chose cannot be told from luck ({spanned(edge.gross)} a year)"
+    return f"{made}; costs took it: {chosen}, trading them cost {taken} a year."
 
 
 def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
@@ -571,23 +520,20 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
         return f"{made}, which is the market: {shared}, and what is left is nothing worth calling an edge."
     late = " with a lag" if followed.lagged > 0.05 else ""
     share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
+    beyond, value = followed.beyond, followed.beyond.value or 0.0
+    if below(beyond) and value <= -config.floor:
+        rest = "what leverage, fees or trading cost"
+    elif not above(beyond) or value < config.floor:
+        rest = "nothing worth calling an edge"
+    elif found.method == "returns":
+        rest = "no more than dividends and interest, which a benchmark of prices leaves out"
+    else:
+        rest = "no more than interest on what was not invested"
+    explained = f"{followed.explained:.1%} of its variance{share}"
     return (
-        f"{made}, which is the market: it follows {followed.portfolio}{late} "
-        f"({followed.explained:.1%} of its variance"
-        f"{share}), and {spanned(followed.beyond)} a year beyond that is {_no_edge(found, config)}."
+        f"{made}, which is the market: it follows {followed.portfolio}{late} ({explained}), and "
+        f"{spanned(beyond)} a year beyond that is {rest}."
     )
-
-
-def _no_edge(found: AgentFindings, config: VerdictConfig) -> str:
-    """Return why what is left beyond a passive portfolio is not called an edge."""
-    beyond = found.passive.beyond if found.passive is not None else None
-    if beyond is not None and below(beyond) and (beyond.value or 0.0) <= -config.floor:
-        return "what leverage, fees or trading cost"
-    if beyond is None or not above(beyond) or (beyond.value or 0.0) < config.floor:
-        return "nothing worth calling an edge"
-    if found.method == "returns":
-        return "no more than dividends and interest, which a benchmark of prices leaves out"
-    return "no more than interest on what was not invested"
 
 
 def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
@@ -605,10 +551,6 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
         return f"{made}; {said}; {rest}, may be luck: {but}."
     short = "; the window is too short for skill to show" if found.could_not else ""
     return f"{made}; {said}; {rest}, cannot be told from luck{short}."
-
-
-def _style_part(found: AgentFindings, config: VerdictConfig) -> str:
-    return f"{percent(part_of(found, 'style'))} ({_leans(found, config)})"
 
 
 def _leans(found: AgentFindings, config: VerdictConfig) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from tradeassay.assay.verdict.record import (
     TrialsEvidence,
     VerdictConfig,
 )
+from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
@@ -37,6 +40,9 @@ from tradeassay.metrics import (
     significant,
 )
 from tradeassay.metrics.cosine import cosine_terms
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Run
 
 BEST = 5
 """Sessions that are left out to see whether an edge rests on a few."""
@@ -65,12 +71,13 @@ def passive_evidence(
 
     What moves by less than :data:`STILL` and earns no more than interest is cash.
     """
-    if total.size >= TRACKED and _is_cash(total, year):
+    enough = total.size >= TRACKED
+    if enough and float(total.std()) * math.sqrt(year) < STILL and abs(float(total.mean())) * year < INTEREST:
         return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
     best: tuple[str, Regression] | None = None
-    enough = config.least if lags else TRACKED
+    least = config.least if lags else TRACKED
     for name, series in references.items():
-        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < enough:
+        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < least:
             continue
         # The first sessions lack what came before them.
         tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
@@ -89,10 +96,6 @@ def passive_evidence(
         beyond=found.coefficient(0, scale=year, level=level, least=config.least),
         lagged=float(np.abs(betas[1:]).sum()) / whole if whole > 0 else 0.0,
     )
-
-
-def _is_cash(total: Floats, year: int) -> bool:
-    return float(total.std()) * math.sqrt(year) < STILL and abs(float(total.mean())) * year < INTEREST
 
 
 def timing_evidence(
@@ -225,8 +228,7 @@ def trials_evidence(
     config: VerdictConfig,
     *,
     here: int,
-    found: int = 0,
-    effective: float = 0.0,
+    tried: Tried,
 ) -> TrialsEvidence:
     """Return what the number of tries leaves of an edge."""
     count = max(1.0, float(tested.comparisons))
@@ -254,10 +256,105 @@ def trials_evidence(
     return TrialsEvidence(
         here=here,
         declared=config.trials,
-        found=found,
-        effective=effective,
+        found=tried.found,
+        effective=float(tried.effective),
         deflated=probability,
         haircut=haircut,
         track_record=track,
         void_at=void_at,
     )
+
+
+# How many were tried
+
+SAME = 0.7
+"""Correlation of active returns above which two tries are one."""
+_LEAST_SHARED = 20
+MOST_COMPARED = 400
+"""Episodes that are read and compared; further ones count without being compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """``found`` tries in other runs of the folder, which amount to ``effective`` different ones."""
+
+    found: int = 0
+    effective: int = 0
+
+
+NO_TRIES = Tried()
+
+
+def tried_elsewhere(run: Run, dataset: str, sessions: tuple[str, ...]) -> Tried:
+    """Return how many other strategies the run's folder has tried on ``dataset`` in these sessions.
+
+    The best of thirty is lucky by construction. A run does not say how many others there were; the folder does.
+    Baselines do not count, and neither does what repeats an agent of the run itself. A folder that cannot be read
+    as a finished run is no try.
+    """
+    if len(sessions) < _LEAST_SHARED:
+        return Tried()
+    wanted = {day: place for place, day in enumerate(sessions)}
+    mine = _active(run, dataset, wanted)
+    others: list[Floats] = []
+    found = 0
+    from tradeassay.runs import Run
+
+    own_folder = run.folder.resolve()
+    for folder in sorted(own_folder.parent.iterdir()):
+        if not folder.is_dir() or folder == own_folder or not (folder / "scores.json").is_file():
+            continue
+        try:
+            each = _active(Run.load(folder, home=run.home), dataset, wanted)
+        except (TradeassayError, OSError):
+            continue
+        found += len(each)
+        others += each[: max(0, MOST_COMPARED - len(others))]
+    clusters: list[Floats] = list(mine)
+    own = len(clusters)
+    for series in others:
+        if all(_correlation(series, known) < SAME for known in clusters):
+            clusters.append(series)
+    return Tried(found=found, effective=len(clusters) - own + max(0, found - len(others)))
+
+
+def _active(run: Run, dataset: str, wanted: dict[str, int]) -> list[Floats]:
+    """Return what each agent earned beyond its baseline on the wanted sessions, NaN where it did not play.
+
+    Agents that share less than half of the sessions are other experiments.
+    """
+    rows = [row for row in run.scores.agents if row.dataset == dataset]
+    bases = {row.cell: _placed(run, row.episodes[0], wanted) for row in rows if row.baseline}
+    found = []
+    for row in rows:
+        if row.baseline:
+            continue
+        mine = _placed(run, row.episodes[0], wanted)
+        if mine is not None:
+            base = bases.get(row.cell)
+            found.append(mine if base is None else mine - base)
+    return found
+
+
+def _placed(run: Run, key: str, wanted: dict[str, int]) -> Floats | None:
+    series = run.series(key)
+    if series.failure is not None or not (series.nav > 0).all():
+        return None
+    places = [wanted.get(day) for day in series.sessions]
+    if sum(place is not None for place in places) * 2 < len(wanted):
+        return None
+    moves = np.diff(np.log(series.nav))
+    found = np.full(len(wanted), np.nan)
+    for place, move in zip(places, moves.tolist(), strict=True):
+        if place is not None:
+            found[place] = move
+    return found
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    both = np.isfinite(one) & np.isfinite(other)
+    if both.sum() < _LEAST_SHARED:
+        return 0.0
+    a, b = one[both] - one[both].mean(), other[both] - other[both].mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else 1.0

@@ -78,13 +78,12 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     """Return the numbers behind the sentence, one line each."""
     edge = found.edge
     assert edge is not None
+    names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
     parts = [
         f"{words} {percent(part_of(found, name))}"
-        for name, words in (
-            ("common", "market"), ("style", "style"), ("selection", "selection"), ("trading", "trading"),
-        )
+        for name, words in names.items()
         if part_of(found, name) is not None
-    ]  # fmt: skip
+    ]
     lines = [
         f"of {percent(found.total.value)}: {', '.join(parts)}",
         f"{yearly_of(found, config)}{_certain(found, config)}",
@@ -141,13 +140,9 @@ def _made_of(found: AgentFindings) -> list[str]:
         lines.append(
             f"{_tries(trials.void_at)} would void the claim; known are {trials.here} here, "
             f"{trials.declared} declared, {trials.found} other in the folder; deflated Sharpe ratio "
-            f"{_deflated(trials.deflated)}"
+            + ("n/a" if trials.deflated.value is None else f"{trials.deflated.value:.2f}")
         )
     return lines
-
-
-def _deflated(measure: Measure) -> str:
-    return "n/a" if measure.value is None else f"{measure.value:.2f}"
 
 
 # For and against
