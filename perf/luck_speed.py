@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from luck_orders import decisions_of, replay
 from tradeassay.agents import make_agent
-from tradeassay.assay.luck import decisions_of, ground_of, place_among, random_portfolios, replay, schedule_of
+from tradeassay.assay.luck import luck_market, place_among, random_portfolios, schedule_of
 from tradeassay.benchmarks import day, drive
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.events import StepRecord
@@ -53,7 +54,7 @@ def measure(folder: Path) -> dict[str, float]:
     records, path = rotation(snapshot, config)
     found: dict[str, float] = {}
     began = time.perf_counter()
-    ground = ground_of(snapshot, config)
+    ground = luck_market(snapshot, config)
     schedule, shape = schedule_of(records, ground.market)
     found["read and take names out, s"] = time.perf_counter() - began
     began = time.perf_counter()

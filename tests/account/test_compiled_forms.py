@@ -19,13 +19,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "assay"))
 
 import attribute_runs
-from luck_grounds import VENUES, played, scheduled
+from luck_markets import VENUES, decisions_of, played, replay, scheduled
 
 from tradeassay.account import Exchange, Fees, Ledger, Lots, Margin, Shorting, Venue, venues
 from tradeassay.account.compiled.shares import price_decisions
 from tradeassay.account.daily_target import DailyTarget, target_growth
 from tradeassay.account.shares import DecisionList, keep_account
-from tradeassay.assay.luck import SeatChanges, decisions_of, even_schedule, ground_of, random_portfolios, replay
+from tradeassay.assay.luck import SeatChanges, even_schedule, luck_market, random_portfolios
 from tradeassay.core.events import MarginCalled, Rejected
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
@@ -39,9 +39,9 @@ Both = tuple[Floats, Floats]
 def random_walk(venue: str) -> Both:
     """Fifty random portfolios against the exchange of a venue."""
     snapshot, config, _ = played(venue)
-    ground, schedule = scheduled(venue)
-    made = random_portfolios(ground, schedule, n=100, seed=3)
-    again = [replay(snapshot, config, decisions_of(ground, schedule, one, seed=3)) for one in range(50)]
+    traded, schedule = scheduled(venue)
+    made = random_portfolios(traded, schedule, n=100, seed=3)
+    again = [replay(snapshot, config, decisions_of(traded, schedule, one, seed=3)) for one in range(50)]
     return made.nav[:50], np.array(again)
 
 
@@ -53,13 +53,13 @@ def margin_calls(sides: str) -> Both:
         venues.add(name, msgspec.structs.replace(venues.get("us-margin-v1"), id=name, margin=tight))
     snapshot, config, _ = played("us-margin")
     config = msgspec.structs.replace(config, venue=name)
-    ground = ground_of(snapshot, config)
-    schedule = _borrowed(len(ground.market.sessions), both=sides == "both")
-    made, calls, paths = random_portfolios(ground, schedule, n=100), 0, []
+    traded = luck_market(snapshot, config)
+    schedule = _borrowed(len(traded.market.sessions), both=sides == "both")
+    made, calls, paths = random_portfolios(traded, schedule, n=100), 0, []
     for portfolio in range(15):
         market, path = Market(snapshot, config), [config.cash]
         market.reset()
-        for decision in decisions_of(ground, schedule, portfolio):
+        for decision in decisions_of(traded, schedule, portfolio):
             record = market.step(decision).record
             calls += sum(isinstance(event, MarginCalled) for event in record.events)
             path.append(market.ledger.nav())

@@ -14,20 +14,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 
 import runs_world as world
-from luck_grounds import VENUES, key_of, played, scheduled, the_run
+from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
 
 from tradeassay.assay.luck import (
     LuckConfig,
     StatedTrades,
-    decisions_of,
     even_schedule,
-    ground_of,
+    luck_market,
     luck_of_episode,
     luck_of_returns,
     luck_of_run,
     place_among,
     random_portfolios,
-    replay,
     schedule_of,
 )
 from tradeassay.benchmarks import benchmarks
@@ -47,11 +45,11 @@ FOUR = StatedTrades(names=4, turnover=5.0)
 @pytest.mark.parametrize("venue", VENUES)
 def test_the_exchange_takes_every_order_as_it_is(venue: str) -> None:
     snapshot, config, _ = played(venue)
-    ground, schedule = scheduled(venue)
+    traded, schedule = scheduled(venue)
     for portfolio in range(10):
         market = Market(snapshot, config)
         market.reset()
-        for decision in decisions_of(ground, schedule, portfolio):
+        for decision in decisions_of(traded, schedule, portfolio):
             events = market.step(decision).record.events
             fills = [event for event in events if isinstance(event, Filled) and not event.forced]
             assert not [event for event in events if isinstance(event, Rejected)]
@@ -63,9 +61,9 @@ def test_the_exchange_takes_every_order_as_it_is(venue: str) -> None:
 @pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "us-margin"])
 def test_turnover_cash_and_names_are_matched(venue: str) -> None:
     _, _, records = played(venue)
-    ground, schedule = scheduled(venue)
-    shape = schedule_of(records, ground.market)[1]
-    turnover, cash, names = np.median(random_portfolios(ground, schedule, n=200).shapes, axis=0)
+    traded, schedule = scheduled(venue)
+    shape = schedule_of(records, traded.market)[1]
+    turnover, cash, names = np.median(random_portfolios(traded, schedule, n=200).shapes, axis=0)
     assert turnover == pytest.approx(shape.turnover, rel=0.15)
     assert cash == pytest.approx(shape.cash, abs=0.06)
     # With eight names in all, there is sometimes none left to draw.
@@ -73,18 +71,18 @@ def test_turnover_cash_and_names_are_matched(venue: str) -> None:
 
 
 def test_equal_arguments_give_equal_portfolios_and_other_seeds_others() -> None:
-    ground, schedule = scheduled("us")
-    one = random_portfolios(ground, schedule, n=120, seed=5)
-    assert np.array_equal(one.nav, random_portfolios(ground, schedule, n=200, seed=5).nav[:120])
-    assert not np.array_equal(one.nav[:, -1], random_portfolios(ground, schedule, n=120, seed=6).nav[:, -1])
+    traded, schedule = scheduled("us")
+    one = random_portfolios(traded, schedule, n=120, seed=5)
+    assert np.array_equal(one.nav, random_portfolios(traded, schedule, n=200, seed=5).nav[:120])
+    assert not np.array_equal(one.nav[:, -1], random_portfolios(traded, schedule, n=120, seed=6).nav[:, -1])
     assert len({round(value, 6) for value in one.nav[:, -1]}) > 100
 
 
 def test_names_are_drawn_evenly() -> None:
-    ground, schedule = scheduled("us")
-    opened = dict.fromkeys(ground.market.symbols, 0)
+    traded, schedule = scheduled("us")
+    opened = dict.fromkeys(traded.market.symbols, 0)
     for portfolio in range(200):
-        orders = decisions_of(ground, schedule, portfolio)[0].orders
+        orders = decisions_of(traded, schedule, portfolio)[0].orders
         for order in orders:
             opened[order.symbol] += 1
     assert opened["IDXF"] == 0
@@ -95,17 +93,17 @@ def test_names_are_drawn_evenly() -> None:
 
 def test_a_hand_made_schedule_buys_and_holds() -> None:
     snapshot, config, _ = played("us")
-    ground, _ = scheduled("us")
-    n = len(ground.market.sessions)
+    traded, _ = scheduled("us")
+    n = len(traded.market.sessions)
     schedule, shape = even_schedule(n, names=2, turnover=0.0, invested=0.8)
     assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.4, 0.4])
     assert shape.names == 2.0
-    bought = decisions_of(ground, schedule, 0)
+    bought = decisions_of(traded, schedule, 0)
     assert [len(one.orders) for one in bought] == [2] + [0] * (n - 1)
     nav = replay(snapshot, config, bought)
-    assert nav == pytest.approx(random_portfolios(ground, schedule, n=100).nav[0], rel=1e-12)
+    assert nav == pytest.approx(random_portfolios(traded, schedule, n=100).nav[0], rel=1e-12)
     turning, turned = even_schedule(n, names=4, turnover=0.05)
-    again = random_portfolios(ground, turning, n=100)
+    again = random_portfolios(traded, turning, n=100)
     assert np.median(again.shapes[:, 0]) == pytest.approx(turned.turnover, rel=0.1)
 
 
@@ -174,7 +172,7 @@ def test_who_picks_by_chance_is_placed_evenly() -> None:
     snapshot = load_dataset("synthetic/us:7")
     first, last = str(snapshot.sessions[300]), str(snapshot.sessions[380])
     config = msgspec.structs.replace(benchmarks.get("daily-us-v1").market, first=first, last=last)
-    ground, rng, places = ground_of(snapshot, config), np.random.default_rng(77), []
+    traded, rng, places = luck_market(snapshot, config), np.random.default_rng(77), []
     for agent in range(60):
         market, records, path, held = Market(snapshot, config), [], [config.cash], []
         seen = market.reset()
@@ -186,8 +184,8 @@ def test_who_picks_by_chance_is_placed_evenly() -> None:
             records.append(record)
             path.append(market.ledger.nav())
             held = chosen
-        schedule, _ = schedule_of(records, ground.market)
-        made = random_portfolios(ground, schedule, n=200, seed=agent)
+        schedule, _ = schedule_of(records, traded.market)
+        made = random_portfolios(traded, schedule, n=200, seed=agent)
         places.append(float((made.nav[:, -1] < path[-1]).mean()))
     assert kstest(places, "uniform").pvalue > 0.01
 
@@ -195,28 +193,28 @@ def test_who_picks_by_chance_is_placed_evenly() -> None:
 def test_own_returns_are_placed_too() -> None:
     snapshot, config, _ = played("us")
     benchmark = benchmarks.get("tiny-us-v1")
-    ground, _ = scheduled("us")
-    returns = dict.fromkeys(ground.market.sessions, 0.01)
+    traded, _ = scheduled("us")
+    returns = dict.fromkeys(traded.market.sessions, 0.01)
     found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
     assert found.place is not None and found.place.percentile.value == 1.0
-    assert config.first == ground.market.sessions[0]
-    gap = {day: value for day, value in returns.items() if day != ground.market.sessions[5]}
-    with pytest.raises(UserError, match=ground.market.sessions[5]):
+    assert config.first == traded.market.sessions[0]
+    gap = {day: value for day, value in returns.items() if day != traded.market.sessions[5]}
+    with pytest.raises(UserError, match=traded.market.sessions[5]):
         luck_of_returns(gap, benchmark, snapshot, FOUR)
     with pytest.raises(UserError, match="500 names cannot be held in this market"):
         luck_of_returns(returns, benchmark, snapshot, StatedTrades(names=500, turnover=5.0), config=HUNDRED)
 
 
 def test_what_cannot_be_asked() -> None:
-    ground, schedule = scheduled("us")
+    traded, schedule = scheduled("us")
     records = played("us")[2]
     with pytest.raises(UserError, match="no distribution"):
-        random_portfolios(ground, schedule, n=10)
+        random_portfolios(traded, schedule, n=10)
     with pytest.raises(UserError, match="sessions"):
-        random_portfolios(ground, even_schedule(3, names=1, turnover=0.0)[0])
+        random_portfolios(traded, even_schedule(3, names=1, turnover=0.0)[0])
     with pytest.raises(UserError, match="finish the run"):
-        schedule_of(records[:5], ground.market)
+        schedule_of(records[:5], traded.market)
     with pytest.raises(UserError, match="not the market's"):
-        schedule_of(records, ground.market._replace(sessions=("2000-01-03",) * len(records)))
+        schedule_of(records, traded.market._replace(sessions=("2000-01-03",) * len(records)))
     with pytest.raises(UserError, match="no schedule"):
         even_schedule(10, names=0, turnover=0.1)

@@ -6,7 +6,7 @@ trading money went.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Ledger
-from tradeassay.assay.attribution import Account, Attribution, BrinsonTotals, Taking, build
-from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.attribution import Account, Attribution, Taking, build
+from tradeassay.assay.inputs import MarketQuery, market_inputs
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
@@ -88,8 +88,14 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...], future
         if not value > 0.0:
             ruined = record.session
             break
-        values = {name: one.quantity * one.mark * one.multiplier for name, one in ledger.holdings.items()}
-        held = _weights(values, value, place, futures)
+        held = np.zeros(futures.size)
+        for symbol, one in ledger.holdings.items():
+            if symbol not in place:
+                raise RunError(
+                    f"'{symbol}' is held but not in the data", hint="use the data the run was played on"
+                )
+            held[place[symbol]] = one.quantity * one.mark * one.multiplier / value
+        held[futures] = 0.0
     return AccountDays(
         sessions=tuple(sessions),
         nav=np.array(nav or [np.nan]),
@@ -97,16 +103,6 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...], future
         costs={name: np.array(values) for name, values in costs.items()},
         ruined=ruined,
     )
-
-
-def _weights(values: Mapping[str, float], nav: float, place: Mapping[str, int], futures: Bools) -> Floats:
-    held = np.zeros(futures.size)
-    for symbol, value in values.items():
-        if symbol not in place:
-            raise RunError(f"'{symbol}' is held but not in the data", hint="use the data the run was played on")
-        held[place[symbol]] = value / nav
-    held[futures] = 0.0
-    return held
 
 
 def _money(events: Iterable[Event]) -> dict[str, float]:
@@ -196,7 +192,18 @@ def attribute_run(
         _agent(episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
         for row, episodes in members.items()
     )
-    return RunAttribution(episodes=found, agents=agents, agreement=_agreements(agents, baselines))
+    agreement: dict[str, SignAgreement] = {}
+    for cell in dict.fromkeys(agent.cell for agent in agents):
+        inside = [agent for agent in agents if agent.cell == cell]
+        models = [agent.preferences for agent in inside if agent.by_model]
+        against = [
+            agent.preferences
+            for agent in inside
+            if not agent.by_model and (baselines is None or agent.agent in baselines)
+        ]
+        if models and against:
+            agreement[cell] = sign_agreement(models, against)
+    return RunAttribution(episodes=found, agents=agents, agreement=agreement)
 
 
 def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
@@ -207,9 +214,17 @@ def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOL
     """
     if isinstance(what, RunAttribution):
         return max((check_identity(one, tolerance=tolerance) for one in what.episodes.values()), default=0.0)
-    errors = _daily_errors(what) + _total_errors(what)
-    for groups in what.brinson:
-        errors += _brinson_errors(groups)
+    errors = _daily_errors(what)
+    linked = what.linked
+    if linked is not None and what.total is not None:
+        errors += [abs(sum(linked[name] for name in MAIN) - what.total), abs(linked["total"] - what.total)]
+        for whole in ("style", "trading"):
+            parts = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
+            errors += [abs(sum(parts) - linked[whole])] if parts else []
+    for one in what.brinson:
+        if one.portfolio is not None and one.benchmark is not None and one.trading is not None:
+            parts = [*one.allocation.values(), *one.selection.values(), *one.interaction.values(), one.trading]
+            errors += [one.daily_error, abs(sum(parts) - (one.portfolio - one.benchmark))]
     worst = max(errors, default=0.0)
     if not worst <= tolerance:
         raise LedgerError(f"{what.source}: the parts miss the total by {worst:.3g}")
@@ -228,25 +243,6 @@ def _daily_errors(one: Attribution) -> list[float]:
         known = np.sum([np.array(values) for values in daily.trading_parts.values()], axis=0)
         errors.append(np.abs(known - np.array(daily.trading)))
     return [float(np.max(error, initial=0.0)) for error in errors]
-
-
-def _total_errors(one: Attribution) -> list[float]:
-    linked = one.linked
-    if linked is None or one.total is None:
-        return []
-    errors = [abs(sum(linked[name] for name in MAIN) - one.total), abs(linked["total"] - one.total)]
-    for whole in ("style", "trading"):
-        parts = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
-        if parts:
-            errors.append(abs(sum(parts) - linked[whole]))
-    return errors
-
-
-def _brinson_errors(groups: BrinsonTotals) -> list[float]:
-    if groups.portfolio is None or groups.benchmark is None or groups.trading is None:
-        return []
-    parts = [*groups.allocation.values(), *groups.selection.values(), *groups.interaction.values(), groups.trading]
-    return [groups.daily_error, abs(sum(parts) - (groups.portfolio - groups.benchmark))]
 
 
 def _episode(
@@ -281,8 +277,15 @@ def _episode(
         notes=notes,
         total=float(days.nav[-1] / days.nav[0] - 1.0),
     )
+    count = len(days.sessions)
+    if inputs.sessions[:count] != days.sessions:
+        raise RunError(
+            f"episode {episode.key} was not played session by session",
+            hint="verify the run: tradeassay verify <folder>",
+        )
     return build(
-        _first_sessions(inputs, days.sessions, episode.key),
+        # An account may have ended before the window did.
+        inputs if count == len(inputs.sessions) else inputs.until(count),
         account,
         Taking(
             convention=convention or run.manifest.convention,
@@ -291,16 +294,6 @@ def _episode(
             intervals=intervals,
         ),
     )
-
-
-def _first_sessions(inputs: MarketInputs, sessions: tuple[str, ...], key: str) -> MarketInputs:
-    """Return the inputs cut to an account's sessions; it may have ended before the window did."""
-    count = len(sessions)
-    if inputs.sessions[:count] != sessions:
-        raise RunError(
-            f"episode {key} was not played session by session", hint="verify the run: tradeassay verify <folder>"
-        )
-    return inputs if count == len(inputs.sessions) else inputs.until(count)
 
 
 def _agent(
@@ -325,18 +318,3 @@ def _agent(
             else dict.fromkeys(attributions[0].factors, not_scored(str(attributions[0].reason)))
         ),
     )
-
-
-def _agreements(agents: Sequence[AgentAttribution], baselines: Sequence[str] | None) -> dict[str, SignAgreement]:
-    found: dict[str, SignAgreement] = {}
-    for cell in dict.fromkeys(agent.cell for agent in agents):
-        inside = [agent for agent in agents if agent.cell == cell]
-        models = [agent.preferences for agent in inside if agent.by_model]
-        against = [
-            agent.preferences
-            for agent in inside
-            if not agent.by_model and (baselines is None or agent.agent in baselines)
-        ]
-        if models and against:
-            found[cell] = sign_agreement(models, against)
-    return found

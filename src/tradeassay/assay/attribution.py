@@ -128,27 +128,6 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def daily_record(
-    sessions: tuple[str, ...], daily: DailyParts, trading: Mapping[str, Floats], references: Mapping[str, Floats]
-) -> DailyAttribution:
-    """Return daily parts as a record."""
-    return DailyAttribution(
-        sessions=sessions,
-        total=_plain(daily.total),
-        common=_plain(daily.common),
-        style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
-        selection=_plain(daily.selection),
-        uncovered=_plain(daily.uncovered),
-        trading=_plain(daily.trading),
-        trading_parts={name: _plain(values) for name, values in trading.items()},
-        covered_share=tuple(float(x) if np.isfinite(x) else None for x in daily.covered_share),
-        exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
-        invested=_plain(daily.invested),
-        gross=_plain(daily.gross),
-        references={name: _plain(values) for name, values in references.items()},
-    )
-
-
 def _plain(values: Floats) -> Numbers:
     return tuple(values.tolist())
 
@@ -195,7 +174,10 @@ def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attri
     sound = taking.convention == "sound"
     baskets = np.array([one.kind == "index" for one in inputs.instruments], dtype=np.bool_)
     daily = decompose(inputs.model, account.weights, account.returns if sound else None, baskets=baskets)
-    trading = _trading(daily, account) if sound and account.returns is not None else {}
+    trading: dict[str, Floats] = {}
+    if sound and account.returns is not None:
+        trading = {name: values for name, values in account.parts.items() if values.any()}
+        trading[account.rest] = daily.trading - sum(trading.values(), np.zeros(daily.trading.size))
     groups = _brinson(inputs, account.weights, daily)
     chosen = np.where(baskets, 0.0, account.weights * inputs.model.residuals).sum(axis=0)
     most = np.argsort(-chosen)[:_MOST]
@@ -226,7 +208,9 @@ def record(
         likes = dict.fromkeys(daily.factors, not_scored(account.failure))
     share = daily.covered_share[np.isfinite(daily.covered_share)]
     earned = float(compounded(daily.total)) if totals.linked is not None else None
-    own = _own_return(account)
+    own = account.total
+    if own is None and account.returns is not None and (account.returns > -1.0).all():
+        own = float(compounded(account.returns))
     if taking.convention == "sound" and account.total is not None and totals.linked is not None:
         earned = account.total
     return Attribution(
@@ -249,24 +233,24 @@ def record(
         covered_share=float(share.mean()) if share.size else None,
         fit=_fit(inputs),
         brinson=held.groups if held else (),
-        daily=daily_record(inputs.sessions, daily, trading, inputs.references),
+        daily=DailyAttribution(
+            sessions=inputs.sessions,
+            total=_plain(daily.total),
+            common=_plain(daily.common),
+            style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
+            selection=_plain(daily.selection),
+            uncovered=_plain(daily.uncovered),
+            trading=_plain(daily.trading),
+            trading_parts={name: _plain(values) for name, values in trading.items()},
+            covered_share=tuple(float(x) if np.isfinite(x) else None for x in daily.covered_share),
+            exposures={name: _plain(daily.exposures[:, k]) for k, name in enumerate(daily.factors)},
+            invested=_plain(daily.invested),
+            gross=_plain(daily.gross),
+            references={name: _plain(values) for name, values in inputs.references.items()},
+        ),
         by_name=held.by_name if held else {},
         notes=(*account.notes, *_notes(inputs)),
     )
-
-
-def _own_return(account: Account) -> float | None:
-    if account.total is not None:
-        return account.total
-    if account.returns is None or not (account.returns > -1.0).all():
-        return None
-    return float(compounded(account.returns))
-
-
-def _trading(daily: DailyParts, account: Account) -> dict[str, Floats]:
-    known = {name: values for name, values in account.parts.items() if values.any()}
-    rest = daily.trading - sum(known.values(), np.zeros(daily.trading.size))
-    return {**known, account.rest: rest}
 
 
 def _fit(inputs: MarketInputs) -> Fit:
@@ -307,7 +291,10 @@ def _notes(inputs: MarketInputs) -> tuple[str, ...]:
 def _brinson(inputs: MarketInputs, weights: Floats, daily: DailyParts) -> tuple[BrinsonTotals, ...]:
     found = []
     for by in ("sector", "board"):
-        labels = _labels(inputs, by)
+        labels = []
+        for one in inputs.instruments:
+            known = one.sector if by == "sector" else None if one.board is Board.NONE else one.board.value
+            labels.append(FUND if one.kind == "index" else known or UNCLASSIFIED)
         ever = np.flatnonzero(inputs.investable.any(axis=0)).tolist()
         inside = {labels[column] for column in ever}
         if len(inside - {UNCLASSIFIED}) > 1:
@@ -315,18 +302,6 @@ def _brinson(inputs: MarketInputs, weights: Floats, daily: DailyParts) -> tuple[
             place = np.array([groups.index(label) for label in labels], dtype=np.int64)
             found.append(_brinson_by(by, inputs, weights, daily, (groups, place)))
     return tuple(found)
-
-
-def _labels(inputs: MarketInputs, by: str) -> list[str]:
-    labels = []
-    for one in inputs.instruments:
-        if one.kind == "index":
-            labels.append(FUND)
-        elif by == "sector":
-            labels.append(one.sector or UNCLASSIFIED)
-        else:
-            labels.append(UNCLASSIFIED if one.board is Board.NONE else one.board.value)
-    return labels
 
 
 def _brinson_by(

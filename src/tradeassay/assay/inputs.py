@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tradeassay.core.instruments import Fundamental, Instrument
+from tradeassay.core.instruments import Instrument
 from tradeassay.core.view import Bools, Field, Floats
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
@@ -129,25 +129,40 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     lag = 1 if query.price == "close" else 2
     values = _values(view, rows.stop - oldest, lag)[cut:]
     # The names were settled before the session; those without a price in it are left out of the regression.
-    eligible = _investable(snapshot, query.universe, range(early, rows.stop), view) & _before(there)[cut:]
+    names = np.array([one.kind in _KINDS for one in view.instruments], dtype=np.bool_)
+    whole = Universe(parse_universe(query.universe).of)
+    priced = np.concatenate([np.zeros_like(there[:1]), there[:-1]])[cut:]
+    eligible = _members(snapshot, whole, range(early, rows.stop), names.size) & names & priced
     investable = eligible & there[cut:]
     size, sized_by, traded = _size(snapshot, view, eligible, range(oldest, rows.stop), early)
-    more = _beside(view.instruments, eligible, config, {
-        BETA: known_before(_betas(returns, there & _names(view.instruments)), lag)[cut:],
-        **({} if sized_by in UNSIZED else {SIZE: _logs(size)}),
-    })  # fmt: skip
+    more = {BETA: known_before(_betas(returns, there & names), lag)[cut:]}
+    if sized_by not in UNSIZED:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            more[SIZE] = np.where(size > 0.0, np.log(size), np.nan)
+    more = _beside(view.instruments, eligible, config, more)
     values, factors = np.concatenate([values, *(value[:, None] for value in more.values())], axis=1), tuple(more)
     cross = CrossSection(returns[cut:], values, size, eligible, (*FACTOR_NAMES, *factors))
-    exposures = _only(exposures_of(cross, config), investable)
+    exposures = exposures_of(cross, config)
+    covered = exposures.covered & investable
+    exposures = Exposures(np.where(covered[:, None, :], exposures.values, 0.0), covered, exposures.used)
     first = rows.start - early
-    screen = _screened(exposures, first, cross.factors, config)
+    # Factors are screened before the window; sectors explain each other by what they are and are left out.
+    screened = [k for k, name in enumerate(cross.factors) if not name.startswith(SECTOR)]
+    before = _part(exposures, slice(0, first))
+    screen = vif_screen(
+        Exposures(before.values[:, screened], before.covered, before.used[:, screened]),
+        tuple(cross.factors[k] for k in screened),
+        config,
+    )
     inside = slice(first, None)
     window = CrossSection(cross.returns[inside], values[inside], size[inside], investable[inside], cross.factors)
     model = regress(window, _part(exposures, inside), config)
     groups = {"all names": investable[inside]}
     limited = parse_universe(query.universe)
     if limited.size is not None:
-        offered = _offered(snapshot, query.universe, rows, view) & there[cut:][inside]
+        # What an account could buy in each session, where the number of names is limited.
+        chosen = Universe(query.universe, most_traded(query.universe, snapshot.at(rows[0], "pre_open")))
+        offered = _members(snapshot, chosen, rows, len(view.instruments)) & there[cut:][inside]
         groups[f"the {limited.size} names on offer"] = offered
     references = {
         "the market": model.common,
@@ -202,20 +217,6 @@ def _betas(returns: Floats, there: Bools) -> Floats:
     return found
 
 
-def _logs(size: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.where(size > 0.0, np.log(size), np.nan)
-    return found
-
-
-def _screened(exposures: Exposures, first: int, factors: tuple[str, ...], config: AttributionConfig) -> VifScreen:
-    """Screen the factors before the window; sectors explain each other by what they are and are left out."""
-    kept = [k for k, name in enumerate(factors) if not name.startswith(SECTOR)]
-    part = _part(exposures, slice(0, first))
-    values = Exposures(part.values[:, kept], part.covered, part.used[:, kept])
-    return vif_screen(values, tuple(factors[k] for k in kept), config)
-
-
 def passive_portfolios(
     returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats | None = None
 ) -> dict[str, Floats]:
@@ -244,10 +245,9 @@ def _positive(weights: Floats, group: Bools) -> Floats:
     return found
 
 
-def _offered(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) -> Bools:
-    """Return the names that an account could buy in each session, where their number is limited."""
-    chosen = Universe(universe, most_traded(universe, snapshot.at(rows[0], "pre_open")))
-    mask = np.zeros((len(rows), len(view.instruments)), dtype=np.bool_)
+def _members(snapshot: Snapshot, chosen: Universe, rows: range, columns: int) -> Bools:
+    """Return which columns a universe has before the open of each session."""
+    mask = np.zeros((len(rows), columns), dtype=np.bool_)
     for at, row in enumerate(rows):
         mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True
     return mask
@@ -265,19 +265,6 @@ def _baskets(view: AsOfView, index: str | None, returns: Floats) -> dict[str, Fl
         if levels.size == len(returns) + 1 and np.isfinite(levels).all() and (levels > 0).all():
             found[f"the index {index}"] = levels[1:] / levels[:-1] - 1.0
     return found
-
-
-def _before(there: Bools) -> Bools:
-    """Return the mask of the session before; empty for the first."""
-    moved = np.zeros_like(there)
-    moved[1:] = there[:-1]
-    return moved
-
-
-def _only(exposures: Exposures, inside: Bools) -> Exposures:
-    """Return exposures as they are, and 0 for names that are not ``inside`` (T, N)."""
-    covered = exposures.covered & inside
-    return Exposures(np.where(covered[:, None, :], exposures.values, 0.0), covered, exposures.used)
 
 
 def _part(exposures: Exposures, rows: slice) -> Exposures:
@@ -322,21 +309,6 @@ def _returns(snapshot: Snapshot, view: AsOfView, price: At, rows: range) -> tupl
     return there, returns
 
 
-def _names(instruments: Sequence[Instrument]) -> Bools:
-    """Return which columns are names, not baskets or promises."""
-    return np.array([one.kind in _KINDS for one in instruments], dtype=np.bool_)
-
-
-def _investable(snapshot: Snapshot, universe: str, rows: range, view: AsOfView) -> Bools:
-    chosen = Universe(parse_universe(universe).of)
-    names = _names(view.instruments)
-    mask = np.zeros((len(rows), names.size), dtype=np.bool_)
-    for at, row in enumerate(rows):
-        mask[at, chosen.at(snapshot.at(row, "pre_open")).columns] = True
-    mask &= names
-    return mask
-
-
 def _size(
     snapshot: Snapshot, view: AsOfView, investable: Bools, rows: range, early: int
 ) -> tuple[Floats, str, Floats]:
@@ -376,15 +348,21 @@ def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early:
     clocks = np.array([snapshot.at(row, "pre_open").clock for row in range(rows.start, rows.stop)])
     wanted = range(early, rows.stop)
     caps = np.full((len(wanted), len(view.instruments)), np.nan)
-    last = _last_known(close)
+    # Every close, or the last one present before it; NaN before the first.
+    at_last = np.where(np.isfinite(close), np.arange(close.shape[0])[:, None], 0)
+    last = np.take_along_axis(close, np.maximum.accumulate(at_last, axis=0), axis=0)
     found: str | None = None
     for column, instrument in enumerate(view.instruments):
         if instrument.kind not in _KINDS:
             continue
-        field, figures = _figures(view.fundamentals(instrument.symbol))
+        known = view.fundamentals(instrument.symbol)
+        for kind in _CAPS:
+            figures = [figure for figure in known if figure.field == kind and figure.value > 0]
+            if figures:
+                break
         if not figures:
             continue
-        found = field if found is None else found
+        found = kind if found is None else found
         told = np.array([figure.known_at for figure in figures])
         worth = np.array([figure.value for figure in figures])
         # Row of the last close before each figure was published, and the figure known before each session.
@@ -395,18 +373,3 @@ def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early:
             moved = np.where(base[at] >= 0, near / last[np.maximum(base[at], 0), column], 1.0)
         caps[:, column] = np.where(at >= 0, worth[at] * np.where(np.isfinite(moved), moved, 1.0), np.nan)
     return caps, found
-
-
-def _figures(known: Sequence[Fundamental]) -> tuple[str | None, list[Fundamental]]:
-    for kind in _CAPS:
-        figures = [figure for figure in known if figure.field == kind and figure.value > 0]
-        if figures:
-            return kind, figures
-    return None, []
-
-
-def _last_known(values: Floats) -> Floats:
-    """Return every value, or the last one present before it; NaN before the first."""
-    at = np.where(np.isfinite(values), np.arange(values.shape[0])[:, None], 0)
-    filled: Floats = np.take_along_axis(values, np.maximum.accumulate(at, axis=0), axis=0)
-    return filled

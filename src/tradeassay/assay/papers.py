@@ -17,7 +17,6 @@ from tradeassay.benchmarks import Benchmark, stockbench
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.masking import Truth, find_leaks
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
@@ -133,13 +132,20 @@ class _Attributed:
 # -- KTD-Fin ------------------------------------------------------------------------------------------------------
 
 _PANEL: tuple[tuple[str, str, str], ...] = (
-    ("cumulative_return", "total return", "change"), ("excess_return", "excess", "change"),
-    ("sharpe", "Sharpe", "signed"), ("max_drawdown", "max drawdown", "change"),
-    ("information_ratio", "IR", "signed"), ("turnover", "turnover", "number"), ("hhi", "HHI", "number"),
-    ("cash_ratio", "cash", "share"), ("abstention_rate", "abstention", "share"),
-    ("parse_failure_rate", "parse failures", "share"), ("ece", "ECE", "number"), ("brier", "Brier", "number"),
+    ("cumulative_return", "total return", "change"),
+    ("excess_return", "excess", "change"),
+    ("sharpe", "Sharpe", "signed"),
+    ("max_drawdown", "max drawdown", "change"),
+    ("information_ratio", "IR", "signed"),
+    ("turnover", "turnover", "number"),
+    ("hhi", "HHI", "number"),
+    ("cash_ratio", "cash", "share"),
+    ("abstention_rate", "abstention", "share"),
+    ("parse_failure_rate", "parse failures", "share"),
+    ("ece", "ECE", "number"),
+    ("brier", "Brier", "number"),
     ("tool_validity_rate", "valid calls", "share"),
-)  # fmt: skip
+)
 _ONLY_MODELS = frozenset(("parse_failure_rate", "ece", "brier", "tool_validity_rate"))
 
 
@@ -176,8 +182,14 @@ def _index_row(run: Run, cell: _Cell) -> StudyRow | None:
     if not done or cell.benchmark.index is None:
         return None
     sessions = tuple(record.session for record in run.records(done[0]))
+    levels: Floats | None = None
     try:
-        levels = _index_levels(run.snapshot(done[0]), cell.benchmark, sessions)
+        snapshot = run.snapshot(done[0])
+        rows = snapshot.rows(sessions[0], sessions[-1])
+        if cell.benchmark.convention != "paper":
+            levels = yardstick(snapshot, cell.benchmark.index, sessions).levels
+        elif rows.start > 0:
+            levels = snapshot.at(rows.stop - 1, "close").index_levels(cell.benchmark.index, len(rows) + 1)
     except (DataError, RunError):
         return None
     if levels is None or levels.size < 3:
@@ -197,19 +209,12 @@ def _index_row(run: Run, cell: _Cell) -> StudyRow | None:
     return StudyRow(name=f"{cell.benchmark.index} buy and hold", cells=(*cells, not_scored("an index")))
 
 
-def _index_levels(snapshot: Snapshot, benchmark: Benchmark, sessions: tuple[str, ...]) -> Floats | None:
-    """Return levels from the session before the first: the index itself under ``paper``, else as it is scored."""
-    if benchmark.convention != "paper" or benchmark.index is None:
-        return yardstick(snapshot, benchmark.index, sessions).levels
-    rows = snapshot.rows(sessions[0], sessions[-1])
-    if rows.start == 0:
-        return None
-    return snapshot.at(rows.stop - 1, "close").index_levels(benchmark.index, len(rows) + 1)
-
-
 _MASKS = ("bright", "stock-blind", "date-blind", "blinded")
-_SHOWN = (("cumulative_return", "return", "change"), ("abstention_rate", "abstention", "share"),
-          ("turnover", "turnover", "number"))  # fmt: skip
+_SHOWN = (
+    ("cumulative_return", "return", "change"),
+    ("abstention_rate", "abstention", "share"),
+    ("turnover", "turnover", "number"),
+)
 
 
 def _by_mask(cells: Iterable[_Cell]) -> list[StudyTable]:
@@ -258,11 +263,18 @@ def _cohorts(cells: Iterable[_Cell], parts: _Attributed) -> list[StudyTable]:
         for one in parts.found.agents:
             if one.cell == cell.name:
                 held["language models" if one.by_model else "others"].append(one.preferences)
-        rows = [
-            StudyRow(name=f"{who} ({len(agents)})", cells=tuple(_mean(agents, name) for name in FACTOR_NAMES))
-            for who, agents in held.items()
-            if agents
-        ]
+        rows = []
+        for who, agents in held.items():
+            cells = []
+            for name in FACTOR_NAMES:
+                values = [value for one in agents if name in one and (value := one[name].value) is not None]
+                cells.append(
+                    Measure(value=significant(float(np.mean(values))), n=len(values))
+                    if values
+                    else not_scored("nobody held anything")
+                )
+            if agents:
+                rows.append(StudyRow(name=f"{who} ({len(agents)})", cells=tuple(cells)))
         if len(rows) == 2:
             tables.append(
                 StudyTable(
@@ -274,13 +286,6 @@ def _cohorts(cells: Iterable[_Cell], parts: _Attributed) -> list[StudyTable]:
                 )
             )
     return tables
-
-
-def _mean(agents: Sequence[Mapping[str, Measure]], name: str) -> Measure:
-    values = [value for one in agents if name in one and (value := one[name].value) is not None]
-    if not values:
-        return not_scored("nobody held anything")
-    return Measure(value=significant(float(np.mean(values))), n=len(values))
 
 
 _FACTOR = re.compile(
@@ -307,7 +312,7 @@ def _rationales(run: Run, cells: Iterable[_Cell]) -> list[StudyTable]:
                 names = _names_in(run, row.episodes[0], said)
             except (DataError, RunError) as error:
                 names = not_scored(str(error.message))
-            dated = sum(_is_dated(reason) for _, reason in said)
+            dated = sum(_DATED.search(reason) is not None for _, reason in said)
             factors = sum(_FACTOR.search(reason) is not None for _, reason in said)
             mode = f"{cell.settings.get('mode')}, {cell.settings.get('mask')}"
             rows.append(
@@ -321,19 +326,16 @@ def _rationales(run: Run, cells: Iterable[_Cell]) -> list[StudyTable]:
                     ),
                 )
             )
-    note = (
-        "shares of orders; a name is a company's name or brand, not the id the order is given by. What a masked "
-        "model named itself was recorded as [name] or [date] and counts"
-    )
     return [
         StudyTable(
             title="Section 5.1 and Appendix A: what reasons speak of",
             columns=("orders with a reason", "name a company", "name a day", "name a factor"),
             forms=("{:.0f}", "share", "share", "share"),
             rows=tuple(rows),
-            note=note,
+            note="shares of orders; a name is a company's name or brand, not the id the order is given by. What a "
+            "masked model named itself was recorded as [name] or [date] and counts",
         )
-    ] if rows else []  # fmt: skip
+    ]
 
 
 def _names_in(run: Run, key: str, said: Sequence[tuple[str, str]]) -> Measure:
@@ -353,10 +355,6 @@ _DATED = re.compile(
 )
 
 
-def _is_dated(reason: str) -> bool:
-    return _DATED.search(reason) is not None
-
-
 # -- StockBench ---------------------------------------------------------------------------------------------------
 
 
@@ -368,16 +366,11 @@ def _composite(run: Run, cell: _Cell) -> StudyTable:
     }
     cohort = {label: series for label, series in cohort.items() if series}
     printed = ""
-    rows = [
-        StudyRow(
-            name=one.label,
-            cells=(
-                one.cumulative_return, one.max_drawdown, one.sortino, one.composite,
-                not_scored("no composite") if one.rank is None else Measure(value=float(one.rank), n=len(cohort)),
-            ),
-        )
-        for one in stockbench.standings(cohort, cell.benchmark.convention)
-    ]  # fmt: skip
+    rows = []
+    for one in stockbench.standings(cohort, cell.benchmark.convention):
+        rank = not_scored("no composite") if one.rank is None else Measure(value=float(one.rank), n=len(cohort))
+        cells = (one.cumulative_return, one.max_drawdown, one.sortino, one.composite, rank)
+        rows.append(StudyRow(name=one.label, cells=cells))
     try:
         base = stockbench.published_baseline(run.snapshot(cell.rows[0].episodes[0]), cell.benchmark.market)
         measures = stockbench.measures_of(base, cell.benchmark.convention)
@@ -453,7 +446,7 @@ def _errors(run: Run, cells: Iterable[_Cell]) -> list[StudyTable]:
             rows=tuple(rows),
             note="thinking or instruct is told by a model's name",
         )
-    ] if rows else []  # fmt: skip
+    ]
 
 
 def _sizes(run: Run, cells: Iterable[_Cell]) -> list[StudyTable]:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
-from tradeassay.assay.luck.percentile import place_among
+from tradeassay.assay.luck.portfolios import place_among
 from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried

@@ -1,8 +1,7 @@
 """Luck: how good random portfolios would have been under the same rules, with the same trades, on the same days.
 
-The market and the venue become arrays (``ground``), a journal becomes a schedule without names (``schedule``),
-compiled code plays thousands of portfolios on it (``walk``), and any of them can be handed to the real exchange
-(``decisions_of``, ``replay``), which arrives at the same money.
+The market and the venue become arrays and a journal becomes a schedule without names (``schedule``); compiled code
+plays thousands of portfolios on it (``simulate``).
 """
 
 from tradeassay.assay.luck.luck import (
@@ -15,30 +14,26 @@ from tradeassay.assay.luck.luck import (
     luck_of_returns,
     luck_of_run,
 )
-from tradeassay.assay.luck.market import LuckGround, ground_of
-from tradeassay.assay.luck.percentile import LuckPlace, place_among
-from tradeassay.assay.luck.portfolios import RandomPortfolios, decisions_of, random_portfolios, replay
-from tradeassay.assay.luck.schedule import SeatChanges, Shape, even_schedule, schedule_of
+from tradeassay.assay.luck.portfolios import LuckPlace, RandomPortfolios, place_among, random_portfolios
+from tradeassay.assay.luck.schedule import LuckMarket, SeatChanges, Shape, even_schedule, luck_market, schedule_of
 
 __all__ = [
     "PORTFOLIOS",
     "Luck",
     "LuckConfig",
-    "LuckGround",
+    "LuckMarket",
     "LuckPlace",
     "Matched",
     "RandomPortfolios",
     "SeatChanges",
     "Shape",
     "StatedTrades",
-    "decisions_of",
     "even_schedule",
-    "ground_of",
+    "luck_market",
     "luck_of_episode",
     "luck_of_returns",
     "luck_of_run",
     "place_among",
     "random_portfolios",
-    "replay",
     "schedule_of",
 ]

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from tradeassay.assay.luck.market import LuckGround, ground_of
-from tradeassay.assay.luck.percentile import DEFAULT, By, LuckPlace, place_among
-from tradeassay.assay.luck.portfolios import RandomPortfolios, random_portfolios
-from tradeassay.assay.luck.schedule import Shape, even_schedule, schedule_of
+from tradeassay.assay.luck.portfolios import (
+    DEFAULT,
+    By,
+    LuckPlace,
+    RandomPortfolios,
+    place_among,
+    random_portfolios,
+)
+from tradeassay.assay.luck.schedule import LuckMarket, Shape, even_schedule, luck_market, schedule_of
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.view import Floats
@@ -20,7 +25,6 @@ from tradeassay.metrics import BootstrapConfig, growth, significant
 if TYPE_CHECKING:
     from tradeassay.benchmarks import Benchmark
     from tradeassay.data import Snapshot
-    from tradeassay.play import MarketConfig
     from tradeassay.runs import Run
 
 PORTFOLIOS = 10_000
@@ -43,6 +47,7 @@ class LuckConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 USUAL = LuckConfig()
+_shared_market = lru_cache(maxsize=2)(luck_market)  # read once for all agents that played in it
 
 
 class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,24 +108,21 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
         require("numba", "fast")  # thousands of portfolios would take hours in plain Python
-        ground = _ground(run.snapshot(key), run.manifest.benchmark(episode).market)
-        schedule, shape = schedule_of(run.records(key), ground.market)
+        market = _shared_market(run.snapshot(key), run.manifest.benchmark(episode).market)
+        schedule, shape = schedule_of(run.records(key), market.market)
     except UserError as error:
         return msgspec.structs.replace(luck, reason=str(error))
     if not schedule.seat.size:
         return msgspec.structs.replace(luck, reason="it never traded")
     if stop_early and config.portfolios > 2 * _FIRST:
-        made = random_portfolios(ground, schedule, n=_FIRST, seed=config.seed)
-        if _is_clear(series.nav, made.nav) or _all_alike(made.nav, ground.periods_per_year) is not None:
-            return _placed(luck, series.nav, made, ground, shape, config)
-    made = random_portfolios(ground, schedule, n=config.portfolios, seed=config.seed)
-    return _placed(luck, series.nav, made, ground, shape, config)
-
-
-@lru_cache(maxsize=2)
-def _ground(snapshot: Snapshot, config: MarketConfig) -> LuckGround:
-    """Return an episode's market, read once for all agents that played in it."""
-    return ground_of(snapshot, config)
+        made = random_portfolios(market, schedule, n=_FIRST, seed=config.seed)
+        # So far from both ends of the others that more of them would not bring it there.
+        own, others = series.nav[-1] / series.nav[0], made.nav[:, -1] / made.nav[:, 0]
+        clear = min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
+        if clear or _all_alike(made.nav, market.periods_per_year) is not None:
+            return _placed(luck, series.nav, made, market, shape, config)
+    made = random_portfolios(market, schedule, n=config.portfolios, seed=config.seed)
+    return _placed(luck, series.nav, made, market, shape, config)
 
 
 def luck_of_run(
@@ -164,9 +166,9 @@ def luck_of_returns(
     days = sorted(returns)
     if len(days) < 2:
         raise UserError(f"{len(days)} returns", hint="give at least two sessions")
-    market = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
-    ground = ground_of(snapshot, market)
-    missing = sorted(set(ground.market.sessions).symmetric_difference(days))
+    window = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
+    market = luck_market(snapshot, window)
+    missing = sorted(set(market.market.sessions).symmetric_difference(days))
     if missing:
         raise UserError(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
@@ -174,27 +176,27 @@ def luck_of_returns(
         )
     require("numba", "fast")
     n = len(days)
-    turnover = stated.turnover / ground.periods_per_year
+    turnover = stated.turnover / market.periods_per_year
     schedule, shape = even_schedule(n, names=stated.names, turnover=turnover, invested=stated.invested)
-    made = random_portfolios(ground, schedule, n=config.portfolios, seed=config.seed)
+    made = random_portfolios(market, schedule, n=config.portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, 2]))
     if held < HELD * stated.names:
         raise UserError(
-            f"{stated.names} names cannot be held in this market with {ground.cash:,.0f}: random portfolios come "
+            f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "
             f"to {held:.0f}",
             hint="give fewer names, or a benchmark whose universe has as many",
         )
-    nav = growth(np.array([returns[day] for day in days])) * ground.cash
+    nav = growth(np.array([returns[day] for day in days])) * market.cash
     if not (nav > 0).all():
         return Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
     luck = Luck(episode=title, agent=title, seed=0, place=None, reason="")
-    return _placed(luck, nav, made, ground, shape, config)
+    return _placed(luck, nav, made, market, shape, config)
 
 
 def _placed(
-    luck: Luck, nav: Floats, made: RandomPortfolios, ground: LuckGround, shape: Shape, config: LuckConfig
+    luck: Luck, nav: Floats, made: RandomPortfolios, market: LuckMarket, shape: Shape, config: LuckConfig
 ) -> Luck:
-    year = ground.periods_per_year
+    year = market.periods_per_year
     same = _all_alike(made.nav, year)
     if same is not None:
         return msgspec.structs.replace(luck, reason=same)
@@ -206,12 +208,6 @@ def _placed(
         names=(significant(shape.names), significant(names)),
     )
     return msgspec.structs.replace(luck, place=place, matched=matched, reason=None)
-
-
-def _is_clear(nav: Floats, paths: Floats) -> bool:
-    """Return whether a result is so far from both ends of others that more of them would not bring it there."""
-    own, others = nav[-1] / nav[0], paths[:, -1] / paths[:, 0]
-    return min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
 
 
 def _all_alike(paths: Floats, year: int) -> str | None:

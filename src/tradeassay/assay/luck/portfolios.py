@@ -1,23 +1,22 @@
-"""Random portfolios by the thousand, and any one of them as orders for the real exchange."""
+"""Random portfolios by the thousand, and where a result lies among them."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
+import msgspec
 import numpy as np
 
-from tradeassay.assay.luck.market import LuckGround
-from tradeassay.assay.luck.schedule import SeatChanges, Shape
+from tradeassay.assay.luck.schedule import LuckMarket, SeatChanges, Shape
 from tradeassay.core.errors import UserError
-from tradeassay.core.orders import Decision, Order
+from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats, Ints
-
-if TYPE_CHECKING:
-    from tradeassay.data import Snapshot
-    from tradeassay.play import MarketConfig
+from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
+from tradeassay.metrics.bootstrap import choose_block, content_seed
+from tradeassay.metrics.intervals import measure_from
 
 TOGETHER = 128
 """Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
@@ -39,7 +38,7 @@ class RandomPortfolios:
 
 
 def random_portfolios(
-    ground: LuckGround, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
+    market: LuckMarket, schedule: SeatChanges, *, n: int = 10_000, seed: int = 0
 ) -> RandomPortfolios:
     """Play ``n`` random portfolios on a schedule, on all cores; equal arguments give equal numbers.
 
@@ -49,12 +48,17 @@ def random_portfolios(
         raise UserError(
             f"{n} random portfolios make no distribution", hint=f"ask for at least {LEAST}, better 10000"
         )
-    sessions = _checked(ground, schedule)
+    sessions = len(market.market.sessions)
+    if schedule.gross.size != sessions:
+        raise UserError(
+            f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
+            hint="give both the same window",
+        )
     nav, shapes = np.empty((n, sessions + 1)), np.zeros((n, len(Shape._fields)))
     numbers, nothing = np.arange(n), np.empty((0, 3))
 
     def play(part: slice) -> None:
-        _play(ground, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
+        play_numbered(market, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
 
     play(slice(0, 1))  # compiles once, before the threads start
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -64,57 +68,136 @@ def random_portfolios(
     return RandomPortfolios(nav, shapes, seed)
 
 
-def _play(
-    ground: LuckGround, schedule: SeatChanges, numbered: tuple[int, Ints], nav: Floats, shapes: Floats, log: Floats
+def play_numbered(
+    market: LuckMarket, schedule: SeatChanges, numbered: tuple[int, Ints], nav: Floats, shapes: Floats, log: Floats
 ) -> int:
-    """Play the portfolios with these numbers under a seed; returns how many orders the first one gave."""
+    """Play the portfolios with these numbers under a seed; returns how many orders the first one gave.
+
+    The orders of the first are written to ``log``, as far as there is room: (session, column, units).
+    """
     from tradeassay.account.compiled.book import blank_books
-    from tradeassay.assay.luck.simulate import seeds_for, walk
+    from tradeassay.assay.luck.simulate import seeds_for, simulate
 
-    tape, seats = ground.market.tape, schedule.seats
+    tape, seats = market.market.tape, schedule.seats
     dice = seeds_for(*numbered)
-    books = blank_books(dice.size, seats=seats, names=tape.facts.shape[0], cash=ground.cash, log=log)
-    return walk(dice, nav, shapes, books, tape, ground.rules, schedule, np.zeros(max(1, schedule.seat.size)))
+    books = blank_books(dice.size, seats=seats, names=tape.facts.shape[0], cash=market.cash, log=log)
+    return simulate(dice, nav, shapes, books, tape, market.rules, schedule, np.zeros(max(1, schedule.seat.size)))
 
 
-def decisions_of(
-    ground: LuckGround, schedule: SeatChanges, portfolio: int, *, seed: int = 0
-) -> tuple[Decision, ...]:
-    """Return one random portfolio as decisions, one per session, for a market to carry out."""
-    sessions = _checked(ground, schedule)
-    nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
-    log = np.empty((1024, 3))
-    while True:
-        shape[:] = 0.0
-        count = _play(ground, schedule, (seed, np.array([portfolio])), nav, shape, log)
-        if count <= log.shape[0]:
-            break
-        log = np.empty((count, 3))
-    orders: list[list[Order]] = [[] for _ in range(sessions)]
-    for t, column, units in log[:count].tolist():
-        symbol = ground.market.symbols[int(column)]
-        orders[int(t)].append(Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL"))
-    return tuple(Decision(orders=tuple(batch)) for batch in orders)
+# Where a result lies among them ------------------------------------------------------------------------------
+
+DEFAULT = BootstrapConfig()
+By = Literal["return", "sharpe"]
+_TINY = 1e-12
+"""What an account that lost everything is taken to have left, so that its growth is a number."""
+_TIE = 1e-12
+"""Sums of the same sessions may run in another order: what is equal but for that is a tie."""
+NOBODY = "no random portfolio"
+_CHUNK = 100
+_AMONG = 2500
+"""Random portfolios, the first so many, among which redrawn sessions place a result: its interval is tens of
+points wide, and so many know a share to one."""
 
 
-def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, ...]) -> Floats:
-    """Carry decisions out in the real market and return the value path, the initial value first."""
-    from tradeassay.play import Market
+class LuckPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A result among random portfolios, ``by`` its return over the window or its yearly Sharpe ratio.
 
-    market = Market(snapshot, config)
-    market.reset()
-    path = [config.cash]
-    for decision in decisions:
-        market.step(decision)
-        path.append(market.ledger.nav())
-    return np.array(path)
+    ``percentile`` is the share of portfolios that did worse (ties count half); its interval tells what the
+    share would have been on redrawn sessions, the same for all. ``by_luck`` is the share that did at least as
+    well, ``as_badly`` the share that did no better, with Wilson's interval. ``median``, ``low`` and ``high`` (5 %
+    and 95 %) describe the random portfolios, ``quantiles`` are their percentiles from 0 to 100, for a picture.
+    """
+
+    by: By
+    value: float | None
+    percentile: Measure
+    by_luck: Measure
+    as_badly: Measure
+    median: float
+    low: float
+    high: float
+    quantiles: tuple[float, ...]
+    portfolios: int
 
 
-def _checked(ground: LuckGround, schedule: SeatChanges) -> int:
-    sessions = len(ground.market.sessions)
-    if schedule.gross.size != sessions:
+def place_among(
+    nav: Floats,
+    random_nav: Floats,
+    *,
+    by: By = "return",
+    periods_per_year: float = 252,
+    bootstrap: BootstrapConfig = DEFAULT,
+) -> LuckPlace:
+    """Return the place of a value path, shape (n + 1,), among random ones, shape (portfolios, n + 1).
+
+    Without enough sessions the percentile has no interval. Raises :class:`UserError` for paths of other lengths.
+    """
+    nav, random_nav = np.asarray(nav, dtype=np.float64), np.asarray(random_nav, dtype=np.float64)
+    if nav.ndim != 1 or random_nav.ndim != 2 or random_nav.shape[1] != nav.size or nav.size < 2:
         raise UserError(
-            f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
-            hint="give both the same window",
+            f"a path of {nav.shape} among paths of {random_nav.shape}", hint="give all of them the same sessions"
         )
-    return sessions
+    mine, theirs = _steps(nav[None], by), _steps(random_nav, by)
+    n, count = nav.size - 1, random_nav.shape[0]
+    own, others = (_score(side, np.ones((1, n)), by)[0] for side in (mine, theirs))
+    value = float(own[0])
+    worse = float(_worse(others[None], own[None, :1])[0])
+    scale = periods_per_year**0.5
+    shown = np.expm1(others) if by == "return" else others * scale
+    quantiles = np.quantile(shown, np.linspace(0.0, 1.0, 101))
+    return LuckPlace(
+        by=by,
+        value=significant(float(np.expm1(value)) if by == "return" else value * scale),
+        percentile=_with_interval(worse, mine, theirs, by, bootstrap),
+        by_luck=rate_measure(int((others >= value - _TIE).sum()), count, nothing=NOBODY, level=bootstrap.level),
+        as_badly=rate_measure(int((others <= value + _TIE).sum()), count, nothing=NOBODY, level=bootstrap.level),
+        median=significant(float(quantiles[50])),
+        low=significant(float(quantiles[5])),
+        high=significant(float(quantiles[95])),
+        quantiles=tuple(significant(float(one)) for one in quantiles),
+        portfolios=count,
+    )
+
+
+def _steps(nav: Floats, by: By) -> Floats:
+    """Return what is summed over sessions: log growth, or returns; shape (paths, n)."""
+    alive = np.maximum(nav, _TINY * nav[:, :1])
+    if by == "return":
+        return np.asarray(np.diff(np.log(alive), axis=1))
+    return np.nan_to_num(simple_returns(alive), nan=0.0)
+
+
+def _score(steps: Floats, counts: Floats, by: By) -> Floats:
+    """Return each path's score, shape (draws, paths), when session t counts ``counts[draw, t]`` times."""
+    total = counts @ steps.T
+    if by == "return":
+        return np.asarray(total)
+    n = steps.shape[1]
+    variance = np.maximum(counts @ (steps * steps).T - total * total / n, 0.0) / max(n - 1, 1)
+    return np.asarray(total / n / np.sqrt(np.where(variance > 1e-30, variance, np.inf)))
+
+
+def _with_interval(value: float, mine: Floats, theirs: Floats, by: By, config: BootstrapConfig) -> Measure:
+    n = mine.shape[1]
+    if n < config.least:
+        note = f"no interval: {n} sessions, at least {config.least} are needed"
+        return measure_from(value, None, level=config.level, n=n, note=note)
+    block, theirs = choose_block(np.ascontiguousarray(mine[0]), config), theirs[:_AMONG]
+    counts = np.concatenate(
+        [
+            np.stack([np.bincount(row, minlength=n) for row in rows])
+            for rows in resamples(n, config.draws, block, content_seed(config, mine, theirs[:1]))
+        ]
+    ).astype(np.float64)
+    drawn = []
+    for first in range(0, config.draws, _CHUNK):
+        part = counts[first : first + _CHUNK]
+        drawn.append(_worse(_score(theirs, part, by), _score(mine, part, by)))
+    return measure_from(value, np.concatenate(drawn), level=config.level, n=n)
+
+
+def _worse(others: Floats, own: Floats) -> Floats:
+    """Return the share of ``others`` (draws, paths) below ``own`` (draws, 1), ties counting half."""
+    gap = others - own
+    tie = np.abs(gap) <= _TIE
+    return np.asarray(((gap < 0) & ~tie).mean(axis=1) + 0.5 * tie.mean(axis=1))

@@ -1,4 +1,4 @@
-"""When somebody traded and how much, with the names taken out.
+"""Where random portfolios trade, and when and how much: a market as arrays, a journal with the names taken out.
 
 A position, from the session in which it is opened to the one in which it is gone, sits in a *seat*. A schedule
 says what happens to every seat in every session; which name sits in it is left to chance. Random portfolios on
@@ -11,20 +11,76 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tradeassay.account import Ledger
-from tradeassay.account.compiled.tape import FILL, FUND, MULTIPLIER
-from tradeassay.assay.luck.market import NamedTape
+from tradeassay.account import Ledger, venues
+from tradeassay.account.compiled.tape import (
+    FILL,
+    FUND,
+    MEMBER,
+    MULTIPLIER,
+    Tape,
+    TapeRules,
+    blank_tape,
+    rules_of,
+    write_actions,
+    write_prices,
+)
 from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.play.universe import Universe, most_traded
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
+    from tradeassay.play import MarketConfig
 
 NO_NAME = -1
 """No column: the name is drawn."""
+
+
+class NamedTape(NamedTuple):
+    """A :class:`Tape` with the names of its rows and columns."""
+
+    tape: Tape
+    sessions: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LuckMarket:
+    """Where random portfolios trade: one episode's market, rules and money, as arrays."""
+
+    market: NamedTape
+    rules: TapeRules
+    cash: float
+    periods_per_year: int
+
+
+def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
+    """Return an episode's market as arrays.
+
+    Raises :class:`UserError` where random portfolios cannot trade it: it has futures, or two splits of a name on
+    one day.
+    """
+    venue = venues.get(config.venue).limited(max_weight=config.max_weight, max_positions=config.max_positions)
+    rows = snapshot.rows(config.first, config.last)
+    last = snapshot.at(rows[-1], "close").session_bars()
+    tape = blank_tape(len(rows), last.instruments, venue)
+    universe = Universe(config.universe, most_traded(config.universe, snapshot.at(rows[0], "pre_open")))
+    columns = {symbol: column for column, symbol in enumerate(last.symbols)}
+    for t, row in enumerate(rows):
+        before = snapshot.at(row, "pre_open")
+        seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
+        write_actions(tape, t, before.todays_actions(), before.delisted_now(), columns)
+        write_prices(tape, t, snapshot.at(row, "close").session_bars(), venue, fill=config.fill, mark=config.mark)
+        tape.grid[t, [columns[symbol] for symbol in universe.at(seen).buyable], MEMBER] = 1.0
+    sessions = tuple(str(day) for day in snapshot.sessions[rows.start : rows.stop])
+    rules = rules_of(venue, sessions[0], sessions[-1])
+    return LuckMarket(NamedTape(tape, sessions, last.symbols), rules, float(config.cash), venue.periods_per_year)
 
 
 class SeatChanges(NamedTuple):
@@ -78,6 +134,17 @@ class _Changes:
         seat = self.taken[symbol] = heapq.heappop(self.free)
         return seat
 
+    def note(self, symbol: str, after: float, net: float, unit: float, kept: int) -> None:
+        """Note what a session did to a position that is there at its end; ``unit`` is one unit's share of NAV."""
+        sign = 1.0 if after > 0.0 else -1.0
+        if symbol not in self.taken:
+            self.rows.append((self.sit(symbol), True, True, abs(after) * unit, sign, kept))
+        elif net * sign > 0.0:
+            self.rows.append((self.taken[symbol], True, False, abs(net) * unit, sign, kept))
+        elif net != 0.0:
+            given_up = abs(net) / (abs(after) + abs(net))
+            self.rows.append((self.taken[symbol], False, False, given_up, sign, kept))
+
     def end_session(self, gross: float, left: Iterable[int]) -> None:
         """Close a session; its empty seats may be taken from the next one on."""
         for seat in left:
@@ -107,31 +174,17 @@ def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[SeatC
     Trades of one name in one session are netted. A position that ended without a trade (its name left the
     exchange) is closed. Raises :class:`UserError` when the journal's sessions are not the market's.
     """
-    reading = _Reading(market)
-    for ledger, record in Ledger.steps(records):
-        reading.session(ledger.state(), record)
-    return reading.done()
-
-
-class _Reading:
-    """Takes the names out of a journal, session by session."""
-
-    def __init__(self, market: NamedTape) -> None:
-        self._market = market
-        self._columns = {symbol: column for column, symbol in enumerate(market.symbols)}
-        self._changes = _Changes()
-        self._before: Mapping[str, float] = {}
-        self._nav: float | None = None
-        self._shape: list[tuple[float, float, float]] = []
-
-    def session(self, state: AccountState, record: StepRecord) -> None:
-        """Take one session; ``state`` is the account at its end."""
-        market, t = self._market, len(self._shape)
+    columns = {symbol: column for column, symbol in enumerate(market.symbols)}
+    changes, shape = _Changes(), []
+    before: Mapping[str, float] = {}
+    start: float | None = None
+    for t, (ledger, record) in enumerate(Ledger.steps(records)):
         if t >= len(market.sessions) or record.session != market.sessions[t]:
             raise UserError(
                 f"session {record.session} of the journal is not the market's",
                 hint="give the episode's own market",
             )
+        state = ledger.state()
         net: dict[str, float] = {}
         traded = 0.0
         for event in (*record.opening, *record.events):
@@ -139,54 +192,39 @@ class _Reading:
                 net[event.symbol] = net.get(event.symbol, 0.0) + event.quantity
                 traded += abs(event.quantity * event.price * event.multiplier)
         after = {symbol: position.quantity for symbol, position in state.positions.items()}
-        worth = {symbol: quantity * self._price(t, symbol, state) for symbol, quantity in after.items()}
+        worth = _worth(market.tape, t, columns, state)
         value = state.cash + sum(worth.values())
-        changes = self._changes
-        left = [
-            self._close(symbol) for symbol in self._before if after.get(symbol, 0.0) * self._before[symbol] <= 0.0
-        ]
+        left = []
+        for symbol, quantity in before.items():
+            if after.get(symbol, 0.0) * quantity <= 0.0:
+                left.append(changes.taken.pop(symbol))
+                changes.rows.append((left[-1], False, False, 1.0, 1.0 if quantity > 0.0 else -1.0, NO_NAME))
         for symbol, quantity in after.items():
-            self._change(
-                symbol, quantity, net.get(symbol, 0.0), worth[symbol] / quantity / value if value > 0 else 0.0
-            )
+            column = columns[symbol]
+            kept = column if market.tape.facts[column, FUND] else NO_NAME
+            unit = worth[symbol] / quantity / value if value > 0 else 0.0
+            changes.note(symbol, quantity, net.get(symbol, 0.0), unit, kept)
         changes.end_session(sum(map(abs, worth.values())) / value if value > 0 else 0.0, left)
-        start = state.initial if self._nav is None else self._nav
+        start = state.initial if start is None else start
         cash = state.cash / state.nav if state.nav > 0 else 0.0
-        self._shape.append((traded / 2.0 / start if start > 0 else 0.0, cash, float(len(after))))
-        self._before, self._nav = after, state.nav
+        shape.append((traded / 2.0 / start if start > 0 else 0.0, cash, float(len(after))))
+        before, start = after, state.nav
+    if len(shape) != len(market.sessions):
+        raise UserError(
+            f"the journal has {len(shape)} of {len(market.sessions)} sessions", hint="finish the run first"
+        )
+    return changes.done(), Shape(*np.mean(shape, axis=0).tolist())
 
-    def done(self) -> tuple[SeatChanges, Shape]:
-        """Return the schedule and its shape."""
-        have, want = len(self._shape), len(self._market.sessions)
-        if have != want:
-            raise UserError(f"the journal has {have} of {want} sessions", hint="finish the run first")
-        return self._changes.done(), Shape(*np.mean(self._shape, axis=0).tolist())
 
-    def _price(self, t: int, symbol: str, state: AccountState) -> float:
-        """Return what one unit is worth at the session's fill price, or at its mark where it has none."""
-        tape, column = self._market.tape, self._columns[symbol]
+def _worth(tape: Tape, t: int, columns: Mapping[str, int], state: AccountState) -> dict[str, float]:
+    """Return what positions are worth at the session's fill prices, or at their marks where they have none."""
+    found = {}
+    for symbol, position in state.positions.items():
+        column = columns[symbol]
         at = float(tape.grid[t, column, FILL])
-        return (at if at > 0.0 else state.positions[symbol].mark) * float(tape.facts[column, MULTIPLIER])
-
-    def _close(self, symbol: str) -> int:
-        changes = self._changes
-        seat = changes.taken.pop(symbol)
-        sign = 1.0 if self._before[symbol] > 0.0 else -1.0
-        changes.rows.append((seat, False, False, 1.0, sign, NO_NAME))
-        return seat
-
-    def _change(self, symbol: str, after: float, net: float, unit: float) -> None:
-        """Note what a session did to a position that is there at its end; ``unit`` is one unit's share of NAV."""
-        changes, sign = self._changes, 1.0 if after > 0.0 else -1.0
-        column = self._columns[symbol]
-        kept = column if self._market.tape.facts[column, FUND] else NO_NAME
-        if symbol not in changes.taken:
-            changes.rows.append((changes.sit(symbol), True, True, abs(after) * unit, sign, kept))
-        elif net * sign > 0.0:
-            changes.rows.append((changes.taken[symbol], True, False, abs(net) * unit, sign, kept))
-        elif net != 0.0:
-            given_up = abs(net) / (abs(after) + abs(net))
-            changes.rows.append((changes.taken[symbol], False, False, given_up, sign, kept))
+        unit = (at if at > 0.0 else position.mark) * float(tape.facts[column, MULTIPLIER])
+        found[symbol] = position.quantity * unit
+    return found
 
 
 def even_schedule(

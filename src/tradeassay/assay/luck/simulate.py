@@ -68,7 +68,7 @@ def throw(state: State, sides: int) -> int:
 
 
 @compiled
-def walk(
+def simulate(
     dice: State,
     nav: Floats,
     shape: Floats,

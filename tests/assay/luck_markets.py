@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
+from pathlib import Path
 
 import attribute_runs
 import numpy as np
 
-from tradeassay.assay.luck import LuckGround, SeatChanges, ground_of, schedule_of
+sys.path.insert(0, str(Path(__file__).parents[2] / "perf"))
+
+from luck_orders import decisions_of, replay
+from tradeassay.assay.luck import LuckMarket, SeatChanges, luck_market, schedule_of
 from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import Snapshot
 from tradeassay.play import Market, MarketConfig
 from tradeassay.runs import Run
 
+__all__ = ["VENUES", "decisions_of", "key_of", "played", "replay", "scheduled", "the_run"]
 VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
 
 
@@ -49,7 +55,7 @@ def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
 
 
 @lru_cache(maxsize=16)
-def scheduled(venue: str) -> tuple[LuckGround, SeatChanges]:
+def scheduled(venue: str) -> tuple[LuckMarket, SeatChanges]:
     snapshot, config, records = played(venue)
-    ground = ground_of(snapshot, config)
-    return ground, schedule_of(records, ground.market)[0]
+    market = luck_market(snapshot, config)
+    return market, schedule_of(records, market.market)[0]

@@ -1,0 +1,43 @@
+"""Any random portfolio of the luck baseline as orders for the real exchange, which must come to the same money."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeassay.assay.luck import LuckMarket, SeatChanges, Shape
+from tradeassay.assay.luck.portfolios import play_numbered
+from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot
+from tradeassay.play import Market, MarketConfig
+
+
+def decisions_of(
+    market: LuckMarket, schedule: SeatChanges, portfolio: int, *, seed: int = 0
+) -> tuple[Decision, ...]:
+    """Return one random portfolio as decisions, one per session, for a market to carry out."""
+    sessions = len(market.market.sessions)
+    nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
+    log = np.empty((1024, 3))
+    while True:
+        shape[:] = 0.0
+        count = play_numbered(market, schedule, (seed, np.array([portfolio])), nav, shape, log)
+        if count <= log.shape[0]:
+            break
+        log = np.empty((count, 3))
+    orders: list[list[Order]] = [[] for _ in range(sessions)]
+    for t, column, units in log[:count].tolist():
+        symbol = market.market.symbols[int(column)]
+        orders[int(t)].append(Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL"))
+    return tuple(Decision(orders=tuple(batch)) for batch in orders)
+
+
+def replay(snapshot: Snapshot, config: MarketConfig, decisions: tuple[Decision, ...]) -> Floats:
+    """Carry decisions out in the real market and return the value path, the initial value first."""
+    market = Market(snapshot, config)
+    market.reset()
+    path = [config.cash]
+    for decision in decisions:
+        market.step(decision)
+        path.append(market.ledger.nav())
+    return np.array(path)
