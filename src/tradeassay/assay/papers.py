@@ -265,16 +265,16 @@ def _cohorts(cells: Iterable[_Cell], parts: _Attributed) -> list[StudyTable]:
                 held["language models" if one.by_model else "others"].append(one.preferences)
         rows = []
         for who, agents in held.items():
-            cells = []
+            means = []
             for name in FACTOR_NAMES:
                 values = [value for one in agents if name in one and (value := one[name].value) is not None]
-                cells.append(
+                means.append(
                     Measure(value=significant(float(np.mean(values))), n=len(values))
                     if values
                     else not_scored("nobody held anything")
                 )
             if agents:
-                rows.append(StudyRow(name=f"{who} ({len(agents)})", cells=tuple(cells)))
+                rows.append(StudyRow(name=f"{who} ({len(agents)})", cells=tuple(means)))
         if len(rows) == 2:
             tables.append(
                 StudyTable(
