@@ -1,14 +1,9 @@
-"""Runs that were recorded once are read, verified and played again: numbers and ids stay, prose may be reworded.
-
-Played again from recorded answers, a run also proves that every text sent to a model is still the same, byte for
-byte: an answer is found by the hash of its question.
-"""
+"""Golden runs are played again: numbers, ids and the texts that models are sent stay; prose may be reworded."""
 
 from __future__ import annotations
 
 import json
 import math
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,21 +11,17 @@ from typing import Any
 
 import pytest
 
-from tradeassay.core.errors import TradeassayWarning
-
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import doors  # noqa: E402  # beside this file, which is no package
-from record import RUNS, SEASONS  # noqa: E402
+import golden  # noqa: E402  # beside this file, which is no package
 
-V1 = HERE / "v1"
-needs_walls = pytest.mark.skipif(doors.no_sandbox(), reason="this machine cannot hold untrusted code")
-PLAYED = [pytest.param(name, marks=needs_walls if argv[0] == "code" else ()) for name, argv in RUNS.items()]
+needs_walls = pytest.mark.skipif(golden.no_sandbox(), reason="this machine cannot hold untrusted code")
+PLAYED = [pytest.param(name, marks=needs_walls if argv[0] == "code" else ()) for name, argv in golden.RUNS.items()]
 
 
 def expected(name: str) -> Any:
-    return json.loads((V1 / name / "expected.json").read_bytes())
+    return json.loads((golden.EXPECTED / f"{name}.json").read_bytes())
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -59,51 +50,23 @@ def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
         yield f"{place}: {found!r} instead of {wanted!r}"
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_a_recorded_run_says_what_it_said(name: str) -> None:
-    same(doors.said(V1 / name / "run"), expected(name))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_recorded_run_is_verified(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    believed = RUNS[name][0] == "code"
-    assert doors.verify(V1 / name / "run", programs=False) == (3 if believed else 0), capsys.readouterr().out
-
-
-@pytest.mark.slow
-@needs_walls
-@pytest.mark.parametrize("name", [name for name, argv in RUNS.items() if argv[0] == "code"])
-def test_the_programs_of_a_recorded_run_are_examined_again(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert doors.verify(V1 / name / "run") == 0, capsys.readouterr().out
-
-
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_recorded_run_is_played_again(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recorded = V1 / name / "run"
-    doors.play(RUNS[name], tmp_path, name, recorded if (recorded / "models").is_dir() else None)
-    same(doors.replayed(doors.said(tmp_path / name)), doors.replayed(expected(name)))
+def test_a_golden_run_says_what_it_said_and_is_verified(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = golden.play(name, tmp_path)
+    same(golden.said(folder), expected(name))
+    believed = golden.RUNS[name][0] == "code"  # programs are examined again in the tests of runs
+    assert golden.verify(folder, programs=False) == (3 if believed else 0), capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", SEASONS)
-def test_a_recorded_season_is_played_again(name: str, tmp_path: Path) -> None:
-    assert doors.play_season(V1 / name / "season.toml", tmp_path / "again.db") == 0
-    same(doors.season_said(tmp_path / "again.db"), expected(name))
+@pytest.mark.parametrize("name", golden.SEASONS)
+def test_a_golden_season_says_what_it_said(name: str, tmp_path: Path) -> None:
+    same(golden.season_said(golden.play_season(name, tmp_path / "arena.db")), expected(name))
 
 
-def test_a_recorded_season_says_what_it_said(tmp_path: Path) -> None:
-    shutil.copy(V1 / "arena" / "arena.db", tmp_path / "arena.db")
-    with pytest.warns(TradeassayWarning, match="is converted from format 1 to"):
-        same(doors.season_said(tmp_path / "arena.db"), expected("arena"))
-
-
-def test_venues_and_benchmarks_of_existing_versions_are_frozen() -> None:
-    frozen = json.loads((V1 / "hashes.json").read_bytes())
-    for kind, found in (("venues", doors.venue_hashes()), ("benchmarks", doors.benchmark_hashes())):
-        assert {name: found.get(name) for name in frozen[kind]} == frozen[kind]
-
-
-def test_prompts_of_existing_versions_are_frozen() -> None:
-    """Wherever a prompt's file lies today, its bytes are there."""
-    frozen = json.loads((V1 / "hashes.json").read_bytes())["prompts"]
-    found = set(doors.prompt_hashes().values())
-    assert not {name for name, digest in frozen.items() if digest not in found}
+def test_what_decides_a_score_is_frozen() -> None:
+    """A venue, a benchmark or a prompt that changes gets a version of its own."""
+    frozen, now = expected("hashes"), golden.hashes()
+    for kind, hashes in frozen.items():
+        assert {name: now[kind].get(name) for name in hashes} == hashes, kind

@@ -1,13 +1,18 @@
-"""The doors through which the recorded-run tests reach the package: the only file here to mend when rooms move.
+"""Golden runs: one small run of every benchmark and of both tracks, and what each says in numbers, ids and kinds.
 
-What a run *says* is taken out in one neutral form made of numbers, ids and kinds. Prose (reasons, messages) stays
-out of it, because it may be reworded. The neutral form must never change: ``expected.json`` is written in it.
+Everything is synthetic, every model scripted and every secret fixed. Prose (reasons, messages) stays out, because
+it may be reworded, but the hash of every question is part of it: texts sent to models do not change unnoticed.
+``python tests/recorded/golden.py [NAME ...]`` writes ``expected/NAME.json`` anew; do so only for a change that is
+meant to move numbers, and say so.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,20 +23,78 @@ import msgspec
 import tradeassay
 from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
+from tradeassay.llm.cassette.store import message_id
+from tradeassay.play.dialogue_log import whole_messages
 from tradeassay.runs import CodeRun, load_run
 
+HERE = Path(__file__).parent
+EXPECTED = HERE / "expected"
 PACKAGE = Path(tradeassay.__file__).parent
+SECRET = "9d" * 16
+_ASK = ("--first", "2022-06-27", "--last", "2022-06-29")
+_KTDFIN = ("--first", "2022-03-01", "--last", "2022-03-02")
+RUNS: dict[str, tuple[str, ...]] = {
+    "daily": (
+        "run", "daily-us-v1", "daily-ashare-v1", "daily-crypto-v1",
+        "-a", "momentum-12-1:k=3,every=2", "-a", "random:k=4,every=2", "-a", "min-variance:every=3",
+        "-a", "index-hold",
+        "--first", "2022-03-01", "--last", "2022-03-04",
+    ),
+    "stockbench": (
+        "run", "stockbench-v1", "-a", "random:k=4",
+        "-m", "scripted/sensible", "-m", "scripted/broken-json", "-m", "scripted/away", *_ASK,
+    ),
+    "stockbench-paper": (
+        "run", "stockbench-paper-v1", "-m", "scripted/overspender", *_ASK,
+    ),
+    "ktdfin": (
+        "run", "ktdfin-v1", "-m", "scripted/sensible",
+        "--mask", "bright,blinded", "--mode", "memory-only,fixed-candidate,open-research", *_KTDFIN,
+    ),
+    "ktdfin-us": (
+        "run", "ktdfin-us-v1", "-a", "reversal:k=5,every=1", "-m", "scripted/never-submits",
+        "-m", "scripted/future-asker", "-m", "scripted/broken-json",
+        "--mask", "blinded", "--mode", "open-research", *_KTDFIN,
+    ),
+    "ktdfin-paper": (
+        "run", "ktdfin-paper-v1", "-m", "scripted/sensible", "--mask", "date-blind", "--mode", "open-research",
+        *_KTDFIN,
+    ),
+    "quantcode": (
+        "code", "run", "quantcode-v1", "-m", "scripted/coder-mends", "-m", "scripted/coder-sma",
+        "-m", "scripted/coder-cheat", "-t", "d-ibs-long", "--setting", "agentic", "--turns", "4",
+        "--judge", "scripted/code-judge",
+    ),
+    "quantcode-frame": (
+        "code", "run", "quantcode-v1", "-m", "scripted/coder-gold", "-m", "scripted/coder-silent",
+        "-t", "d-sma-cross-long", "-t", "h-band-short", "--framework", "frame", "--wording", "conversational",
+    ),
+    "systrade": (
+        "code", "run", "systrade-v1", "-m", "scripted/builder-mends", "--strategy", "bollinger",
+        "--iterations", "3",
+    ),
+    "systrade-peeps": (
+        "code", "run", "systrade-v1", "-m", "scripted/builder-peeps", "--strategy", "double-ma",
+        "--iterations", "1",
+    ),
+}  # fmt: skip
+"""Name of the run -> the command that plays it."""
+SEASONS = ("arena", "arena-paper")
+"""Seasons of the arena; ``expected/NAME.toml`` is what is played."""
+
+
 PROSE = frozenset(
     ["reason", "reasons", "note", "notes", "detail", "work_sha256", "events_sha256", "outcomes", "format"]
 )
 """Fields of ``scores.json`` that are words, or hashes of files that hold words."""
 
 
-def play(argv: Sequence[str], out: Path, slug: str, cassettes: Path | None = None) -> int:
-    """Play a run with the command that recorded it; from recorded answers when there are any."""
-    recorded = () if cassettes is None else ("--cassettes", str(cassettes), "--replay")
+def play(name: str, out: Path) -> Path:
+    """Play one of the runs below ``out``; returns its folder."""
+    argv = RUNS[name]
     inline = ("--executor", "inline") if argv[0] == "run" else ("--workers", "1")
-    return main([*argv, *inline, "--out", str(out), "--slug", slug, *recorded, "--json"])
+    main([*argv, *inline, "--out", str(out), "--slug", name, "--secret", SECRET, "--json"])
+    return out / name
 
 
 def verify(folder: Path, *, programs: bool = True) -> int:
@@ -73,8 +136,15 @@ def _episode(run: Any, key: str) -> dict[str, Any]:
         "sessions": [record.session for record in run.records(key)],
         "orders": [[_order(order) for order in record.decision.orders] for record in run.records(key)],
         "failures": [[failure.kind for failure in record.decision.failures] for record in run.records(key)],
-        "questions": [[line.step, line.purpose, line.attempt] for line in run.dialogue(key)],
+        "questions": questions(run, key),
     }
+
+
+def questions(run: Any, key: str) -> list[list[Any]]:
+    """Return where each question was asked, what for, and the hash of everything that it said."""
+    lines = list(run.dialogue(key))
+    asked = [sha256_of([message_id(one) for one in messages])[:16] for messages in whole_messages(lines)]
+    return [[line.step, line.purpose, line.attempt, one] for line, one in zip(lines, asked, strict=True)]
 
 
 def _order(order: Any) -> list[Any]:
@@ -87,6 +157,7 @@ def _code(run: Any) -> dict[str, Any]:
     return {
         "kind": "code",
         "items": {key: [found.status, msgspec.to_builtins(found.roles)] for key, found in outcomes.items()},
+        "questions": {key: questions(run, key) for key in outcomes},
         "records": {key: told(msgspec.to_builtins(record)) for key, record in run.records().items()},
         "scores": without_prose(msgspec.to_builtins(run.scores)),
     }
@@ -179,9 +250,10 @@ def without_prose(value: Any) -> Any:
     return [without_prose(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def play_season(file: Path, db: Path) -> int:
-    """Play a season into a database; stopped or not, its end is the same."""
-    return main(["arena", "run", "--season", str(file), "--db", str(db)])
+def play_season(name: str, db: Path) -> Path:
+    """Play a season into a database; returns its file."""
+    main(["arena", "run", "--season", str(EXPECTED / f"{name}.toml"), "--db", str(db)])
+    return db
 
 
 def season_said(db: Path) -> dict[str, Any]:
@@ -237,12 +309,20 @@ def no_sandbox() -> bool:
     return refusal(ask_kernel()) is not None
 
 
-def replayed(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run says without where its answers came from: live once, recorded the second time."""
-    if found["kind"] == "code":
-        return found
-    episodes = {}
-    for key, episode in found["episodes"].items():
-        model = episode["model"] and {name: one for name, one in episode["model"].items() if name != "answers"}
-        episodes[key] = {**episode, "model": model}
-    return {**found, "episodes": episodes}
+def hashes() -> dict[str, dict[str, str]]:
+    """Return the hashes of what decides a score: venues, benchmarks and prompts."""
+    return {"venues": venue_hashes(), "benchmarks": benchmark_hashes(), "prompts": prompt_hashes()}
+
+
+def said_of(name: str, place: Path) -> Any:
+    """Play a run or a season below ``place``, and return what it says."""
+    if name == "hashes":
+        return hashes()
+    return season_said(play_season(name, place / "arena.db")) if name in SEASONS else said(play(name, place))
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:] or (*RUNS, *SEASONS, "hashes"):
+        with tempfile.TemporaryDirectory() as here:
+            found = said_of(each, Path(here))
+        (EXPECTED / f"{each}.json").write_text(json.dumps(found, sort_keys=True, default=str) + "\n")
