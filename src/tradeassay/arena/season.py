@@ -56,7 +56,6 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def shown(self) -> str:
-        """The name on the page."""
         return self.label or (f"{self.architecture} · {self.model}" if self.model else self.architecture)
 
 
@@ -90,7 +89,6 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise UserError("price rules need positive limits", hint="see [prices] in docs/reference/arena.md")
 
     def jump(self, kind: Kind) -> float:
-        """Return the largest move that is believed of an asset of a kind."""
         return self.stock_jump if kind == "stock" else self.crypto_jump
 
 
@@ -149,7 +147,6 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def any(self) -> bool:
-        """Whether there is a limit at all."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 
@@ -158,12 +155,14 @@ LIVE_DELAY_S = 900
 """
 
 
-class SeasonPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who plays what, and when.
+class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides a season's standings: who plays what and when, and what everybody has.
 
     ``benchmark`` is the version of prompts and protocol. ``first``/``last`` are ISO days (``last`` None: it runs
     until it is ended); the first ``warmup`` sessions of each asset, or those before ``live_from``, teach the
-    agents and do not count.
+    agents and do not count. ``delay_s`` is the time from the close to the decision (None: none in a replay, a
+    quarter of an hour live), ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes
+    the convention's.
     """
 
     id: str
@@ -176,15 +175,6 @@ class SeasonPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     last: str | None = None
     warmup: int = 0
     live_from: str | None = None
-
-
-class SeasonTerms(SeasonPlan, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What everybody has: money, time to decide, and what is asked of models.
-
-    ``delay_s`` is the time from the close to the decision (None: none in a replay, a quarter of an hour live),
-    ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes the convention's.
-    """
-
     delay_s: int | None = None
     cash: float = 100_000.0
     fee_bp: float | None = None
@@ -194,11 +184,6 @@ class SeasonTerms(SeasonPlan, frozen=True, kw_only=True, forbid_unknown_fields=T
     seed: int = 0
     temperature: float = 0.0
     max_tokens: int = 2048
-
-
-class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides a season's standings."""
-
     rules: OptionalRules = OptionalRules()
     prices: PriceRules = PriceRules()
     news: NewsRules = NewsRules()
@@ -229,7 +214,6 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
             )
 
     def days(self, asset: Asset) -> tuple[str, str | None]:
-        """Return an asset's first and last day."""
         return asset.first or self.first, asset.last or self.last
 
     def warming(self, asset: Asset, session: str, number: int) -> bool:
@@ -239,7 +223,6 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def sha256(self) -> str:
-        """The hash under which the spec is frozen."""
         return sha256_bytes(self.frozen)
 
     @property
@@ -251,7 +234,6 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def money(self) -> AmaRules:
-        """How actions become money in this season."""
         rules = rules_for(self.convention)
         return rules if self.fee_bp is None else msgspec.structs.replace(rules, fee_bp=self.fee_bp)
 
@@ -273,7 +255,6 @@ class Season(SeasonTerms, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def everyone(self) -> tuple[Entry, ...]:
-        """All entries, then the baseline."""
         if any(entry.id == BASELINE for entry in self.entries):
             return self.entries
         return (*self.entries, Entry(id=BASELINE, architecture="rule", label="Buy and hold"))

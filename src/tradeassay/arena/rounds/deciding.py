@@ -108,61 +108,43 @@ class _SlotRecord:
         self.usage = self.usage.plus(reply.usage)
 
 
-class _Nobody:
+class _NoModel:
     """Answers for an entry without a model."""
 
-    def __init__(self, entry: str) -> None:
-        self._entry = entry
-
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Raise :class:`DataError`."""
-        raise DataError(f"entry '{self._entry}' asks a model but has none", hint="give the entry a model")
-
-
-Together = Generator[Any, Any, AgentChoice]
+        entry = place.episode.rpartition("/")[2]
+        raise DataError(f"entry '{entry}' asks a model but has none", hint="give the entry a model")
 
 
 async def deliberated(
-    dialogue: Together, place: QuestionPlace, answerer: Answerer, record: _SlotRecord
+    dialogue: Generator[Any, Any, AgentChoice], slot: Slot, answerer: Answerer, record: _SlotRecord
 ) -> AgentChoice:
-    """Carry a deliberation to its end. Questions that come together are asked at once and numbered in their
-    order.
-    """
-    answer = recorded(answerer, record)
+    """Carry a deliberation to its end. Questions that come together are asked at once, numbered in their order."""
+    answer, number = recorded(answerer, record), 0
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
             asked = now if isinstance(now, tuple) else (now,)
-            wanted = []
-            for question in asked:
-                wanted.append(Asked(question, place))
-                place = QuestionPlace(
-                    episode=place.episode, step=place.step, sample=place.sample, index=place.index + 1
-                )
+            wanted = [Asked(question, question_place(slot, number + i)) for i, question in enumerate(asked)]
+            number += len(wanted)
             if len(wanted) == 1:
                 replies = [await answer(wanted[0])]
             else:
-                replies = await _all_of([answer(one) for one in wanted])
+                # What was answered stays on record when one of the others raises or time runs out.
+                tasks = [asyncio.ensure_future(answer(one)) for one in wanted]
+                try:
+                    replies = list(await asyncio.gather(*tasks))
+                finally:
+                    for task in tasks:
+                        task.cancel()
             now = advance(dialogue, tuple(replies) if isinstance(now, tuple) else replies[0])
         return now.result
     finally:
         dialogue.close()
 
 
-async def _all_of(asking: list[Any]) -> list[ModelReply]:
-    """Wait for all answers; those that came stay on record when one of the others raises or time runs out."""
-    tasks = [asyncio.ensure_future(one) for one in asking]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
 class Closing:
-    """Closes slots. Those that are decided in the same moment are written in one transaction: a disk takes as long
-    for one as for fifty.
-    """
+    """Closes slots; those decided in one moment in one transaction: a disk takes as long for one as for fifty."""
 
     def __init__(self, store: Store, worker: str) -> None:
         self._store, self._worker = store, worker
@@ -173,15 +155,15 @@ class Closing:
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         if not self._waiting:
-            loop.call_soon(self._write_all)
+            loop.call_soon(self._write)
         self._waiting.append((decided, written))
         await written
 
-    def _write_all(self) -> None:
-        now, self._waiting = self._waiting, []
-        self._write(now)
-
-    def _write(self, now: list[tuple[ClosedSlot, asyncio.Future[None]]]) -> None:
+    def _write(self, some: list[tuple[ClosedSlot, asyncio.Future[None]]] | None = None) -> None:
+        """Write what waits, or some of it alone."""
+        now = some
+        if now is None:
+            now, self._waiting = self._waiting, []
         try:
             self._store.decide([decided for decided, _ in now], self._worker)
         except BaseException as error:  # nobody else would hear of it, and those who wait would wait for ever
@@ -216,45 +198,33 @@ class Slots:
             if agent is None:
                 raise TradeassayError(f"entry '{slot.entry}' has no agent")
             spent = over_budget(self.store, self.season, slot) if agent.model is not None else None
-            making = decide_slot(slot, agent, packet, known, record)
             if spent is not None and not known.calls:
-                making.close()
-                decided = _failed(slot, packet, record, "over_budget", spent)
+                decided = _closed(slot, packet, record, _failure("over_budget", spent))
             elif agent.repeatable and agent.model is None:
-                decided = await making  # a rule answers at once: a timeout around it would cost more than it does
+                # A rule answers at once: a timeout around it would cost more than it does.
+                decided = _closed(slot, packet, record, await _choose(slot, agent, packet, known, record))
             else:
-                decided = await asyncio.wait_for(making, self.season.timeout_s)
+                making = _choose(slot, agent, packet, known, record)
+                decided = _closed(slot, packet, record, await asyncio.wait_for(making, self.season.timeout_s))
         except TimeoutError:
-            decided = _failed(slot, packet, record, "timeout", f"no decision within {self.season.timeout_s} s")
+            late = f"no decision within {self.season.timeout_s} s"
+            decided = _closed(slot, packet, record, _failure("timeout", late))
         except (SQLAlchemyError, CassetteMismatch):
             raise  # the arena's own trouble, or a replay of something else: not the agent's fault
         except (TradeassayError, ValueError) as error:
-            decided = _failed(slot, packet, record, "agent", str(error))
+            decided = _closed(slot, packet, record, _failure("agent", str(error)))
         except Exception as error:
-            decided = _failed(slot, packet, record, "agent", str(fault_of(error)))
+            decided = _closed(slot, packet, record, _failure("agent", str(fault_of(error))))
         if agent is not None and agent.repeatable:
             return decided
         await self.closing.close(decided)
         return None
 
 
-async def decide_slot(
-    slot: Slot, agent: EntryAgent, packet: Packet, known: Known, record: _SlotRecord
-) -> ClosedSlot:
-    """Return the decision of one slot; ``known`` is what it starts from."""
+async def _choose(slot: Slot, agent: EntryAgent, packet: Packet, known: Known, record: _SlotRecord) -> AgentChoice:
     if agent.outside is not None:
-        choice = await agent.outside.decide(packet)
-    else:
-        dialogue = agent.deliberate(packet, known.memory)
-        choice = await deliberated(dialogue, question_place(slot, 0), agent.model or _Nobody(slot.entry), record)
-    return ClosedSlot(
-        slot=slot,
-        choice=choice,
-        usage=record.usage,
-        calls=record.count,
-        decided_at=packet.decided_at,
-        unwritten=tuple(record.unwritten),
-    )
+        return await agent.outside.decide(packet)
+    return await deliberated(agent.deliberate(packet, known.memory), slot, agent.model or _NoModel(), record)
 
 
 def question_place(slot: Slot, number: int) -> QuestionPlace:
@@ -263,14 +233,18 @@ def question_place(slot: Slot, number: int) -> QuestionPlace:
     return QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=number)
 
 
-def _failed(slot: Slot, packet: Packet, record: _SlotRecord, kind: str, text: str) -> ClosedSlot:
-    """Return the decision of an agent that gave none; what was answered and paid until then stays on record."""
+def _failure(kind: str, text: str) -> AgentChoice:
     failure = ChoiceFailure(kind=kind, text=text[:2000])
-    choice = AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+    return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
+
+
+def _closed(slot: Slot, packet: Packet, record: _SlotRecord, choice: AgentChoice) -> ClosedSlot:
+    """Return a slot's decision; what was answered and paid until then stays on record, whatever came of it."""
+    unpriced = choice.status == "failed" and record.count and not record.answered
     return ClosedSlot(
         slot=slot,
         choice=choice,
-        usage=record.usage if record.answered else Usage(usd=None if record.count else 0.0),
+        usage=Usage(usd=None) if unpriced else record.usage,
         calls=record.count,
         decided_at=packet.decided_at,
         unwritten=tuple(record.unwritten),

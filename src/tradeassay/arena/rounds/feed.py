@@ -92,32 +92,26 @@ class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriceFeed(Protocol):
-    """A source of sessions and facts. ``facts`` at ``at`` must not contain anything that was not known then.
+    """A source of sessions and facts; nothing that was not known at ``at`` may get out.
 
-    ``blocking``: asking it may take long, so that it is asked in a thread of its own.
+    ``blocking``: asking it may take long, so that it is asked in a thread of its own. ``due`` gives all decisions
+    of a season as far as the calendar is known, in order; ``facts`` None when a session had no price;
+    ``comparable`` an earlier session's price in terms of a share of ``at``, splits (and dividends) undone;
+    ``closes`` the closes up to a session as they are told now, empty where they cannot change. After ``forget``
+    the vendor is asked anew.
     """
 
     blocking: bool
 
-    def due(self, season: Season) -> Sequence[Due]:
-        """Return all decisions of a season as far as the calendar is known, in order."""
-        ...
+    def due(self, season: Season) -> Sequence[Due]: ...
 
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        """Return what is known at the close of a session, or None when it had no price."""
-        ...
+    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None: ...
 
-    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
-        """Return an earlier session's price in terms of a share of ``at``: splits (and dividends) undone."""
-        ...
+    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None: ...
 
-    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
-        """Return the closes up to a session as they are told now; empty where they cannot change."""
-        ...
+    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes: ...
 
-    def forget(self, asset: Asset, session: str) -> None:
-        """Ask the vendor anew the next time something is wanted about a session."""
-        ...
+    def forget(self, asset: Asset, session: str) -> None: ...
 
 
 class SnapshotFeed:
@@ -142,16 +136,13 @@ class SnapshotFeed:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """The content hash of every data set."""
         return {name: snapshot.sha256 for name, snapshot in sorted(self._snapshots.items())}
 
     @property
     def synthetic(self) -> bool:
-        """Whether any of the data is made up."""
         return any(snapshot.facts.kind == "synthetic" for snapshot in self._snapshots.values())
 
     def due(self, season: Season) -> tuple[Due, ...]:
-        """Return the season's decisions: every session of every asset, at its close."""
         found = []
         for place, asset in enumerate(season.assets):
             snapshot = self._snapshots[asset.dataset]
@@ -167,7 +158,6 @@ class SnapshotFeed:
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        """Return what is known at the close of a session; None when the asset was not traded in it."""
         snapshot = self._snapshots[asset.dataset]
         view = _at_close(snapshot, session, at)
         if view is None or asset.symbol not in view.symbols:
@@ -182,23 +172,33 @@ class SnapshotFeed:
             if _is_price(price)
         )
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
-        news, urls = _news(told, asset.symbol, at, news_days)
+        news = told.news(at - news_days * DAY, symbols=[asset.symbol], limit=20)
+        closes = view.bars("close", 21)[:, view.column(asset.symbol)]
+        month = closes.shape[0] == 21 and _is_price(closes[0])
         annual, annual_at = _report(told, asset.symbol, annual=True)
         quarterly, quarterly_at = _report(told, asset.symbol, annual=False)
         return AssetFacts(
             price=float(prices[-1]),
             history=points,
-            momentum=_momentum(view, asset.symbol),
-            news=news,
+            momentum=float(closes[-1] / closes[0] - 1.0) if month else None,
+            news=tuple(
+                NewsShown(
+                    id=item.id,
+                    published_at=iso(item.published_at),
+                    source=item.source,
+                    title=item.title,
+                    text=item.body,
+                )
+                for item in news
+            ),
             annual_report=annual,
             quarterly_report=quarterly,
-            urls=urls,
+            urls={item.id: item.url for item in news if item.url},
             annual_at=annual_at,
             quarterly_at=quarterly_at,
         )
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
-        """Return the close of an earlier session, adjusted for what happened to a share until ``at``."""
         view = self._snapshots[asset.dataset].as_of(at)
         days = view.sessions()
         row = int(np.searchsorted(days, np.datetime64(session, "D")))
@@ -210,11 +210,10 @@ class SnapshotFeed:
         return float(price) if np.isfinite(price) else None
 
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
-        """Return nothing: stored days do not change."""
-        return {}
+        return {}  # stored days do not change
 
     def forget(self, asset: Asset, session: str) -> None:
-        """Do nothing: stored days do not change."""
+        pass
 
 
 def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
@@ -240,28 +239,6 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
 
 def _is_price(value: float) -> bool:
     return bool(np.isfinite(value) and value > 0)
-
-
-def _momentum(view: AsOfView, symbol: str) -> float | None:
-    closes = view.bars("close", 21)[:, view.column(symbol)]
-    if closes.shape[0] < 21 or not _is_price(closes[0]):
-        return None
-    return float(closes[-1] / closes[0] - 1.0)
-
-
-def _news(view: AsOfView, symbol: str, at: Instant, days: int) -> tuple[tuple[NewsShown, ...], dict[str, str]]:
-    found = view.news(at - days * DAY, symbols=[symbol], limit=20)
-    items = tuple(
-        NewsShown(
-            id=item.id,
-            published_at=iso(item.published_at),
-            source=item.source,
-            title=item.title,
-            text=item.body,
-        )
-        for item in found
-    )
-    return items, {item.id: item.url for item in found if item.url}
 
 
 def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, str | None]:
@@ -306,22 +283,17 @@ def check_data(season: Season, home: Path | None = None) -> None:
     for name in sorted({asset.dataset for asset in season.assets}):
         if not name.startswith((PREFIX, "synthetic/")):
             load_dataset(name, home)
-    for asset in season.assets:
-        for name in (asset.dataset if asset.dataset.startswith(PREFIX) else "", asset.second):
-            if name:
-                _check_live(name.removeprefix(PREFIX))
-
-
-def _check_live(source: str) -> None:
-    kind = sources.get(source)
-    if not {"symbols", "first", "last"} <= set(kind.Config.__struct_fields__):
-        raise UserError(
-            f"source '{source}' cannot be asked for a symbol's days", hint="live/yfinance or live/ccxt can"
-        )
-    if kind.extra is not None and find_spec(source) is None:
-        raise MissingExtra(
-            f"live/{source} needs the package '{source}'", hint=f"pip install 'tradeassay[{kind.extra}]'"
-        )
+    live = [asset.dataset for asset in season.assets if asset.dataset.startswith(PREFIX)]
+    for source in (name.removeprefix(PREFIX) for name in (*live, *(a.second for a in season.assets)) if name):
+        kind = sources.get(source)
+        if not {"symbols", "first", "last"} <= set(kind.Config.__struct_fields__):
+            raise UserError(
+                f"source '{source}' cannot be asked for a symbol's days", hint="live/yfinance or live/ccxt can"
+            )
+        if kind.extra is not None and find_spec(source) is None:
+            raise MissingExtra(
+                f"live/{source} needs the package '{source}'", hint=f"pip install 'tradeassay[{kind.extra}]'"
+            )
 
 
 def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
@@ -335,17 +307,14 @@ def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-_CHINESE = (".SS", ".SH", ".SZ")
-_CHINESE_SOURCES = ("akshare", "baostock", "ashare")
-
-
 def calendar_of(asset: Asset) -> CalendarName:
     """Return whose sessions a live asset follows: as the season says, else by its kind, symbol and source."""
     if asset.calendar:
         return asset.calendar
     if asset.kind == "crypto":
         return "24/7"
-    chinese = asset.symbol.upper().endswith(_CHINESE) or asset.dataset.removeprefix(PREFIX) in _CHINESE_SOURCES
+    source = asset.dataset.removeprefix(PREFIX)
+    chinese = asset.symbol.upper().endswith((".SS", ".SH", ".SZ")) or source in ("akshare", "baostock", "ashare")
     return "XSHG" if chinese else "XNYS"
 
 
@@ -408,12 +377,11 @@ class LiveFeed:
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
-        """Return what is known at a decision time; None while the vendor has no bar of the session."""
         asset = self._named(asset)
         snapshot = self._at(asset, session)
         if snapshot is None:
             return None
-        found = self._reader(asset, snapshot).facts(asset, session, at, news_days)
+        found = SnapshotFeed({asset.dataset: snapshot}).facts(asset, session, at, news_days)
         if found is None:
             self.last_trouble = f"{asset.dataset} has no price of {asset.symbol} for {session} yet"
             self.forget(asset, session)
@@ -421,12 +389,11 @@ class LiveFeed:
         return msgspec.structs.replace(found, bar=self._bar(asset, snapshot, session))
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
-        """Return an earlier session's price in terms of a share of ``at``, from the newest data fetched."""
         asset = self._named(asset)
         known = self._snapshots.get(asset.symbol)
         if known is None:
             return None
-        return self._reader(asset, known[1]).comparable(asset, session, at, dividends=dividends)
+        return SnapshotFeed({asset.dataset: known[1]}).comparable(asset, session, at, dividends=dividends)
 
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
         """Return the closes up to a session as the vendor told them when it was last asked about it."""
@@ -447,7 +414,6 @@ class LiveFeed:
         }
 
     def forget(self, asset: Asset, session: str) -> None:
-        """Ask the vendor anew the next time."""
         with self._lock:
             self._snapshots.pop(self._named(asset).symbol, None)
 
@@ -473,13 +439,8 @@ class LiveFeed:
         name = f"arena-live/{self._owner}-{plain}{mark}-{session}"
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
         first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
-        options = {
-            "symbols": (asset.symbol,),
-            "first": first,
-            "last": session,
-            "allow_partial": True,
-            "forgive": True,
-        }
+        days = {"symbols": (asset.symbol,), "first": first, "last": session}
+        options = {**days, "allow_partial": True, "forgive": True}
         try:
             self._fetch(source, name, options)
             snapshot = open_snapshot(snapshot_folder(name, self._home))
@@ -510,17 +471,15 @@ class LiveFeed:
         second = None
         if asset.second:
             other = self._look(asset, asset.second.removeprefix(PREFIX), session, "-second")
-            facts = None if other is None else self._reader(asset, other).facts(asset, session, view.clock, 0)
-            second = None if facts is None else facts.price
+            if other is not None:
+                facts = SnapshotFeed({asset.dataset: other}).facts(asset, session, view.clock, 0)
+                second = None if facts is None else facts.price
         return msgspec.structs.replace(made[0], previous=made[1] if len(made) > 1 else None, second=second)
 
     def _fetch_and_store(self, source: str, name: str, options: dict[str, Any]) -> object:
         known = sources.get(source).Config.__struct_fields__
         asked = {option: value for option, value in options.items() if option in known}
         return fetch_dataset(source, name, asked, home=self._home, allow_faults=True, replace_existing=True)
-
-    def _reader(self, asset: Asset, snapshot: Snapshot) -> SnapshotFeed:
-        return SnapshotFeed({asset.dataset: snapshot})
 
 
 INCREDIBLE = 3.0
@@ -545,7 +504,9 @@ def doubt(asset: Asset, facts: AssetFacts, rules: PriceRules, decided: float | N
     before = bar.previous
     known = before is not None and bool(np.isfinite(before.close))
     # Asked first: on a quiet day the second source lies as near to a copy of yesterday as to today.
-    if known and bar.volume > 0 and _repeated(bar, before):
+    # A bar that moved at all is a copy even though its volume be told otherwise.
+    names = fields[:4] if bar.high > bar.low else fields
+    if known and bar.volume > 0 and all(getattr(bar, name) == getattr(before, name) for name in names):
         return "the bar repeats the one before it, figure by figure"
     if bar.second is not None:
         apart = abs(bar.close / bar.second - 1.0)
@@ -570,9 +531,3 @@ def needs_a_word(facts: AssetFacts) -> bool:
     if bar is None or bar.second is not None or bar.previous is None:
         return bar is not None and bar.second is not None
     return not 1 / INCREDIBLE < bar.close / bar.previous.close < INCREDIBLE
-
-
-def _repeated(bar: VendorBar, before: VendorBar | None) -> bool:
-    """Return whether a bar is another one again; one that moved at all is, though its volume be told otherwise."""
-    names = ("open", "high", "low", "close") if bar.high > bar.low else ("open", "high", "low", "close", "volume")
-    return all(getattr(bar, name) == getattr(before, name) for name in names)

@@ -71,7 +71,6 @@ class Health:
         self._troubles: dict[str, Trouble] = {}
         self._next: Instant | None = None
         self._beat = float("-inf")
-        self._retries = 0
         self.rounds = 0
         self.say: Callable[[str], None] = lambda text: None
 
@@ -82,7 +81,6 @@ class Health:
         """Note that a part failed; the worker is stalled until it works again."""
         text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
         with self._lock:
-            self._retries += 1
             known = self._troubles.get(part)
             since, count = (self._stamp(), 0) if known is None else (known.since, known.count)
             self._troubles[part] = Trouble(part=part, since=since, count=count + 1, text=text[:500])
@@ -91,7 +89,6 @@ class Health:
             self.say(f"{part}: {text.splitlines()[0][:300] if text else 'failed'}; trying again")
 
     def fine(self, part: str) -> None:
-        """Note that a part works."""
         if part in self._troubles:
             with self._lock:
                 self._troubles.pop(part, None)
@@ -102,11 +99,9 @@ class Health:
                 self.say("all is well again")
 
     def waits(self, at: Instant | None) -> None:
-        """Note when something is due next."""
         self._next = at
 
     def ends(self, state: WorkerState) -> None:
-        """Note that the worker is done, or was told to stop."""
         with self._lock:
             self._turn(state)
         self._beat = float("-inf")
@@ -115,13 +110,7 @@ class Health:
         if state != self._state:
             self._state, self._since = state, self._stamp()
 
-    @property
-    def retries(self) -> int:
-        """How often something was tried again so far."""
-        return self._retries
-
     def told(self) -> WorkerHealth:
-        """Return how the worker is now."""
         with self._lock:
             return WorkerHealth(
                 season=self.season,
@@ -143,10 +132,8 @@ class Health:
             return
         self._beat = now
         here = self.told()
-        row = {
-            "state": here.state, "since": here.since, "beat": now, "rounds": here.rounds,
-            "next_at": here.next_at, "troubles": msgspec.json.encode(here.troubles).decode(),
-        }  # fmt: skip
+        copied = {name: getattr(here, name) for name in ("state", "since", "rounds", "next_at")}
+        row = {**copied, "beat": now, "troubles": msgspec.json.encode(here.troubles).decode()}
         key = {"season": self.season, "worker": self.worker}
         mine = (workers.c.season == self.season, workers.c.worker == self.worker)
         try:

@@ -38,7 +38,6 @@ class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def held_bar(store: Store, season: str, asset: str, session: str) -> HeldBar | None:
-    """Return what is on record about a session's bar, or None."""
     with store.read() as db:
         row = db.execute(select(held_bars).where(*_place(season, asset, session))).first()
     return None if row is None else _read(row)
@@ -71,13 +70,9 @@ def hold_bar(store: Store, season: str, asset: str, session: str, *, price: floa
 
 def say_word(store: Store, season: str, asset: str, session: str, word: Word, by: str, now: str) -> HeldBar:
     """Accept or refuse a held bar; raises :class:`UserError` when none is held there."""
+    said = {"word": word, "word_by": by[:64], "word_at": now}
     with store.write("word") as db:
-        done = db.execute(
-            update(held_bars)
-            .where(*_place(season, asset, session))
-            .values(word=word, word_by=by[:64], word_at=now)
-        )
-        if done.rowcount:
+        if db.execute(update(held_bars).where(*_place(season, asset, session)).values(**said)).rowcount:
             tell(db, season, "word", now, {"asset": asset, "session": session, "word": word, "by": by[:64]})
     found = held_bar(store, season, asset, session)
     if found is None:

@@ -15,9 +15,9 @@ from math import log
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
+from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Round, Stage, read_round
@@ -82,49 +82,24 @@ def carried(round: Round, closes: Closes, session: str, before: Round | None = N
     return round.price * (here.adjusted / here.close) * (there.close / there.adjusted)
 
 
-def record_closes(store: Store, season: str, asset: str, closes: Closes, now: str, *, used: Iterable[str]) -> None:
-    """Keep what a vendor says about the sessions in ``used`` and those already on record, where it is new."""
-    with store.write("prices") as db:
-        _record(db, season, asset, closes, now, frozenset(used))
-
-
-def _record(
-    db: Connection, season: str, asset: str, closes: Closes, now: str, used: frozenset[str]
-) -> dict[str, tuple[float, float]]:
-    """Append vintages; return (old, new) by session for those that changed."""
-    mine = (price_vintages.c.season == season, price_vintages.c.asset == asset)
-    newest = select(price_vintages.c.session, func.max(price_vintages.c.number).label("number"))
-    newest = newest.where(*mine, price_vintages.c.session >= min(closes, default="")).group_by(
-        price_vintages.c.session
-    )
-    last = newest.subquery()
-    same = (price_vintages.c.session == last.c.session) & (price_vintages.c.number == last.c.number)
-    query = select(price_vintages.c.session, price_vintages.c.number, price_vintages.c.close)
-    known = {row.session: row for row in db.execute(query.join(last, same).where(*mine))}
-    changed: dict[str, tuple[float, float]] = {}
+def record_closes(
+    db: Connection, season: str, asset: str, closes: Closes, now: str, *, used: Collection[str]
+) -> None:
+    """Append what a vendor says about the sessions in ``used`` and those already on record, where it is new."""
+    own = price_vintages.c
+    mine = (own.season == season, own.asset == asset, own.session >= min(closes, default=""))
+    query = select(own.session, own.number, own.close).where(*mine).order_by(own.number)
+    known = {row.session: row for row in db.execute(query)}  # the newest of each session
     rows = []
     for session, told in closes.items():
         there = known.get(session)
-        if there is None and session not in used:
+        if session not in used if there is None else _same(there.close, told.close):
             continue
-        if there is not None and _same(there.close, told.close):
-            continue
-        if there is not None:
-            changed[session] = (there.close, told.close)
-        rows.append(
-            {
-                "season": season,
-                "asset": asset,
-                "session": session,
-                "close": told.close,
-                "known_at": now,
-                "number": 0 if there is None else there.number + 1,
-                "used": int(session in used),
-            }
-        )
+        row = {"season": season, "asset": asset, "session": session, "close": told.close, "known_at": now}
+        number = 0 if there is None else there.number + 1
+        rows.append({**row, "number": number, "used": int(session in used)})
     if rows:
         db.execute(insert(price_vintages), rows)
-    return changed
 
 
 def correct(
@@ -151,7 +126,8 @@ def correct(
         moved = _moved(found, without)
         if not moved and not again:
             return ()
-        _record(db, season.id, asset, closes, now, frozenset(one.round.session for one in found))
+        used = {one.round.session for one in found}
+        record_closes(db, season.id, asset, closes, now, used=used)
         for one in moved:
             values = dict(zip(("base_price", "next_price"), one.new, strict=True))
             db.execute(update(rounds).where(rounds.c.id == one.round.id).values(**values))
@@ -159,11 +135,11 @@ def correct(
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
         made = []
         for session, (old, new) in sorted(_revised(found, moved).items()):
-            row = {"season": season.id, "asset": asset, "session": session, "old": old, "new": new}
-            db.execute(insert(corrections).values(**row, known_at=now, restated=restated))
-            made.append(Revision(asset=asset, session=session, old=old, new=new, known_at=now, restated=restated))
-            body = {"asset": asset, "session": session, "old": old, "new": new, "restated": restated}
-            tell(db, season.id, "corrected", now, body)
+            row: dict[str, Any] = {"asset": asset, "session": session, "old": old, "new": new}
+            row["restated"] = restated
+            db.execute(insert(corrections).values(season=season.id, known_at=now, **row))
+            tell(db, season.id, "corrected", now, row)
+            made.append(Revision(known_at=now, **row))
         return tuple(made)
 
 
@@ -286,19 +262,19 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     shared = season.rules.cross_asset
     kind = SharedTarget if shared else DailyTarget
     policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
-    columns = (
-        bookings.c.slot, bookings.c.entry, bookings.c.asset, bookings.c.kind, decisions.c.action,
-        decisions.c.allocation, rounds.c.base_price, rounds.c.next_price,
-    )  # fmt: skip
-    query = select(*columns).join(decisions, decisions.c.id == bookings.c.slot)
-    query = query.join(rounds, rounds.c.id == decisions.c.round).where(
-        bookings.c.season == season.id, bookings.c.stage == stage, bookings.c.number <= 1
-    )
+    mine = [bookings.c.season == season.id, bookings.c.stage == stage]
     if not shared:
-        query = query.where(bookings.c.asset == asset)
+        mine.append(bookings.c.asset == asset)
+    columns = (decisions.c.action, decisions.c.allocation, rounds.c.base_price, rounds.c.next_price)
+    query = select(bookings, *columns).join(decisions, decisions.c.id == bookings.c.slot)
+    query = query.join(rounds, rounds.c.id == decisions.c.round).where(*mine).order_by(bookings.c.id)
     steps: dict[str, list[Step]] = {}
+    booked: dict[str, list[Any]] = {}
     share = 1.0 / len(season.assets)
-    for row in db.execute(query.order_by(bookings.c.id)):
+    for row in db.execute(query):
+        booked.setdefault(row.entry, []).append(row)
+        if row.number > 1:
+            continue
         moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
         played = DecisionPlayed(
             slot=row.slot,
@@ -308,19 +284,7 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
             moved=moved,
         )
         steps.setdefault(row.entry, []).append((row.kind, played))
-    booked = _as_booked(db, season, stage, None if shared else asset)
     return sum(_correct_account(db, policy, steps[entry], booked[entry], season) for entry in sorted(steps))
-
-
-def _as_booked(db: Connection, season: Season, stage: Stage, asset: str | None) -> dict[str, list[Any]]:
-    """Return every booking of a stage by entry, in order."""
-    query = select(bookings).where(bookings.c.season == season.id, bookings.c.stage == stage)
-    if asset is not None:
-        query = query.where(bookings.c.asset == asset)
-    found: dict[str, list[Any]] = {}
-    for row in db.execute(query.order_by(bookings.c.id)):
-        found.setdefault(row.entry, []).append(row)
-    return found
 
 
 def _correct_account(
@@ -335,17 +299,20 @@ def _correct_account(
         newest[row.asset] = max(newest.get(row.asset, 0), row.slot)
     value = booked[-1].nav
     target = again[steps[-1][1].slot].nav
-    held = {row.slot: _exposure(booked, row.asset) for row in booked if row.slot in newest.values()}
+    behind_now = {row.asset: row.exposure for row in booked}  # what the journal says last
+    held = {row.slot: behind_now[row.asset] for row in booked if row.slot in newest.values()}
     restated = []
     for slot, made in again.items():
         row = last[slot]
         if made.kind != "settled":
             continue
-        other = not _close(made.earned or 0.0, row.earned or 0.0)
+        one, two = made.earned or 0.0, row.earned or 0.0
+        other = abs(one - two) > SAME * max(1.0, abs(one), abs(two))
         # What is behind an asset now is told with its newest decision.
         behind = made.exposure is not None and slot in held and not _same(made.exposure, held[slot] or 0.0)
         # One account over all assets: what it was worth before the decision changes with every other asset.
-        worth = made.exposure is not None and not _same(made.nav_before, _before(row))
+        before = row.nav_before if row.restated_before is None else row.restated_before
+        worth = made.exposure is not None and not _same(made.nav_before, float(before))
         if other or behind or worth:
             restated.append((row, made))
     if not restated:
@@ -353,25 +320,13 @@ def _correct_account(
     rows = []
     for place, (row, made) in enumerate(restated):
         ends = place == len(restated) - 1
-        line = Booking(
-            kind="corrected",
-            position_before=made.position_before,
-            position=made.position,
-            nav_before=value,
-            fee=made.fee,
-            nav=target if ends else value,
-            earned=made.earned,
-            exposure_before=made.exposure_before,
-            exposure=made.exposure,
-        )
+        nav = target if ends else value
+        line = msgspec.structs.replace(made, kind="corrected", nav_before=value, nav=nav)
+        copied = {name: getattr(row, name) for name in ("slot", "season", "stage", "entry", "asset")}
         rows.append(
             {
-                "slot": row.slot,
+                **copied,
                 "number": row.number + 1,
-                "season": row.season,
-                "stage": row.stage,
-                "entry": row.entry,
-                "asset": row.asset,
                 "restated_before": made.nav_before,
                 **msgspec.structs.asdict(line),
             }
@@ -381,17 +336,3 @@ def _correct_account(
         for row, made in restated:
             db.execute(update(rewards).where(rewards.c.slot == row.slot).values(reward=made.earned))
     return len(rows)
-
-
-def _before(row: Any) -> float:
-    return float(row.nav_before if row.restated_before is None else row.restated_before)
-
-
-def _exposure(booked: list[Any], asset: str) -> float | None:
-    """Return what the journal says is behind an asset now."""
-    found = [row.exposure for row in booked if row.asset == asset]
-    return found[-1] if found else None
-
-
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME * max(1.0, abs(one), abs(other))

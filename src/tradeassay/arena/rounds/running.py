@@ -104,11 +104,14 @@ class Runner:
         :class:`UserError` for what only a person can mend.
         """
         try:
-            await self._patiently("database", self._found)
+            await self._patiently(lambda: self.store.found_season(self.season, iso(self.clock.now())))
             try:
                 await self._all_groups(until)
             except BaseExceptionGroup as group:  # one reason is enough to stop
-                raise _first(group) from None
+                error: BaseException = group
+                while isinstance(error, BaseExceptionGroup):
+                    error = error.exceptions[0]
+                raise error from None
         except BaseException as error:
             ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             self.health.ends("stopped" if ended else "stalled")
@@ -119,9 +122,6 @@ class Runner:
         self.health.beat(self.store, force=True)
         return self.health.rounds
 
-    async def _found(self) -> None:
-        self.store.found_season(self.season, iso(self.clock.now()))
-
     # -- planning ------------------------------------------------------------------------------------------------
 
     async def _all_groups(self, until: Instant | None) -> None:
@@ -130,7 +130,7 @@ class Runner:
         planned: set[tuple[str, str]] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
-                left = await self._patiently("plan", self._left)
+                left = await self._patiently(self._left, part="plan")
                 left = [(number, due) for number, due in left if (due.asset, due.session) not in planned]
                 for at, group in groupby(left, key=lambda pair: pair[1].at):
                     if until is not None and at > until:
@@ -147,18 +147,14 @@ class Runner:
                         # One that was missed long ago must be dealt with before the next of its kind is due.
                         if self._too_late(due.at):
                             await asyncio.wait([task])
-                if not self._goes_on(until):
+                # Live sessions are planned a month ahead, so more may be due later.
+                over = not self.clock.live or (until is not None and self.clock.now() > until)
+                ends = [self.season.days(asset)[1] for asset in self.season.assets]
+                today = iso(self.clock.now())[:10]
+                if over or not any(last is None or last >= today for last in ends):
                     return
                 if not left:
                     await self._wait(self.clock.now() + HOUR)
-
-    def _goes_on(self, until: Instant | None) -> bool:
-        """Return whether more will be planned later."""
-        if not self.clock.live or (until is not None and self.clock.now() > until):
-            return False
-        ends = [self.season.days(asset)[1] for asset in self.season.assets]
-        today = iso(self.clock.now())[:10]
-        return any(last is None or last >= today for last in ends)
 
     async def _after(self, before: asyncio.Task[None] | None, due: Due, number: int) -> None:
         if before is not None:
@@ -180,7 +176,7 @@ class Runner:
         else:
             await asyncio.gather(*(self._decide(round) for round in opened))
         for round in opened:
-            await self._patiently("database", lambda: self._execute(round))  # noqa: B023 - awaited at once
+            await self._execute(round)
 
     async def _wait(self, at: Instant) -> None:
         """Wait until an instant, showing now and then that this worker is alive."""
@@ -192,7 +188,7 @@ class Runner:
             self.health.beat(self.store)
         await self.clock.wait_until(at)
 
-    async def _left(self) -> list[tuple[int, Due]]:
+    def _left(self) -> list[tuple[int, Due]]:
         """Return the decisions that may still need something, each with its place among its asset's sessions."""
         counts: dict[str, int] = {}
         newest = {a.symbol: self.store.last_round(self.season.id, a.symbol) for a in self.season.assets}
@@ -219,10 +215,10 @@ class Runner:
         round = await self._opened(due, stage)
         if round is not None and round.phase == "opened":
             await self._decide(round)
-            await self._patiently("database", lambda: self._execute(round))
+            await self._execute(round)
 
     async def _execute(self, round: Round) -> None:
-        if execute(self.store, self.season, round, iso(self.clock.now())):
+        if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):
             self.health.rounds += 1
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
@@ -252,7 +248,8 @@ class Runner:
                 await self._pause(wait)
                 wait = min(wait * 2, self.patience.longest_s)
                 continue
-            self._all_fine()
+            for part in ("vendor", "database", "bar", "round"):
+                self.health.fine(part)
             if round is not None or not self.clock.live:
                 return round
             trouble = getattr(self.feed, "last_trouble", "") or "no price"
@@ -265,17 +262,18 @@ class Runner:
     async def _skipped(self, due: Due, stage: Stage, cause: str) -> Round | None:
         if due.closing:
             return None
-        now = iso(self.clock.now())
-        await self._patiently(
-            "database",
-            lambda: _at_once(self.store.skip, self.season.id, due.asset, due.session, stage, cause, now),
-        )
+        place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
+        await self._patiently(lambda: self.store.skip(*place, stage, cause, now))
         self.health.fine("vendor")
         return None
 
     async def _open(self, due: Due, stage: Stage) -> Round | None:
         asset = self.season.asset(due.asset)
-        facts = await self._ask_feed(due)
+        asked = (asset, due.session, due.at, self.season.news_days)
+        if self.feed.blocking:  # a vendor may take its time; nobody else should have to wait for it
+            facts = await asyncio.to_thread(self.feed.facts, *asked)
+        else:
+            facts = self.feed.facts(*asked)
         if facts is None:
             return None
         refuse_future(facts, due.at)
@@ -315,13 +313,6 @@ class Runner:
         )
         return self.store.open_round(self.season, opening)
 
-    async def _ask_feed(self, due: Due) -> AssetFacts | None:
-        asset = self.season.asset(due.asset)
-        asked = (asset, due.session, due.at, self.season.news_days)
-        if self.feed.blocking:  # a vendor may take its time; nobody else should have to wait for it
-            return await asyncio.to_thread(self.feed.facts, *asked)
-        return self.feed.facts(*asked)
-
     def _believe(self, due: Due, facts: AssetFacts) -> None:
         """Hold a round whose bar looks wrong; raises :class:`Held` until somebody or a second look says more."""
         asset = self.season.asset(due.asset)
@@ -356,7 +347,8 @@ class Runner:
         dividends = self.season.convention == "sound"
         closes = self.feed.closes(asset, due.session, dividends=dividends)
         if closes:
-            record_closes(self.store, self.season.id, due.asset, closes, now, used=(due.session,))
+            with self.store.write("prices") as db:
+                record_closes(db, self.season.id, due.asset, closes, now, used=(due.session,))
         last = self.store.last_round(self.season.id, due.asset)
         if last is None or last.session >= due.session:
             return
@@ -373,18 +365,14 @@ class Runner:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
         if closes:
-            if not due.review:
-                self._extend(last, due)
+            # A round settled by a session which then had no round of its own earns until this one.
+            if not due.review and last.next_session is not None and last.next_session < due.session:
+                self.store.settle_later(last, due.session)
             doubted = doubted_revisions(self.store, self.season, due.asset, closes, now)
             correct(self.store, self.season, due.asset, closes, now, without=doubted)
             if doubted and due.review:  # nobody will look again tomorrow
                 self.feed.forget(asset, due.session)
                 raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")
-
-    def _extend(self, last: Round, due: Due) -> None:
-        """Let a round that was settled by a session which then had no round earn until this one."""
-        if last.next_session is not None and last.next_session < due.session:
-            self.store.settle_later(last, due.session)
 
     async def _published(self, due: Due, facts: AssetFacts) -> Published:
         if self.publish is None:
@@ -403,28 +391,33 @@ class Runner:
         """Ask everybody who has not answered, until all have or the time is over."""
         closing = Closing(self.store, self.worker)
         slots = Slots(store=self.store, season=self.season, agents=self.agents, closing=closing)
+        place = (round.season, round.asset, round.session)
         told: Mapping[str, Packet] | None = None
+
+        def claim() -> tuple[Slot, ...]:
+            now = self.real_time()
+            return self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
+
         while True:
             self.health.beat(self.store)
             if self._too_late(parse_iso(round.decision_time)):
-                await self._patiently("database", lambda: self._miss(round, "its time to decide was over"))
+                now = iso(self.clock.now())
+                await self._patiently(lambda: self.store.miss(round, now, "its time to decide was over"))  # noqa: B023 - awaited at once
                 return
-            mine = await self._patiently("database", lambda: self._claim(round))
+            mine = await self._patiently(claim)
             if mine:
                 if told is None:
-                    told = await self._patiently("database", lambda: self._packets(round))
+                    told = await self._patiently(lambda: packets(self.store, self.season, round))
                 await self._decide_slots(slots, mine, told)
                 continue
-            here = await self._patiently(
-                "database", lambda: _at_once(self.store.round, round.season, round.asset, round.session)
-            )
+            here = await self._patiently(lambda: self.store.round(*place))
             if here is None or here.phase != "opened" or not self.store.open_slots(round.id):
                 return
             await asyncio.sleep(self.poll_s)  # another worker still has some
 
     async def _decide_slots(self, slots: Slots, mine: tuple[Slot, ...], told: Mapping[str, Packet]) -> None:
         """Decide slots side by side and write down what came of it; a slot that could not be is claimed again."""
-        known = await self._patiently("database", lambda: _at_once(self.store.known, mine))
+        known = await self._patiently(lambda: self.store.known(mine))
         making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
         made = await asyncio.gather(*making, return_exceptions=True)
         broken = next((one for one in made if isinstance(one, BaseException)), None)
@@ -432,29 +425,19 @@ class Runner:
             raise broken
         left = [one for one in made if isinstance(one, ClosedSlot)]
         if left:
-            await self._patiently("database", lambda: _at_once(self.store.decide, left, self.worker))
+            await self._patiently(lambda: self.store.decide(left, self.worker))
         if broken is not None:  # the arena's own trouble: what was answered is on record and not asked again
             self.health.trouble("database", broken)
             await self._pause(self.patience.first_s)
 
-    async def _miss(self, round: Round, cause: str) -> None:
-        self.store.miss(round, iso(self.clock.now()), cause)
-
-    async def _packets(self, round: Round) -> Mapping[str, Packet]:
-        return packets(self.store, self.season, round)
-
-    async def _claim(self, round: Round) -> tuple[Slot, ...]:
-        now = self.real_time()
-        return self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
-
     # -- patience ------------------------------------------------------------------------------------------------
 
-    async def _patiently(self, part: str, do: Callable[[], Awaitable[T]]) -> T:
+    async def _patiently(self, do: Callable[[], T], part: str = "database") -> T:
         """Do something until it works. Raises :class:`Stalled` when it has not for too long."""
         wait, began, tries, since = self.patience.first_s, self.clock.now(), 0, self.real_time()
         while True:
             try:
-                found = await do()
+                found = do()
             except UserError:
                 raise
             except Exception as error:
@@ -490,25 +473,8 @@ class Runner:
     async def _pause(self, seconds: float) -> None:
         await self.clock.wait_until(self.clock.now() + int(seconds * SECOND))
 
-    def _all_fine(self) -> None:
-        for part in ("vendor", "database", "bar", "round"):
-            self.health.fine(part)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
-
-
-async def _at_once(do: Callable[..., T], *given: object) -> T:
-    """Call something that blocks for a moment only, in the form of something to be awaited."""
-    return do(*given)
-
 
 def _part(error: BaseException) -> str:
-    """Return which part of the arena an exception speaks of."""
     if isinstance(error, Held):
         return "bar"
     return "database" if isinstance(error, SQLAlchemyError) else "round"
