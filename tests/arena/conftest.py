@@ -12,9 +12,10 @@ from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
-from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.arena.season import Asset, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.serving import play
 from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.llm import QuestionPlace
@@ -131,6 +132,19 @@ class Table:
 @pytest.fixture
 def table(tmp_path: Path, season: Season, feed: SnapshotFeed) -> Table:
     return Table(str(tmp_path / "arena.db"), season, feed)
+
+
+@pytest.fixture(scope="session")
+def scripted_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a small season that scripted models played; whoever has it leaves it as it is."""
+    demo = demo_season(first="2022-03-14", last="2022-03-23", warmup=2)
+    kept = [entry for entry in demo.entries if entry.id in ("investor-sensible", "trade-contrarian", "trend")]
+    season = msgspec.structs.replace(demo, id="small-demo", entries=tuple(kept))
+    path = tmp_path_factory.mktemp("scripted") / "arena.db"
+    store = Store(open_engine(str(path), durable=False))
+    asyncio.run(play(season, store, None))
+    store.engine.dispose()
+    return path
 
 
 @pytest.fixture(scope="module")

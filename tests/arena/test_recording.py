@@ -19,15 +19,14 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs.store.archive import open_recording, read_members, recording_faults, write_packed
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
 AGAIN = "tradeassay arena run --season season.toml --db arena.db"
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(scripted_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recording of a small season that scripted models played."""
     place = tmp_path_factory.mktemp("season")
-    shutil.copyfile(RECORDED, place / "arena.db")
+    shutil.copyfile(scripted_db, place / "arena.db")
     pack_season(place / "arena.db", place / "arena.tar.xz", engine="a program", precision="none", command=AGAIN)
     return place / "arena.tar.xz"
 

@@ -9,32 +9,26 @@ import msgspec
 import pytest
 
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, TradeassayError
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1" / "arena" / "arena.db"
-
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("season") / "arena.db"
-    shutil.copyfile(RECORDED, path)
-    open_engine(str(path), keep=False).dispose()  # brings it to the present format
-    return path
+def season(scripted_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copyfile(scripted_db, tmp_path_factory.mktemp("season") / "arena.db"))
 
 
 def test_everything_but_the_decisions_is_re_derived(season: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = RECORDED.read_bytes()
-    found = verify_arena(str(RECORDED))
+    before = season.read_bytes()
+    found = verify_arena(str(season))
     with closing(sqlite3.connect(season)) as db:
         spec, sha256 = db.execute("SELECT spec, sha256 FROM seasons").fetchone()
-    assert msgspec.json.decode(spec, type=Season).sha256 == sha256, "an older season keeps its hash"
+    assert msgspec.json.decode(spec, type=Season).sha256 == sha256
     assert (found.violations, found.exit_code) == ((), 3)
     assert {one.outcome for one in found.claims if "decisions" not in one.claim} == {"re-derived"}
     assert any("decisions as recorded by the runner" in one for one in found.unchecked)
-    assert RECORDED.read_bytes() == before and not list(RECORDED.parent.glob("*-wal"))
+    assert season.read_bytes() == before and not list(season.parent.glob("*-wal"))
     assert main(["verify", str(season)]) == 3
     assert "cannot be checked" in capsys.readouterr().out
 
