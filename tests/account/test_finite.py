@@ -26,8 +26,7 @@ from tradeassay.core.events import (
     Settled,
     SplitApplied,
 )
-from tradeassay.core.finite import LARGEST, LARGEST_PRICE, LEAST_PRICE
-from tradeassay.core.orders import Order
+from tradeassay.core.orders import LARGEST, LARGEST_PRICE, LEAST_PRICE, Order
 from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0

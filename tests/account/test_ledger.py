@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tradeassay.account import Ledger
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import (
     BorrowCharged,
@@ -26,7 +27,6 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.orders import Decision
-from tradeassay.core.terms import AccountTerms
 
 MARGIN = AccountTerms(margin=True, maintenance_long=0.25, maintenance_short=0.30)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.account import Ledger
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Marked, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.core.terms import AccountTerms
 
 trades = st.tuples(
     st.sampled_from("ABC"),

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from tradeassay.account import ASHARE, BUILTIN, FUTURES, US, US_MARGIN, Venue, venues
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.terms import AccountTerms
 
 
 def test_all_are_registered_under_their_own_id():

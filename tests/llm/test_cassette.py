@@ -16,8 +16,7 @@ from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch, CassetteStore, ModelParams, QuestionPlace, answer_key
-from tradeassay.llm.cassette import RecordingModel, ReplayingModel
-from tradeassay.llm.cassette.store import asked, key_of
+from tradeassay.llm.cassette import RecordingModel, ReplayingModel, asked, key_of
 
 NAME = "test/model"
 PARAMS = ModelParams()

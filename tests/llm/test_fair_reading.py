@@ -14,7 +14,7 @@ from typing import Any
 
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
 from tradeassay.benchmarks.systrade.hand_in import read_halves
-from tradeassay.code.extraction import extract_v2
+from tradeassay.code.extraction import extract
 from tradeassay.code.program_source import parses
 from tradeassay.llm.json_text import parse_object
 from tradeassay.llm.prompting import answer_object, unclosed_object
@@ -32,7 +32,7 @@ def is_read(answer: dict[str, Any]) -> bool:
     text, cut = answer["text"], answer["stop"] == "length"
     match answer["benchmark"]:
         case "quantcode":
-            code = extract_v2(text, cut_off=cut).code
+            code = extract(text, cut_off=cut).code
             return code is not None and parses(code) is not None
         case "systrade":
             return not read_halves(text, cut_off=cut).wrong

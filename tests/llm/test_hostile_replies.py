@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tradeassay.benchmarks.systrade.hand_in import read_halves, read_hand_in
-from tradeassay.code.extraction import extract, extract_v2
+from tradeassay.benchmarks.systrade.hand_in import read_halves
+from tradeassay.code.extraction import extract, extract_block
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object
 from tradeassay.llm.prompting import answer_object
@@ -55,9 +55,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "answer_object": lambda text: answer_object(text, "orders"),
     "find_calls": lambda text: find_calls(text, (SUBMIT,), "submit_action"),
     "extract": extract,
-    "extract_v2": extract_v2,
+    "extract_block": extract_block,
     "read_halves": read_halves,
-    "read_hand_in": lambda text: read_hand_in(text, "x"),
 }
 
 

@@ -30,4 +30,4 @@ def test_an_answer_is_found_where_it_stands(text: str, found: object) -> None:
 def test_a_folder_knows_its_files() -> None:
     folder = PromptFolder("tradeassay.benchmarks.stockbench.prompts", "v1", ("news",))
     assert folder.files == ("benchmarks/stockbench/prompts/news.v1.txt",)
-    assert "3 days before" in folder.fill("news", days=3)
+    assert "Nothing much." in folder.fill("news", lines="Nothing much.", days=3)

@@ -11,6 +11,7 @@ import pytest
 
 from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
+from tradeassay.benchmarks.stockbench.panel import NOTES
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.data import Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.llm import scripted_models
@@ -53,7 +54,7 @@ def play(name: str, protocol: Any, market: Market) -> tuple[Counter[str], Counte
                 decision = stop.value
                 break
         ends[decision.status] += 1
-        failures.update(failure.kind for failure in decision.failures)
+        failures.update(failure.kind for failure in decision.failures if failure.kind not in NOTES)
         orders += len(decision.orders)
         protocol.remember(seen, decision)
         seen = market.step(decision).observation
@@ -103,4 +104,5 @@ def test_the_others_are_caught(
     ):
         ends, failures, _ = play(name, protocol, market)
         assert not failures if kind is None else failures[kind] >= DAYS, failures
-        assert (ends["ok"] == 0) == (name == "never-submits")
+        # Who is refused twice in the same words is not asked a third time: the overspender gets no further either.
+        assert (ends["ok"] == 0) == (name in ("never-submits", "overspender")), (name, ends)

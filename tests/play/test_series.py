@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from week_journal import buy, silent, step, traded_week
 
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import LedgerError, UserError
 from tradeassay.core.events import (
     BorrowCharged,
@@ -20,7 +21,6 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.terms import AccountTerms
 from tradeassay.metrics import (
     BootstrapConfig,
     EpisodeSeries,

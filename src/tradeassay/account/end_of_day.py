@@ -20,7 +20,7 @@ from tradeassay.core.events import (
     Rolled,
     Settled,
 )
-from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:

@@ -27,9 +27,8 @@ from tradeassay.account.ticket import WAITS, Refusal, Ticket
 from tradeassay.account.venue import Era, Venue
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
-from tradeassay.core.finite import is_price
 from tradeassay.core.instruments import CorporateAction
-from tradeassay.core.orders import Order
+from tradeassay.core.orders import Order, is_price
 from tradeassay.core.view import SessionBars
 
 

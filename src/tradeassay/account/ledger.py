@@ -18,7 +18,7 @@ from math import inf, isfinite
 from typing import Any, NoReturn
 
 from tradeassay.account.position import Holding
-from tradeassay.core.account import AccountState, Position
+from tradeassay.core.account import AccountState, AccountTerms, Position
 from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.events import (
     BorrowCharged,
@@ -39,8 +39,7 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
-from tradeassay.core.finite import LARGEST, SMALLEST
-from tradeassay.core.terms import AccountTerms
+from tradeassay.core.orders import LARGEST, SMALLEST
 
 TOLERANCE = 1e-9
 """Largest relative difference between two ways of adding up the same money."""

@@ -22,8 +22,7 @@ from math import isfinite, ulp
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.session import Session
 from tradeassay.account.ticket import Refusal, Ticket
-from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE, is_price, not_a_size
-from tradeassay.core.orders import Order
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
 
 
 def malformed(order: Order) -> Refusal | None:

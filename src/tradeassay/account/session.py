@@ -7,7 +7,7 @@ from typing import Literal
 
 from tradeassay.account.commission import Fees
 from tradeassay.account.ledger import Ledger
-from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.view import SessionBars
 
 Moment = Literal["open", "close"]

@@ -18,10 +18,10 @@ from tradeassay.account.session import Session
 from tradeassay.account.settlement import Settlement, Shorting
 from tradeassay.account.slippage import Slippage
 from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.agent import Rules
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
-from tradeassay.core.terms import AccountTerms
 
 Gate = Callable[[Ticket, Session], Refusal | None]
 """A policy's question to one order. It may trim the ticket; a refusal ends the order."""

@@ -37,7 +37,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
-from tradeassay.llm.cassette.store import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
+from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
 from tradeassay.runs.store.archive import (
     SEASON,
     OpenRecording,

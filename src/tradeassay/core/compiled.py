@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_file, sha256_of
-from tradeassay.core.home import data_home
 
 _Args = ParamSpec("_Args")
 _Out = TypeVar("_Out")

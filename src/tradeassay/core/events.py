@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from tradeassay.core.account import AccountTerms
 from tradeassay.core.orders import Decision
-from tradeassay.core.terms import AccountTerms
 
 RejectReason = Literal[
     "unknown_symbol",

@@ -14,6 +14,16 @@ from pathlib import Path
 from tradeassay.core.errors import RunError
 from tradeassay.core.secrets import clean_bytes
 
+# Where tradeassay keeps things on this machine.
+
+
+def data_home(home: Path | None = None) -> Path:
+    """Return the root of everything tradeassay keeps; it need not exist yet."""
+    if home is not None:
+        return home
+    configured = os.environ.get("TRADEASSAY_HOME")
+    return Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:

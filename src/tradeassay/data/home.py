@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.home import data_home as data_home
+from tradeassay.core.files import data_home as data_home
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import whole_folder
-from tradeassay.core.self_hash import holds_own_hash, with_own_hash
+from tradeassay.core.hashing import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store import tables

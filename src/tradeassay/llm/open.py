@@ -11,8 +11,7 @@ import msgspec
 
 from tradeassay.core.errors import UserError, require
 from tradeassay.llm.budget import Budget, BudgetedProvider
-from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
-from tradeassay.llm.cassette.store import CassetteStore
+from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local.files import LocalSettings
 from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
 from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep

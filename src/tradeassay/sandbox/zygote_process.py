@@ -58,7 +58,7 @@ def _homes(modules: tuple[str, ...]) -> list[str]:
 
 def _font_list(config: SandboxConfig) -> dict[str, str]:
     """Return where matplotlib keeps its list of fonts, so that not every zygote looks through the machine's."""
-    from tradeassay.core.home import data_home  # a zygote loads this module too, and needs to know no home
+    from tradeassay.core.files import data_home  # a zygote loads this module too, and needs to know no home
 
     if not any(name.startswith("matplotlib") for name in config.preload):
         return {}

@@ -18,8 +18,8 @@ from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_
 from tradeassay.agents.factor_models.fitting import FittedModel
 from tradeassay.agents.factor_models.qlib_world import check_installed
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.home import data_home
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"
 KEY_LENGTH = 16

@@ -36,7 +36,7 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.secrets import clean_foreign, clean_words, holds_key
 from tradeassay.llm import Model, ModelParams, QuestionPlace
-from tradeassay.llm.cassette.models import RecordingModel, ReplayingModel
+from tradeassay.llm.cassette import RecordingModel, ReplayingModel
 from tradeassay.llm.model import failed_reply
 
 PROTOCOL = "tradeassay-conversation-1"

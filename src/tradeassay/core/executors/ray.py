@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from tradeassay.core.errors import require
 from tradeassay.core.executors import ONE_THREAD, Lost, Task, TaskResult, cores, load_entry, one_thread
-from tradeassay.core.home import data_home
+from tradeassay.core.files import data_home
 
 TRIES = 4
 """How often a task is given out before it counts as lost: a node that dies is not the task's fault."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Bools, Days, Field
 from tradeassay.data.calendars import known_range, sessions_between

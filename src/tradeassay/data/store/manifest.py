@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError
-from tradeassay.core.hashing import canonical_json, sha256_file
-from tradeassay.core.self_hash import holds_own_hash, with_own_hash
+from tradeassay.core.hashing import canonical_json, holds_own_hash, sha256_file, with_own_hash
 from tradeassay.core.view import FIELDS
 from tradeassay.data.fault import AcceptedFaults
 from tradeassay.data.panel import Panel, PanelFacts

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.finite import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, Instant
 from tradeassay.core.view import Days, Floats, Ints
 from tradeassay.data.fault import DataFault, Severity

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.home import data_home
+from tradeassay.core.files import data_home
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, looks_like_key
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import SECOND, iso
-from tradeassay.llm.cassette.store import (
+from tradeassay.llm.cassette import (
     RecordedQuestion,
     cassette_faults,
     message_id,

@@ -25,7 +25,7 @@ from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, Tradeassa
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.data import Snapshot
-from tradeassay.llm.cassette.store import cassette_faults
+from tradeassay.llm.cassette import cassette_faults
 from tradeassay.play import Market, MarketConfig, most_traded, parse_universe
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
