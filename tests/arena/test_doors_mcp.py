@@ -15,8 +15,7 @@ pytest.importorskip("mcp")
 from mcp import Client
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.api.desk import DoorDesk
-from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.api.doors import DoorDesk, Doors
 from tradeassay.arena.api.mcp_desk import ArenaDesk, mcp_app
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.api.router import DoorLimits

@@ -46,23 +46,27 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     import uvicorn
     from arena_sample import FAST, make_season, open_store, play
-    from tradeassay.arena.queries.reader import ArenaReader
-    from tradeassay.arena.web.context import House
 
+    from tradeassay.arena.api.doors import Doors
     from tradeassay.arena.rounds.feed import SnapshotFeed
-    from tradeassay.arena.web.app import create_app
+    from tradeassay.arena.web.app import Arena, create_app
     from tradeassay.arena.web.serving import ArenaServer
+    from tradeassay.arena.web.site import PageWriter
 
     store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")
+    site = tmp_path_factory.mktemp("pages")
     season = make_season()
     feed = SnapshotFeed.open(season)
     play(store, season, feed, "2022-06-01")
+    writer, doors = PageWriter(store, site, FAST), Doors(store)
+    writer.update()
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = create_app(House(reader=ArenaReader(store, config=FAST), current="small"), poll_s=0.05)
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=3)
-    server = ArenaServer(config, app)
+    config = uvicorn.Config(
+        create_app(Arena(doors=doors, folder=site)), log_level="error", timeout_graceful_shutdown=3
+    )
+    server = ArenaServer(config, doors.closing)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
@@ -70,6 +74,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     def play_on(day: str) -> None:
         play(store, season, feed, day)
+        writer.update()
 
     yield Served(f"http://127.0.0.1:{port}", play_on)
     server.should_exit = True
@@ -121,7 +126,7 @@ ROWS = "return [...document.querySelectorAll('#board tr[data-entry]')].map((one)
 
 def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: Served) -> None:
     opened(driver, served, "/")
-    assert driver.current_url.endswith("/season/small")
+    assert driver.current_url.endswith("/seasons/small/")
     chart = "document.querySelector('.plot.tall')"
     names = driver.execute_script(
         f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) => e.textContent)"
@@ -136,28 +141,45 @@ def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: 
     assert complaints(driver) == []
 
 
-def test_filtering_changes_table_chart_and_address(driver: Any, served: Served) -> None:
-    opened(driver, served, "/season/small")
-    assert len(driver.execute_script(ROWS)) == 6
-    driver.execute_script("document.querySelector('#filters summary').click()")
-    driver.execute_script("document.querySelector('input[name=architecture][value=trade]').click()")
-    driver.execute_script("document.querySelector('input[name=asset][value=AHVQ]').click()")
-    driver.execute_script("document.querySelector('#filters [type=submit]').click()")
-    until(driver, "return location.search.includes('architecture=trade')")
+def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver: Any, served: Served) -> None:
+    opened(driver, served, "/seasons/small/")
+    driver.execute_script("document.querySelector('.ticker a[href$=\"/assets/AHVQ/\"]').click()")
+    until(driver, "return location.pathname.endsWith('/assets/AHVQ/')")
     until(driver, READY)
-    assert driver.current_url.split("?")[1] == "architecture=trade&asset=AHVQ"
-    assert set(driver.execute_script(ROWS)) == {"two-a", "two-b", "buy-and-hold"}
-    drawn = "return document.querySelectorAll('.plot.tall path.ink').length"
-    assert driver.execute_script(drawn) == 3
+    assert len(driver.execute_script(ROWS)) == 6
+    marks = "[...document.querySelectorAll('#actions [data-act]')]"
+    drawn = f"return {marks}.map((one) => [one.dataset.act, one.textContent.length])"
+    driver.execute_script(
+        "const one = document.getElementById('whose'); one.value = arguments[0];"
+        "one.dispatchEvent(new Event('change'))",
+        "one-a",
+    )
+    acts = dict(driver.execute_script(drawn))
+    assert set(acts) == {"B", "S", "fm"} and acts["B"] > 5
+    driver.execute_script(
+        "const one = document.getElementById('whose'); one.value = arguments[0];"
+        "one.dispatchEvent(new Event('change'))",
+        "buy-and-hold",
+    )
+    assert set(dict(driver.execute_script(drawn))) == {"B"}
+    inside = (
+        "const box = document.querySelector('#actions .plot > svg').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#actions [data-act]')].every((one) => {"
+        "const at = one.getBoundingClientRect(); return at.top >= box.top - 12 && at.bottom <= box.bottom + 12 })"
+    )
+    assert driver.execute_script(inside)
+    driver.execute_script("document.querySelector('#sessions a').click()")
+    until(driver, "return /2022-0\\d-\\d\\d/.test(location.pathname)")
+    assert complaints(driver) == []
 
 
 def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    opened(driver, served, "/season/small")
-    driver.execute_script("document.querySelector('#board a[href$=\"/entries/one-a\"]').click()")
-    until(driver, "return location.pathname.endsWith('/entries/one-a')")
+    opened(driver, served, "/seasons/small/")
+    driver.execute_script("document.querySelector('#board a[href$=\"/entries/one-a/\"]').click()")
+    until(driver, "return location.pathname.endsWith('/entries/one-a/')")
     until(driver, READY)
     decision = driver.find_elements(By.CSS_SELECTOR, "#decisions details.decision")[5]
     decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
@@ -166,6 +188,7 @@ def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served)
     assert "because <script>window.hacked" in said and "The asset moved" in said and "analyst" in said.lower()
     prompt = decision.find_element(By.CSS_SELECTOR, "details.part")
     prompt.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    until(driver, "return arguments[0].querySelectorAll('pre').length >= 2", prompt)
     assert "2022-0" in prompt.find_element(By.CSS_SELECTOR, "pre").text
     assert driver.execute_script("return window.hacked") is None
     assert driver.execute_script("return document.querySelectorAll('main img').length") == 0
@@ -173,13 +196,15 @@ def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served)
 
 
 def test_a_replayed_day_arrives_by_itself(driver: Any, served: Served) -> None:
-    opened(driver, served, "/season/small")
+    opened(driver, served, "/seasons/small/")
     until(driver, "return document.getElementById('pulse').dataset.state === 'on'")
+    poll = "document.dispatchEvent(new Event('visibilitychange'))"  # as when a reader comes back to the tab
     before = driver.execute_script("return document.getElementById('progress').textContent")
     days = "return document.querySelector('.plot.tall path.ink').getAttribute('d').match(/[Ml]/g).length"
     drawn = driver.execute_script(days)
     newest = driver.execute_script("return document.querySelector('#latest [data-decision]').dataset.decision")
     served.play_on("2022-06-03")
+    driver.execute_script(poll)
     until(driver, "return document.getElementById('progress').textContent !== arguments[0]", before)
     until(
         driver,
@@ -192,7 +217,7 @@ def test_a_replayed_day_arrives_by_itself(driver: Any, served: Served) -> None:
 
 
 def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None:
-    opened(driver, served, "/season/small/rules")
+    opened(driver, served, "/seasons/small/rules/")
     colour = "return getComputedStyle(document.body).backgroundColor"
     day = driver.execute_script(colour)
     driver.execute_script("document.querySelector('a[data-lang=zh]').click()")
@@ -204,7 +229,9 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
     assert (
         night != day and driver.execute_script("return document.getElementById('theme').textContent") == "◐ 深色"
     )
-    opened(driver, served, "/season/small")  # both are remembered on the next page
+    driver.execute_script("document.querySelector('nav.menu a').click()")  # both stay on the next page
+    until(driver, "return location.pathname === '/zh/seasons/small/'")
+    until(driver, READY)
     assert driver.execute_script("return document.documentElement.lang") == "zh-Hans"
     assert driver.execute_script(colour) == night
     line = "return getComputedStyle(document.querySelector('.plot.tall path.h0')).stroke"
@@ -212,8 +239,7 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
     driver.execute_script("document.getElementById('theme').click()")
     until(driver, f"return (() => {{ {line} }})() !== arguments[0]", dark)
     driver.execute_script("localStorage.clear()")
-    driver.delete_all_cookies()
-    opened(driver, served, "/season/small/feed", dark=True)
+    opened(driver, served, "/seasons/small/feed/", dark=True)
     assert (
         driver.execute_script(colour) == night
         and driver.execute_script("return document.documentElement.lang") == "en"
@@ -222,8 +248,18 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
 
 @pytest.mark.parametrize("width", [390, 820])
 def test_nothing_sticks_out(driver: Any, served: Served, width: int) -> None:
-    for path in ("", "/timeline", "/split", "/feed", "/information", "/rules", "/published", "/entries/one-b",
-                 "/decisions/20"):  # fmt: skip
-        opened(driver, served, f"/season/small{path}", width)
+    round = "assets/AAJX/2022-05-27/"
+    for path in (
+        "",
+        "split/",
+        "feed/",
+        "information/",
+        "rules/",
+        "published/",
+        "entries/one-b/",
+        "assets/AAJX/",
+        round,
+    ):
+        opened(driver, served, f"/seasons/small/{path}", width)
         driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
         assert (path, driver.execute_script("return document.documentElement.scrollWidth")) <= (path, width)

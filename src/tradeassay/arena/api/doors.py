@@ -9,6 +9,7 @@ These secrets cannot be guessed, so a fast one is as safe and lets nobody keep t
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -16,97 +17,32 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Event, Lock
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    Connection,
-    Float,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    bindparam,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
+from starlette.concurrency import run_in_threadpool
 
 from tradeassay.agents.foreign.address import Unusable, parse_target
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.engine import open_engine, schema_lock
+from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rewards, rounds, seasons, slots
+from tradeassay.arena.state.tables import door_agents as agents
+from tradeassay.arena.state.tables import door_counts as counts
+from tradeassay.arena.state.tables import door_keys as keys
+from tradeassay.arena.state.tables import door_nonces as nonces
+from tradeassay.arena.state.tables import door_offers as offers
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.time import Clock, WallClock, iso
-
-metadata = MetaData()
-
-agents = Table(
-    "door_agents",
-    metadata,
-    Column("id", String(16), primary_key=True),
-    Column("season", String(64), nullable=False),
-    Column("entry", String(64), nullable=False),
-    Column("address", Text),
-    Column("salt", LargeBinary, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
-    Column("created_at", String(40), nullable=False),
-    Column("revoked_at", String(40)),
-    UniqueConstraint("season", "entry"),
-)
-
-offers = Table(
-    "door_offers",
-    metadata,
-    Column("slot", Integer, primary_key=True, autoincrement=False),
-    Column("agent", String(16), nullable=False),
-    Column("body", Text, nullable=False),
-    Column("received", Float, nullable=False),  # real seconds
-)
-
-nonces = Table(
-    "door_nonces",
-    metadata,
-    Column("agent", String(16), primary_key=True),
-    Column("nonce", String(128), primary_key=True),
-    Column("received", Float, nullable=False),
-)
-
-
-keys = Table(
-    "door_keys",  # those of the operator and of experts; they survive a restart and can be revoked
-    metadata,
-    Column("id", String(16), primary_key=True),
-    Column("kind", String(8), nullable=False),  # operator or expert
-    Column("name", String(64), nullable=False),
-    Column("salt", LargeBinary, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
-    Column("created_at", String(40), nullable=False),
-    Column("revoked_at", String(40)),
-)
-
-counts = Table(
-    "door_counts",  # how often somebody knocked in a minute, over all processes
-    metadata,
-    Column("key", String(80), primary_key=True),
-    Column("minute", Integer, primary_key=True, autoincrement=False),
-    Column("count", Integer, nullable=False),
-)
+from tradeassay.core.time import WallClock, iso
 
 
 class TurnedAway(Exception):
@@ -186,66 +122,33 @@ class OwnReward(msgspec.Struct, frozen=True, kw_only=True):
 
 
 KeyKind = Literal["operator", "expert"]
-_FORM = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
-_PERSON = b"tradeassay-door"
-
-
-class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """A new token: ``shown`` goes to its owner and nowhere else, the rest into the database."""
-
-    id: str
-    shown: str
-    salt: bytes
-    digest: bytes
-
-
-def new_token() -> Token:
-    """Draw a token."""
-    id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
-    return Token(id=id, shown=f"ta-{id}-{secret}", salt=salt, digest=digest(secret, salt))
-
-
-def digest(secret: str, salt: bytes) -> bytes:
-    """Return the salted hash of a secret."""
-    return hashlib.blake2b(secret.encode(), salt=salt, person=_PERSON).digest()
-
-
-def split_token(token: str) -> tuple[str, str] | None:
-    """Return a token's id and secret, or None when it is malformed."""
-    found = _FORM.fullmatch(token)
-    return None if found is None else (found[1], found[2])
-
-
-def matches(secret: str, salt: bytes, expected: bytes) -> bool:
-    """Compare in constant time."""
-    return hmac.compare_digest(digest(secret, salt), expected)
-
-
 Place = tuple[str, str, str, str]
 """A season, an entry, an asset and a session."""
 
-MOST_TOLD = 10_000
+MOST_HASHES = 10_000
 """Of how many packets the hash is remembered."""
 
 NONCE_LENGTH = (8, 128)
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
+_TOKEN = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 # Made once, because building a statement takes longer than running it.
 _SOME: BindParameter[Any] = bindparam("some", expanding=True)
 _WHO = select(agents).where(agents.c.id.in_(_SOME), agents.c.revoked_at.is_(None))
+_UNANSWERED = (decisions.c.status == "open", rounds.c.phase == "opened", offers.c.slot.is_(None))
 _WAITING = (
     select(decisions.c.id, decisions.c.entry, decisions.c.asset, decisions.c.session)
     .join(rounds, rounds.c.id == decisions.c.round)
     .outerjoin(offers, offers.c.slot == decisions.c.id)
-    .where(
-        decisions.c.season == bindparam("season"),
-        decisions.c.entry.in_(_SOME),
-        decisions.c.status == "open",
-        rounds.c.phase == "opened",
-        offers.c.slot.is_(None),
-    )
+    .where(decisions.c.season == bindparam("season"), decisions.c.entry.in_(_SOME), *_UNANSWERED)
     .order_by(rounds.c.decision_time, decisions.c.id)
+)
+_SEATS = (
+    select(decisions.c.season, decisions.c.entry)
+    .join(rounds, rounds.c.id == decisions.c.round)
+    .outerjoin(offers, offers.c.slot == decisions.c.id)
+    .where(*_UNANSWERED)
 )
 _PLACES = select(
     decisions.c.id, decisions.c.season, decisions.c.entry, decisions.c.asset, decisions.c.session
@@ -258,12 +161,6 @@ _ANSWERED = select(offers.c.slot).where(offers.c.slot.in_(_SOME))
 _SEEN = select(nonces.c.agent, nonces.c.nonce).where(
     nonces.c.agent.in_(_SOME), nonces.c.nonce.in_(bindparam("given", expanding=True))
 )
-_SEATS = (
-    select(decisions.c.season, decisions.c.entry)
-    .join(rounds, rounds.c.id == decisions.c.round)
-    .outerjoin(offers, offers.c.slot == decisions.c.id)
-    .where(decisions.c.status == "open", rounds.c.phase == "opened", offers.c.slot.is_(None))
-)
 _OPEN_OFFERS = (
     select(decisions.c.entry, decisions.c.asset, decisions.c.session, offers.c.body)
     .join(decisions, decisions.c.id == offers.c.slot)
@@ -274,6 +171,25 @@ _CHOICE = msgspec.json.Decoder(AgentChoice)
 _SEASON = msgspec.json.Decoder(Season)
 
 
+def _digest(secret: str, salt: bytes) -> bytes:
+    return hashlib.blake2b(secret.encode(), salt=salt, person=b"tradeassay-door").digest()
+
+
+def _new_token() -> tuple[str, dict[str, Any]]:
+    """Draw a token: what goes to its owner and nowhere else, and what is kept of it."""
+    id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
+    return f"ta-{id}-{secret}", {"id": id, "salt": salt, "digest": _digest(secret, salt)}
+
+
+def _fits(token: re.Match[str], row: Any) -> bool:
+    """Return whether a token's secret is the one of which a row keeps the hash; compared in constant time."""
+    return hmac.compare_digest(_digest(token[2], row.salt), row.digest)
+
+
+def _agent(row: Any) -> RegisteredAgent:
+    return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+
+
 class Doors:
     """Registration and everything behind it, over one database. Methods may be called from any thread."""
 
@@ -281,11 +197,9 @@ class Doors:
         self.store = store
         self._real_time = real_time
         self._seasons: dict[str, Season] = {}
-        self._told: dict[int, str] = {}  # the hashes of packets, by slot
+        self._hashes: dict[int, str] = {}  # of the packets that were sent, by slot
         self._lock = Lock()
         self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
-        with schema_lock(store.engine) as db:
-            metadata.create_all(db)
 
     # -- registration --------------------------------------------------------------------------------------------
 
@@ -303,28 +217,29 @@ class Doors:
             )
         if address is not None:
             parse_target(address)
-        token = new_token()
+        token, kept = _new_token()
         row = {"season": season, "entry": entry, "address": address, "created_at": now}
         try:
             with self.store.change() as db:
-                db.execute(insert(agents).values(id=token.id, salt=token.salt, digest=token.digest, **row))
+                db.execute(insert(agents).values(**kept, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead") from error
-        agent = RegisteredAgent(id=token.id, season=season, entry=entry, address=address)
-        return Issued(agent=agent, token=token.shown)
+        return Issued(
+            agent=RegisteredAgent(id=kept["id"], season=season, entry=entry, address=address), token=token
+        )
 
     def renew(self, season: str, entry: str) -> Issued:
         """Give an entry a new token; the old one stops working at once. Raises :class:`UserError`."""
-        token = new_token()
+        token, kept = _new_token()
         mine = (agents.c.season == season, agents.c.entry == entry)
-        fresh = {"id": token.id, "salt": token.salt, "digest": token.digest, "revoked_at": None}
         with self.store.change() as db:
             row = db.execute(select(agents.c.address).where(*mine)).first()
             if row is None:
                 raise UserError(f"entry '{entry}' is not registered", hint="register it first")
-            db.execute(update(agents).where(*mine).values(**fresh))
-        agent = RegisteredAgent(id=token.id, season=season, entry=entry, address=row.address)
-        return Issued(agent=agent, token=token.shown)
+            db.execute(update(agents).where(*mine).values(**kept, revoked_at=None))
+        return Issued(
+            agent=RegisteredAgent(id=kept["id"], season=season, entry=entry, address=row.address), token=token
+        )
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
         """Invalidate an entry's token; False when it had none."""
@@ -336,10 +251,7 @@ class Doors:
         """Return who is registered for a season, by entry."""
         query = select(agents).where(agents.c.season == season, agents.c.revoked_at.is_(None))
         with self.store.read() as db:
-            return {
-                row.entry: RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
-                for row in db.execute(query)
-            }
+            return {row.entry: _agent(row) for row in db.execute(query)}
 
     def who(self, token: str) -> RegisteredAgent | None:
         """Return whose token this is, or None."""
@@ -347,28 +259,23 @@ class Doors:
 
     def all_of(self, tokens: Sequence[str]) -> list[RegisteredAgent | None]:
         """Return whose token each of several is, or None."""
-        parts = [split_token(token) for token in tokens]
+        parts = [_TOKEN.fullmatch(token) for token in tokens]
         with self.store.read() as db:
-            found = {row.id: row for row in db.execute(_WHO, {"some": list({p[0] for p in parts if p})})}
+            found = {row.id: row for row in db.execute(_WHO, {"some": list({p[1] for p in parts if p})})}
+        return [
+            _agent(found[part[1]]) if part and part[1] in found and _fits(part, found[part[1]]) else None
+            for part in parts
+        ]
 
-        def owner(part: tuple[str, str] | None) -> RegisteredAgent | None:
-            row = None if part is None else found.get(part[0])
-            if part is None or row is None or not matches(part[1], row.salt, row.digest):
-                return None
-            return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
-
-        return [owner(part) for part in parts]
-
-    # -- keys of the house ---------------------------------------------------------------------------------------
+    # -- keys of the operator and of experts ---------------------------------------------------------------------
 
     def issue_key(self, kind: KeyKind, name: str, *, now: str) -> str:
         """Return a new key for the operator or an expert; an older one of the same name stops working."""
-        token = new_token()
+        token, kept = _new_token()
         self.revoke_key(kind, name, now=now)
-        row = {"kind": kind, "name": name[:64], "salt": token.salt, "digest": token.digest, "created_at": now}
         with self.store.change() as db:
-            db.execute(insert(keys).values(id=token.id, **row))
-        return token.shown
+            db.execute(insert(keys).values(**kept, kind=kind, name=name[:64], created_at=now))
+        return token
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
         """Invalidate a key; False when there was none."""
@@ -384,15 +291,13 @@ class Doors:
 
     def key_owner(self, kind: KeyKind, key: str) -> str | None:
         """Return whose key this is, or None."""
-        parts = split_token(key)
-        if parts is None:
+        part = _TOKEN.fullmatch(key)
+        if part is None:
             return None
-        query = select(keys).where(keys.c.id == parts[0], keys.c.kind == kind, keys.c.revoked_at.is_(None))
+        query = select(keys).where(keys.c.id == part[1], keys.c.kind == kind, keys.c.revoked_at.is_(None))
         with self.store.read() as db:
             row = db.execute(query).first()
-        if row is None or not matches(parts[1], row.salt, row.digest):
-            return None
-        return str(row.name)
+        return str(row.name) if row is not None and _fits(part, row) else None
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
         """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
@@ -426,18 +331,16 @@ class Doors:
                 for row in db.execute(_WAITING, {"season": season, "some": some}):
                     place = (season, row.entry, row.asset, row.session)
                     first.setdefault((season, row.entry), (row.id, place))
-        told = self._packets(place for _, place in first.values())
-
-        def waits(agent: RegisteredAgent) -> Notification | None:
-            found = first.get((agent.season, agent.entry))
-            if found is None:
-                return None
-            slot, place = found
-            sha256 = sha256_of(told[place])
-            self._remember(slot, sha256)
-            return Notification(slot=slot, packet_sha256=sha256, packet=told[place])
-
-        return [waits(agent) for agent in asked]
+        known = self._packets(place for _, place in first.values())
+        waits: dict[tuple[str, str], Notification] = {}
+        for whose, (slot, place) in first.items():
+            sha256 = sha256_of(known[place])
+            waits[whose] = Notification(slot=slot, packet_sha256=sha256, packet=known[place])
+            with self._lock:
+                self._hashes[slot] = sha256
+                while len(self._hashes) > MOST_HASHES:
+                    del self._hashes[next(iter(self._hashes))]
+        return [waits.get((agent.season, agent.entry)) for agent in asked]
 
     def open_seats(self) -> frozenset[tuple[str, str]]:
         """Return the season and entry of everybody who has a decision waiting."""
@@ -457,60 +360,57 @@ class Doors:
 
     def submit_all(self, made: Sequence[Offered]) -> list[TurnedAway | None]:
         """Take several answers in one transaction; returns for each why it was turned away, or None."""
-        told: list[TurnedAway | None] = [None] * len(made)
+        refused: list[TurnedAway | None] = [None] * len(made)
         taken: dict[int, str] = {}
         with self.store.read() as db:
             found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]})
             places = {id: (season, entry, asset, session) for id, season, entry, asset, session in found}
-        hashes = self._hashes(made, places)
+        hashes = self._hashes_of(made, places)
         for number, one in enumerate(made):
             try:
                 taken[number] = _accepted(one, places.get(one.offer.slot), hashes)
             except TurnedAway as error:
-                told[number] = error
+                refused[number] = error
         try:
             if taken:
                 with self.store.change() as db:
-                    told = self._write(db, made, taken, told)
+                    refused = self._write(db, made, taken, refused)
         except IntegrityError as error:  # another process was faster with one of them
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
-            refused = TurnedAway(409, "this request was received before")
-            refused.__cause__ = error
-            return [refused]
-        return told
+            refused[0] = TurnedAway(409, "this request was received before")
+            refused[0].__cause__ = error
+        return refused
 
     def _write(
-        self, db: Connection, made: Sequence[Offered], taken: Mapping[int, str], told: list[TurnedAway | None]
+        self, db: Connection, made: Sequence[Offered], taken: Mapping[int, str], refused: list[TurnedAway | None]
     ) -> list[TurnedAway | None]:
-        """Write down the answers that still fit; returns ``told`` with what is to be said about the others."""
-        told = list(told)
+        """Write down the answers that still fit; returns ``refused`` with what is to be said about the others."""
+        refused = list(refused)
         some = {"some": [made[number].offer.slot for number in taken]}
-        free = _OPEN_OF.order_by(decisions.c.id)
-        open_ = set(
-            db.execute(free.with_for_update() if db.dialect.name == "postgresql" else free, some).scalars()
-        )
+        lock = _OPEN_OF.with_for_update() if db.dialect.name == "postgresql" else _OPEN_OF
+        free = set(db.execute(lock, some).scalars())
         answered = set(db.execute(_ANSWERED, some).scalars())
         asked = {"some": [made[n].agent.id for n in taken], "given": [made[n].nonce for n in taken]}
         seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
-        at, keys_, rows = self._real_time(), [], []
+        at, used, rows = self._real_time(), [], []
         for number, body in taken.items():
             one = made[number]
             if (one.agent.id, one.nonce) in seen:
-                told[number] = TurnedAway(409, "this request was received before")
-            elif one.offer.slot not in open_:
-                told[number] = TurnedAway(409, "this slot is closed")
+                refused[number] = TurnedAway(409, "this request was received before")
+            elif one.offer.slot not in free:
+                refused[number] = TurnedAway(409, "this slot is closed")
             elif one.offer.slot in answered:
-                told[number] = TurnedAway(409, "this slot is answered already")
+                refused[number] = TurnedAway(409, "this slot is answered already")
             else:
                 seen.add((one.agent.id, one.nonce))
                 answered.add(one.offer.slot)
-                keys_.append({"agent": one.agent.id, "nonce": one.nonce, "received": at})
+                used.append({"agent": one.agent.id, "nonce": one.nonce, "received": at})
                 rows.append({"slot": one.offer.slot, "agent": one.agent.id, "body": body, "received": at})
         if rows:
-            db.execute(insert(nonces), keys_)
+            db.execute(insert(nonces), used)
             db.execute(insert(offers), rows)
-        return told
+        return refused
 
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return what was answered for slots that are not closed yet, by entry, asset and session.
@@ -529,17 +429,12 @@ class Doors:
         query = query.where(slots.c.status != "open").order_by(slots.c.session.desc(), slots.c.id.desc())
         with self.store.read() as db:
             found = [read_slot(row) for row in db.execute(query.limit(min(most, MOST)))]
+        same = ("asset", "session", "stage", "status", "action", "position", "earned")
         return tuple(
             OwnDecision(
                 slot=slot.id,
-                asset=slot.asset,
-                session=slot.session,
-                stage=slot.stage,
-                status=slot.status,
-                action=slot.action,
-                position=slot.position,
-                earned=slot.earned,
                 failures=tuple(failure.kind for failure in slot.failures),
+                **{name: getattr(slot, name) for name in same},
             )
             for slot in found
         )
@@ -547,14 +442,11 @@ class Doors:
     def rewards(self, agent: RegisteredAgent, after: int = 0, most: int = MOST) -> tuple[OwnReward, ...]:
         """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
         query = select(rewards, slots.c.action).join(slots, slots.c.id == rewards.c.slot)
-        query = query.where(
-            rewards.c.season == agent.season, rewards.c.entry == agent.entry, rewards.c.slot > after
-        )
+        mine = (rewards.c.season == agent.season, rewards.c.entry == agent.entry, rewards.c.slot > after)
         with self.store.read() as db:
-            rows = db.execute(query.order_by(rewards.c.slot).limit(min(most, MOST))).all()
+            rows = db.execute(query.where(*mine).order_by(rewards.c.slot).limit(min(most, MOST))).all()
         return tuple(
-            OwnReward(slot=r.slot, asset=r.asset, session=r.session, action=r.action, reward=r.reward)
-            for r in rows
+            OwnReward(**{name: getattr(row, name) for name in OwnReward.__struct_fields__}) for row in rows
         )
 
     # -- small things --------------------------------------------------------------------------------------------
@@ -569,7 +461,7 @@ class Doors:
         return self._seasons[id]
 
     def _packets(self, wanted: Iterable[Place]) -> dict[Place, Packet]:
-        """Return what entries are told about assets at sessions, all of which have a round."""
+        """Return what entries may know about assets at sessions, all of which have a round."""
         entries: dict[tuple[str, str, str], set[str]] = {}
         for season, entry, asset, session in wanted:
             entries.setdefault((season, asset, session), set()).add(entry)
@@ -581,26 +473,20 @@ class Doors:
                 found[season, entry, asset, session] = packet
         return found
 
-    def _hashes(self, made: Sequence[Offered], places: Mapping[int, Place]) -> dict[int, str]:
-        """Return the hash of each slot's packet. It was told before, as a rule, and does not change while open."""
+    def _hashes_of(self, made: Sequence[Offered], places: Mapping[int, Place]) -> dict[int, str]:
+        """Return the hash of each slot's packet. It was sent before, as a rule, and does not change while open."""
         found: dict[int, str] = {}
         left: dict[int, Place] = {}
         for one in made:
             slot, place = one.offer.slot, places.get(one.offer.slot)
             if place is None or place[:2] != (one.agent.season, one.agent.entry):
                 continue
-            if self._told.get(slot) == one.offer.packet_sha256:
+            if self._hashes.get(slot) == one.offer.packet_sha256:
                 found[slot] = one.offer.packet_sha256
             else:
                 left[slot] = place
         made_now = self._packets(left.values())
         return {**found, **{slot: sha256_of(made_now[place]) for slot, place in left.items()}}
-
-    def _remember(self, slot: int, sha256: str) -> None:
-        with self._lock:
-            self._told[slot] = sha256
-            while len(self._told) > MOST_TOLD:
-                del self._told[next(iter(self._told))]
 
 
 def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> str:
@@ -608,31 +494,24 @@ def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> s
     low, high = NONCE_LENGTH
     if not (low <= len(one.nonce) <= high and one.nonce.isascii() and one.nonce.isprintable()):
         raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
-    body = msgspec.json.encode(_choice(one.offer)).decode()
+    said = {name: getattr(one.offer, name) for name in TradingAction.__struct_fields__}
+    try:
+        choice = to_choice(TradingAction(**said))
+    except Unusable as error:
+        raise TurnedAway(422, error.text) from error
     if place is None or place[:2] != (one.agent.season, one.agent.entry):
         raise TurnedAway(404, "you have no such slot")
     if hashes[one.offer.slot] != one.offer.packet_sha256:
         raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
-    return body
+    return msgspec.json.encode(choice).decode()
 
 
-def _choice(offer: Offer) -> AgentChoice:
-    kept = {name: getattr(offer, name) for name in TradingAction.__struct_fields__}
-    try:
-        return to_choice(TradingAction(**kept))
-    except Unusable as error:
-        raise TurnedAway(422, error.text) from error
-
-
-def house_key(
-    db: str, kind: KeyKind, name: str, *, revoke: bool = False, clock: Clock | None = None
-) -> str | None:
+def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool = False) -> str | None:
     """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
 
     Raises :class:`UserError` when there is none to revoke.
     """
-    engine = open_engine(db)
-    now = iso((clock or WallClock()).now())
+    engine, now = open_engine(db), iso(WallClock().now())
     try:
         doors = Doors(Store(engine))
         if not revoke:
@@ -645,15 +524,7 @@ def house_key(
         engine.dispose()
 
 
-def register_entry(
-    db: str,
-    season: str,
-    entry: str,
-    *,
-    address: str | None = None,
-    renew: bool = False,
-    clock: Clock | None = None,
-) -> str:
+def register_entry(db: str, season: str, entry: str, *, address: str | None = None, renew: bool = False) -> str:
     """Register an entry of a season that the database knows, or renew its token; returns the token.
 
     Raises :class:`UserError` as :meth:`Doors.register` and :meth:`Doors.renew` do, and for a new address together
@@ -666,7 +537,102 @@ def register_entry(
         doors = Doors(Store(engine))
         if renew:
             return doors.renew(season, entry).token
-        now = iso((clock or WallClock()).now())
-        return doors.register(season, entry, now=now, address=address).token
+        return doors.register(season, entry, now=iso(WallClock().now()), address=address).token
     finally:
         engine.dispose()
+
+
+# -- many agents at once -----------------------------------------------------------------------------------------
+# When a round opens fifty agents come in the same moment. Were each of them to ask for itself, fifty threads would
+# wait for one interpreter and fifty transactions for one disk, one after the other. Here those who come while a
+# question is on its way are asked for together, in the next one.
+
+A = TypeVar("A")
+B = TypeVar("B")
+MAX_WAIT_S = 25.0
+MOST_WAITING = 200
+"""How many agents may wait for a packet at once at one desk; others are answered at once."""
+
+LOOK_S = 0.25
+"""How often waiting agents' slots are looked for."""
+
+MOST_TOGETHER = 64
+"""How many are asked for at once. More would let those who came first wait for the last."""
+
+
+class Together(Generic[A, B]):
+    """Puts the questions of all who ask in the same moment as one, in a thread; each gets its own answer."""
+
+    def __init__(self, do: Callable[[Sequence[A]], Sequence[B]]) -> None:
+        self._do = do
+        self._asked: list[tuple[A, asyncio.Future[B]]] = []
+        self._asking: asyncio.Task[None] | None = None
+
+    async def ask(self, what: A) -> B:
+        """Return the answer to a question; raises what putting it raised."""
+        here = asyncio.get_running_loop()
+        if self._asking is None or self._asking.done() or self._asking.get_loop() is not here:
+            self._asked = []
+            self._asking = here.create_task(self._ask())
+        answer: asyncio.Future[B] = here.create_future()
+        self._asked.append((what, answer))
+        return await answer
+
+    async def _ask(self) -> None:
+        while self._asked:
+            now, self._asked = self._asked[:MOST_TOGETHER], self._asked[MOST_TOGETHER:]
+            await self._answer(now)
+
+    async def _answer(self, now: list[tuple[A, asyncio.Future[B]]]) -> None:
+        try:
+            found = await run_in_threadpool(self._do, [what for what, _ in now])
+        except Exception as error:
+            if len(now) > 1 and not isinstance(error, OperationalError):  # one of them may have spoilt it for all
+                for one in now:
+                    await self._answer([one])
+                return
+            for _, answer in now:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        for (_, answer), given in zip(now, found, strict=True):
+            if not answer.done():  # whoever asked may have gone
+                answer.set_result(given)
+
+
+class DoorDesk:
+    """Everything that the doors ask the database again and again, for all agents together."""
+
+    def __init__(self, doors: Doors) -> None:
+        self.doors = doors
+        self.who = Together(doors.all_of).ask
+        self.waiting = Together(doors.all_waiting).ask
+        self._offers = Together(doors.submit_all)
+        self._looking: asyncio.Task[frozenset[tuple[str, str]]] | None = None
+        self._waits = 0
+
+    async def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
+        """Take an agent's answer, as :meth:`Doors.submit` does; raises :class:`TurnedAway`."""
+        refused = await self._offers.ask(Offered(agent=agent, nonce=nonce, offer=offer))
+        if refused is not None:
+            raise refused
+
+    async def packet(self, agent: RegisteredAgent, wait: float) -> Notification | None:
+        """Return the decision that waits for an agent, waiting up to ``wait`` seconds for one."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + (min(wait, MAX_WAIT_S) if self._waits < MOST_WAITING else 0.0)
+        self._waits += 1
+        try:
+            found = await self.waiting(agent)
+            while found is None and loop.time() < until and not self.doors.closing.is_set():
+                if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
+                    self._looking = loop.create_task(self._look())  # one look for all who wait
+                if (agent.season, agent.entry) in await asyncio.shield(self._looking):
+                    found = await self.waiting(agent)
+            return found
+        finally:
+            self._waits -= 1
+
+    async def _look(self) -> frozenset[tuple[str, str]]:
+        await asyncio.sleep(LOOK_S)
+        return await run_in_threadpool(self.doors.open_seats)

@@ -15,8 +15,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tradeassay.arena.api.desk import MAX_WAIT_S, DoorDesk
-from tradeassay.arena.api.doors import Doors, Notification, Offer, RegisteredAgent, TurnedAway
+from tradeassay.arena.api.doors import (
+    MAX_WAIT_S,
+    DoorDesk,
+    Doors,
+    Notification,
+    Offer,
+    RegisteredAgent,
+    TurnedAway,
+)
 from tradeassay.arena.api.router import DoorGate, DoorLimits
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -186,27 +193,14 @@ class _Guarded:
         await self._app(scope, receive, send)
 
 
-def _brief(told: Notification) -> str:
-    packet = told.packet
-    shown = {
-        "slot": told.slot,
-        "symbol": packet.symbol,
-        "kind": packet.kind,
-        "date": packet.date,
-        "decided_at": packet.decided_at,
-        "price": packet.price,
-        "momentum": packet.momentum,
-        "position": packet.position,
-        "phase": packet.phase,
-        "others": msgspec.to_builtins(packet.others),
-        "account": packet.account,
-        "exposures": packet.exposures,
-    }
-    return msgspec.json.encode(shown).decode()
+def _brief(found: Notification) -> str:
+    packet = msgspec.to_builtins(found.packet)
+    names = "symbol kind date decided_at price momentum position phase others account exposures".split()
+    return msgspec.json.encode({"slot": found.slot, **{name: packet[name] for name in names}}).decode()
 
 
-def _part(name: str, told: Notification) -> str | None:
-    packet = told.packet
+def _part(name: str, found: Notification) -> str | None:
+    packet = found.packet
     parts: dict[str, Any] = {
         "price_history": packet.history,
         "news": packet.news,

@@ -10,8 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from tradeassay.agents.foreign.address import Network
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
-from tradeassay.arena.api.desk import Together
-from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.api.doors import Doors, Together
 from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError
@@ -62,7 +61,6 @@ class DoorAgent:
         self._watch, self._entry = watch, entry
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Return the agent's answer as soon as it is there."""
         return await self._watch.wait(packet.season, (self._entry, packet.symbol, packet.date))
 
 
@@ -100,7 +98,6 @@ class SeatedAgent:
         return await self._address.ask(self._entry.id) or str(self._entry.params.get("url", ""))
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Ask the agent where it is now, or wait for it to come."""
         address = await self.address()
         if self._entry.architecture != "http" or not address:
             return await self._waiting.decide(packet)

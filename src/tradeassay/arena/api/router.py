@@ -7,6 +7,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from functools import wraps
 from threading import Lock
 from typing import Annotated, Any, TypeVar
 
@@ -15,9 +16,10 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from tradeassay.arena.api.desk import MAX_WAIT_S, DoorDesk
 from tradeassay.arena.api.doors import (
+    MAX_WAIT_S,
     MOST,
+    DoorDesk,
     Doors,
     Notification,
     Offer,
@@ -55,23 +57,15 @@ class Limiter:
 
     def take(self, key: str) -> float:
         """Take one request out of a bucket: 0 when it may pass, else the seconds until it may."""
-        left, now = self._filled(key)
+        now = self._clock()
+        left, since = self._buckets.get(key, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._rate)
         wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
         self._buckets[key] = (left - 1.0 if wait == 0.0 else left, now)
         self._buckets.move_to_end(key)
         while len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return wait
-
-    def empty(self, key: str) -> float:
-        """Return the seconds until a bucket has something again, without taking from it; 0 when it has."""
-        left, _ = self._filled(key)
-        return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
-
-    def _filled(self, key: str) -> tuple[float, float]:
-        now = self._clock()
-        left, since = self._buckets.get(key, (self._burst, now))
-        return min(self._burst, left + (now - since) * self._rate), now
 
 
 T = TypeVar("T")
@@ -132,6 +126,17 @@ _PROBLEM = {
     "type": "object",
     "properties": {"detail": {"type": "string"}, "hint": {"type": ["string", "null"]}},
     "required": ["detail"],
+}
+_WAIT = {
+    "name": "wait",
+    "in": "query",
+    "schema": {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0},
+}
+_IDEMPOTENCY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": True,
+    "schema": {"type": "string", "minLength": 8},
 }
 _WHY = {
     401: "The token is missing or unknown.",
@@ -231,10 +236,6 @@ class DoorGate:
             await run_in_threadpool(self.counts.tell)
         return self.counts.add(key)
 
-    async def body(self, request: Request, type_: type[T]) -> T:
-        """Read a JSON body of limited size; raises :class:`TurnedAway` (413, 415 or 422)."""
-        return await read_json(request, type_, self.limits.body)
-
 
 def bearer(request: Request) -> str:
     """Return the token that a request brings; empty without one, or with two: a proxy may have seen the other."""
@@ -280,135 +281,109 @@ def router(
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
     gate = DoorGate(doors, limits or DoorLimits())
-    _own_routes(made, gate)
-    _packet_routes(made, gate)
-    if operator:
-        _operator_route(made, gate, clock or WallClock())
-    return made
 
-
-def _own_routes(made: APIRouter, gate: DoorGate) -> None:
-    @made.get("/me", responses=described(RegisteredAgent, "Who you are.", 401, 429))
-    async def me(request: Request) -> Response:
+    @made.get("/me", responses=described(RegisteredAgent, "Who you are.", 401, 429), response_model=None)
+    @_answered
+    async def me(request: Request) -> RegisteredAgent:
         """Say whose token this is."""
-        return await _reply(gate.agent(request))
+        return await gate.agent(request)
 
-    @made.get("/me/decisions", responses=described(Decisions, "Your decisions.", 401, 422, 429))
-    async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Response:
+    @made.get(
+        "/me/decisions", responses=described(Decisions, "Your decisions.", 401, 422, 429), response_model=None
+    )
+    @_answered
+    async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Decisions:
         """Return your own decisions, settled or not, and nobody else's."""
+        agent = await gate.agent(request)
+        return Decisions(items=await run_in_threadpool(doors.decisions, agent, limit))
 
-        async def make() -> Decisions:
-            agent = await gate.agent(request)
-            return Decisions(items=await run_in_threadpool(gate.doors.decisions, agent, limit))
-
-        return await _reply(make())
-
-    @made.get("/me/rewards", responses=described(Rewards, "Your reward log.", 401, 422, 429))
-    async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Response:
+    @made.get("/me/rewards", responses=described(Rewards, "Your reward log.", 401, 422, 429), response_model=None)
+    @_answered
+    async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Rewards:
         """Return your own lines of the reward log; empty in seasons without that rule."""
+        agent = await gate.agent(request)
+        return Rewards(items=await run_in_threadpool(doors.rewards, agent, after))
 
-        async def make() -> Rewards:
-            agent = await gate.agent(request)
-            return Rewards(items=await run_in_threadpool(gate.doors.rewards, agent, after))
-
-        return await _reply(make())
-
-
-def _packet_routes(made: APIRouter, gate: DoorGate) -> None:
-    found = {
-        **described(Notification, "A decision waits for you.", 401, 422, 429),
-        204: {"description": "Nothing waits."},
-    }
-
-    patience = {
-        "name": "wait",
-        "in": "query",
-        "schema": {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0},
-    }
-
-    @made.get("/me/packet", responses=found, openapi_extra={"parameters": [patience]})
-    async def packet(request: Request) -> Response:
+    @made.get(
+        "/me/packet",
+        responses={
+            **described(Notification, "A decision waits for you.", 401, 422, 429),
+            204: {"description": "Nothing waits."},
+        },
+        openapi_extra={"parameters": [_WAIT]},
+        response_model=None,
+    )
+    @_answered
+    async def packet(request: Request) -> Notification | None:
         """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
-
-        async def make() -> Notification | None:
-            wait = _seconds(request.query_params.get("wait", "0"))
-            return await gate.desk.packet(await gate.agent(request), wait)
-
-        return await _reply(make())
-
-    key = {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": True,
-        "schema": {"type": "string", "minLength": 8},
-    }
-    extra = {"requestBody": takes(Offer), "parameters": [key]}
+        text = request.query_params.get("wait", "0")
+        try:
+            wait = float(text)
+        except ValueError:
+            wait = math.nan
+        if not 0.0 <= wait <= MAX_WAIT_S:
+            raise TurnedAway(422, f"wait: {text[:40]!r} is not a number of seconds from 0 to {MAX_WAIT_S:g}")
+        return await gate.desk.packet(await gate.agent(request), wait)
 
     @made.post(
         "/me/choice",
         responses=described(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
-        openapi_extra=extra,
+        openapi_extra={"requestBody": takes(Offer), "parameters": [_IDEMPOTENCY]},
+        response_model=None,
     )
-    async def choice(request: Request) -> Response:
+    @_answered
+    async def choice(request: Request) -> Accepted:
         """Decide. A request with a key that was seen before is refused."""
+        agent = await gate.agent(request)
+        offer = await read_json(request, Offer, gate.limits.body)
+        await gate.desk.submit(agent, request.headers.get("idempotency-key", ""), offer)
+        return Accepted(slot=offer.slot)
 
-        async def make() -> Accepted:
-            agent = await gate.agent(request)
-            offer = await gate.body(request, Offer)
-            nonce = request.headers.get("idempotency-key", "")
-            await gate.desk.submit(agent, nonce, offer)
-            return Accepted(slot=offer.slot)
+    if operator:
 
-        return await _reply(make())
-
-
-def _operator_route(made: APIRouter, gate: DoorGate, clock: Clock) -> None:
-    @made.post(
-        "",
-        responses=described(NewToken, "Registered.", 403, 413, 415, 422, 429),
-        openapi_extra={"requestBody": takes(Registration)},
-    )
-    async def register(request: Request) -> Response:
-        """Register an entry that decides outside (the operator's token is needed)."""
-
-        async def make() -> NewToken:
-            if await run_in_threadpool(gate.doors.key_owner, "operator", bearer(request)) is None:
+        @made.post(
+            "",
+            responses=described(NewToken, "Registered.", 403, 413, 415, 422, 429),
+            openapi_extra={"requestBody": takes(Registration)},
+            response_model=None,
+        )
+        @_answered
+        async def register(request: Request) -> NewToken:
+            """Register an entry that decides outside (the operator's token is needed)."""
+            if await run_in_threadpool(doors.key_owner, "operator", bearer(request)) is None:
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
-            asked = await gate.body(request, Registration)
+            asked = await read_json(request, Registration, gate.limits.body)
+            now = iso((clock or WallClock()).now())
             issued = await run_in_threadpool(
-                lambda: gate.doors.register(asked.season, asked.entry, now=iso(clock.now()), address=asked.address)
+                lambda: doors.register(asked.season, asked.entry, now=now, address=asked.address)
             )
             return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
 
-        return await _reply(make())
+    return made
 
 
-def _seconds(text: str) -> float:
-    try:
-        wait = float(text)
-    except ValueError:
-        wait = math.nan
-    if not 0.0 <= wait <= MAX_WAIT_S:
-        raise TurnedAway(422, f"wait: {text[:40]!r} is no number of seconds from 0 to {MAX_WAIT_S:g}")
-    return wait
+def _answered(make: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Response]]:
+    """Let an operation return a struct, or raise why there is none; both become JSON."""
 
+    @wraps(make)
+    async def answer(*given: Any, **named: Any) -> Response:
+        headers = {"cache-control": "no-store"}
+        try:
+            found = await make(*given, **named)
+        except TurnedAway as error:
+            if error.status == 401:
+                headers["www-authenticate"] = "Bearer"
+            if error.retry_s is not None:
+                headers["retry-after"] = str(math.ceil(error.retry_s))
+            return refusal(error.status, error.detail, None, headers)
+        except UserError as error:
+            return refusal(422, error.message, error.hint, headers)
+        if found is None:
+            return Response(status_code=204, headers=headers)
+        return Response(msgspec.json.encode(found), 200, headers, "application/json")
 
-async def _reply(making: Coroutine[Any, Any, Any]) -> Response:
-    headers = {"cache-control": "no-store"}
-    try:
-        found = await making
-    except TurnedAway as error:
-        if error.status == 401:
-            headers["www-authenticate"] = "Bearer"
-        if error.retry_s is not None:
-            headers["retry-after"] = str(math.ceil(error.retry_s))
-        return refusal(error.status, error.detail, None, headers)
-    except UserError as error:
-        return refusal(422, error.message, error.hint, headers)
-    if found is None:
-        return Response(status_code=204, headers=headers)
-    return Response(msgspec.json.encode(found), 200, headers, "application/json")
+    return answer
 
 
 def refusal(status: int, detail: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Response:
