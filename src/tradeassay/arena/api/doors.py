@@ -378,8 +378,9 @@ class Doors:
         except IntegrityError as error:  # another process was faster with one of them
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
-            refused[0] = TurnedAway(409, "this request was received before")
-            refused[0].__cause__ = error
+            again = TurnedAway(409, "this request was received before")
+            again.__cause__ = error
+            return [again]
         return refused
 
     def _write(

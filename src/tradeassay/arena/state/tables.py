@@ -11,6 +11,8 @@ Prices are kept with the time at which they were known (``price_vintages``), so 
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -41,15 +43,15 @@ def _id() -> Column[int]:
     return Column("id", Integer, primary_key=True, autoincrement=True)
 
 
-def _key(kind: TypeEngine[object], *names: str) -> list[Column[object]]:
+def _key(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, kind, primary_key=True, autoincrement=False) for name in names]
 
 
-def _given(kind: TypeEngine[object], *names: str) -> list[Column[object]]:
+def _given(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, kind, nullable=False) for name in names]
 
 
-def _maybe(kind: TypeEngine[object], *names: str) -> list[Column[object]]:
+def _maybe(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, kind) for name in names]
 
 
