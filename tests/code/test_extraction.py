@@ -21,7 +21,7 @@ def test_the_last_block_with_a_strategy_wins_over_examples_of_use() -> None:
         f"```python\n{first}```\nBetter:\n```python\n{CODE}```\nRun:\n```python\nprint(1)\n```\n```text\nout\n```"
     )
     found = extract(answer)
-    assert found.code == CODE and found.blocks == 3
+    assert found.code == CODE and found.blocks == 4
 
 
 def test_among_blocks_without_a_strategy_the_last_python_one() -> None:

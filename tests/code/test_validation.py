@@ -16,11 +16,10 @@ from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, examine, with_language
-from tradeassay.code.judges.behaviour import market_plan
 from tradeassay.code.judges.markets import draw_markets
 from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.reward import RewardConfig, reward, reward_of
-from tradeassay.code.rules import V1, rules_of
+from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import ValidateConfig, ValidationReport, validate
@@ -113,7 +112,6 @@ def tiny_task(**changes: object) -> CodeTask:
             Decoy(name="never", kind="never-trades", fails_at="trade", source=NEVER),
             Decoy(name="crash", kind="crash", fails_at="backtest", source=CRASH),
             Decoy(name="peep", kind="look-ahead", fails_at="lookahead", source=PEEP),
-            Decoy(name="printed", kind="printed-result", fails_at="trick", source=PRINTED),
             Decoy(name="two", kind="no-strategy", fails_at="compile", source=TWO),
         ),
     }
@@ -173,7 +171,7 @@ def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
     assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
     assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
     markets = [market.market for market in found.judge_behaviour.markets]
-    assert len(set(markets)) == 3 and markets[0].startswith("us/1d/market 1") and found.rules == 2
+    assert len(set(markets)) == 3 and markets[0].startswith("us/1d/market 1")
     assert found.walls in ("strong", "standard")
     assert found.judge_language is not None and found.judge_language.criteria
     assert (
@@ -189,13 +187,17 @@ def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
         ("class (", "compile", ["failed"] + ["not_reached"] * 4, "compilation"),
         (TWO, "compile", ["failed"] + ["not_reached"] * 4, "compilation"),
         (CRASH, "backtest", ["passed", "failed"] + ["not_reached"] * 3, "missing-attribute"),
-        (LINE.replace("bt.And", "self.p.nothing"), "backtest", ["passed", "failed"] + ["not_reached"] * 3,
-         "missing-attribute"),
+        (
+            LINE.replace("bt.And", "self.p.nothing"),
+            "backtest",
+            ["passed", "failed"] + ["not_reached"] * 3,
+            "missing-attribute",
+        ),
         (NEVER, "trade", ["passed", "passed", "failed", "not_reached", "not_reached"], "signals-never-activate"),
         (LATER, "judge", ["passed", "passed", "passed", "not_scored", "failed"], "does-not-match"),
         (PATCHED, "trick", ["passed", "passed", "passed", "not_reached", "not_reached"], "trick"),
     ],
-)  # fmt: skip
+)
 def test_stages_are_nested_and_never_failed_unreached(
     pool: JobExecutor, source: str, outcome: str, stages: list[str], failure: str
 ) -> None:
@@ -313,21 +315,12 @@ def test_a_reference_that_hardly_trades_cannot_judge(pool: JobExecutor) -> None:
     assert "3 are needed" in found.judge_behaviour.reason and found.drawn_again
 
 
-def test_markets_come_from_the_secret_and_the_first_version_is_as_it_was(pool: JobExecutor) -> None:
+def test_markets_come_from_the_secret(pool: JobExecutor) -> None:
     one, same, other = (
         draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS) for secret in (SECRET, SECRET, "ff" * 16)
     )
     closes = [[market.bars.feeds["A"]["close"][0] for market in judging.markets] for judging in (one, same, other)]
     assert closes[0] == closes[1] and not set(closes[0]) & set(closes[2]) and not one.immaterial
-    first = evaluate(TASK, PRINTED, executor=pool, config=QUICK, rules=V1)
-    assert first.outcome == "trick" and first.rules == 1
-    found = evaluate(TASK, GOLD, executor=pool, config=NO_LEAK, rules=V1)
-    assert found.judge_behaviour is not None and found.judge_behaviour.markets[0].market == "us/1d/seed 1"
-
-
-def test_markets_are_others_in_seed_and_kind() -> None:
-    plan = market_plan(TASK, 4)
-    assert plan[0] == ("us", 1) and len(set(plan)) == len(plan) and len({market for market, _ in plan}) >= 3
 
 
 def test_a_frame_needs_a_variant(pool: JobExecutor) -> None:
@@ -379,8 +372,7 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
         tell=lambda line: seen.append(line.name),
     )
     assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok
-    told_apart = [decoy.name for decoy in TASK.decoys if decoy.name != "printed"]
-    assert [line.program for line in report.lines[:6]] == ["gold", *told_apart]
+    assert [line.program for line in report.lines[:6]] == ["gold", *(decoy.name for decoy in TASK.decoys)]
     assert sorted(seen) == sorted(line.name for line in report.lines)
     behaviour, language = report.judges
     assert (behaviour.false_rejects.value, behaviour.false_accepts.value) == (0.0, 0.0) and behaviour.note

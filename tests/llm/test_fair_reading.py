@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
-from tradeassay.benchmarks.systrade.hand_in import read_halves
+from tradeassay.benchmarks.systrade.answers import read_halves
 from tradeassay.code.extraction import extract
 from tradeassay.code.program_source import parses
 from tradeassay.llm.json_text import parse_object

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tradeassay.benchmarks.systrade.hand_in import read_halves
+from tradeassay.benchmarks.systrade.answers import read_halves
 from tradeassay.code.extraction import extract, extract_block
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.llm.json_text import fenced_blocks, outer_objects, parse_object

@@ -18,8 +18,8 @@ from runs_code_toy import same
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
 from tradeassay.benchmarks.systrade.data import synthetic_year
-from tradeassay.benchmarks.systrade.dialogue import refused
-from tradeassay.benchmarks.systrade.examine import examine_submission, strict_config
+from tradeassay.benchmarks.systrade.dialogue import ScoreWanted
+from tradeassay.benchmarks.systrade.examine import examine_submission, with_secret
 from tradeassay.benchmarks.systrade.scores import paper_tier
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
@@ -114,9 +114,10 @@ def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(
         return gold.scored
 
     monkeypatch.setattr(SystradeProtocol, "_examine_anew", examine)
-    spec = protocol.strategies["double-ma"]
+    (item,) = protocol.episodes()
+    asked = ScoreWanted(strategy="double-ma", iteration=0, submission=gold.submission)
     with ThreadPoolExecutor(2) as threads:
-        both = [threads.submit(protocol._examined, spec, gold.submission, executor) for _ in range(2)]
+        both = [threads.submit(protocol.examine, item, asked, executor) for _ in range(2)]
         second_waits.set()
     assert both[0].result() == both[1].result() and anew == ["one"]
 
@@ -196,7 +197,7 @@ def test_a_replay_that_ends_with_the_first_leak_changes_no_record(
     run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     handed, spec = record(run, name).iterations[0].submission, load_spec("double-ma")
-    config, bars = strict_config(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
+    config, bars = with_secret(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
     without = examine_submission(handed, spec, executor, bars, config)
     monkeypatch.setattr("tradeassay.code.submission.FrameFeed", lambda until=None, **given: FrameFeed(**given))
     whole = examine_submission(handed, spec, executor, bars, config, without.scenarios)
@@ -234,15 +235,21 @@ def test_facts_name_what_decides_a_result() -> None:
 
 
 def test_drift_is_set_aside_and_a_big_patch_too() -> None:
-    assert not refused(None) and not refused(DriftReport(kind="repair", changed_lines=50))
-    assert refused(DriftReport(kind="drift")) and refused(DriftReport(kind="repair", changed_lines=51))
-    assert not refused(DriftReport(kind="unknown")), "nothing is known against it"
+    assert DriftReport(kind="repair", changed_lines=50).accepted
+    assert not DriftReport(kind="drift").accepted and not DriftReport(kind="repair", changed_lines=51).accepted
+    assert not DriftReport(kind="unknown").accepted, "what could not be compared is no baseline"
 
 
 @pytest.mark.parametrize(
     ("usd", "overall", "tier"),
-    [(1.03, 7.85, "premium"), (0.82, 7.29, "premium"), (0.40, 6.94, "balanced"), (0.07, 5.38, "budget"),
-     (0.9, 5.0, "none: dearer than half the best, and worse"), (None, 7.0, "not scored")],
-)  # fmt: skip
+    [
+        (1.03, 7.85, "premium"),
+        (0.82, 7.29, "premium"),
+        (0.40, 6.94, "balanced"),
+        (0.07, 5.38, "budget"),
+        (0.9, 5.0, "none: dearer than half the best, and worse"),
+        (None, 7.0, "not scored"),
+    ],
+)
 def test_the_tiers_of_the_paper(usd: float | None, overall: float, tier: str) -> None:
     assert paper_tier(usd, overall, 1.03, 7.85) == tier

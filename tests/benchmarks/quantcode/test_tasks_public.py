@@ -135,5 +135,3 @@ def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path: Path) -> No
     assert "several assets" in found["public-003"]
     assert not any(word in found["public-004"] for word in ("price levels", "external", "several"))
     assert {task.timeframe for task in load_public_tasks(file)} == {"30m"}
-    old = load_public_tasks(file, version=1)
-    assert {task.timeframe for task in old} == {"1d"} and "price levels" not in " ".join(old[0].lacks)

@@ -18,7 +18,7 @@ from tradeassay.benchmarks.systrade.data import (
     stored_year,
     synthetic_year,
 )
-from tradeassay.benchmarks.systrade.published import SystradeSetting, published, why_not_comparable
+from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import DAY, MINUTE
@@ -92,9 +92,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=str(days[0]))
             for symbol in ("BTC", "ETH")
         ),
-        sessions=days, open_time=opens, close_time=opens + DAY, bars=bars,
-        suspended=np.zeros((4, 2), dtype=bool), minutes=MinutePanel(("BTC", "ETH"), stamps, minutes),
-    )  # fmt: skip
+        sessions=days,
+        open_time=opens,
+        close_time=opens + DAY,
+        bars=bars,
+        suspended=np.zeros((4, 2), dtype=bool),
+        minutes=MinutePanel(("BTC", "ETH"), stamps, minutes),
+    )
     write_snapshot(panel, place / "coins", allow_faults=True)
     return place / "coins"
 
@@ -133,9 +137,6 @@ def test_the_papers_figures_are_whole() -> None:
     assert round(float(np.mean([row.valid for row in figures.by_strategy])), 1) == 11.5, "11.6 is printed"
     for row in figures.by_strategy:
         assert row.overall == pytest.approx((row.llm + row.qr) / 2, abs=0.011)
-    mine = SystradeSetting(strategies=12, iterations=1, real_data=True, reviewed=True, benchmark="systrade-v1")
-    assert len(why_not_comparable(mine)) == 3
-    other = SystradeSetting(
-        strategies=1, iterations=4, real_data=False, reviewed=False, benchmark="systrade-systb-v1"
-    )
-    assert len(why_not_comparable(other)) == 7
+    assert len(why_not_comparable(strategies=12, iterations=1, real_data=True, reviewed=True)) == 3
+    other = why_not_comparable(strategies=1, iterations=4, real_data=False, reviewed=False, systb=True)
+    assert len(other) == 7 and "public repository" in other[0]

@@ -32,13 +32,8 @@ def test_on_minutes_it_aims_at_its_goal() -> None:
     assert wanted[True].size > 5 and wanted[True].min() < 0.5
 
 
-def test_a_run_on_minutes_uses_it_and_the_first_version_does_not() -> None:
-    new, old = (
-        SystradeProtocol(
-            SystradeSpec(benchmark=id, models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
-        )
-        for id in ("systrade-v1", "systrade-v1")
-    )
-    assert new.strategies["vol-target"].semantics.parameters["year"].value == 525_600
-    assert old.strategies["vol-target"].semantics.parameters["year"].value == 252
-    assert "strategy vol-target on minutes" in new.facts() and "strategy vol-target on minutes" not in old.facts()
+def test_a_run_on_minutes_uses_it() -> None:
+    spec = SystradeSpec(models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
+    protocol = SystradeProtocol(spec)
+    assert protocol.strategies["vol-target"].semantics.parameters["year"].value == 525_600
+    assert "strategy vol-target on minutes" in protocol.facts()

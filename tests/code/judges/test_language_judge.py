@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
-from tradeassay.benchmarks.quantcode.prompts import judge_prompts, prompt_hashes, prompts_of
+from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.code.judges.language import (
     ANSWER_SCHEMA,
     JudgeCase,
@@ -179,9 +179,8 @@ def test_the_crude_judge_tells_a_template_from_the_task() -> None:
 
 
 def test_prompts_are_files_with_hashes_and_the_right_blanks() -> None:
-    for version in (1, 2):
-        hashes = prompt_hashes(version)
-        assert len(hashes) == len(prompts_of(version).names) and all(len(value) == 64 for value in hashes.values())
+    hashes = PROMPTS.hashes
+    assert len(hashes) == len(PROMPTS.names) and all(len(value) == 64 for value in hashes.values())
     assert judge_prompts("frame").sha256 != judge_prompts().sha256
     with pytest.raises(UserError, match="question"):
-        JudgePrompts(system="s", question="$task", again="$problem $left", version="v1")
+        JudgePrompts(system="s", question="$task", again="$problem $left")

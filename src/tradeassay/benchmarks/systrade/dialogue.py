@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.hand_in import Halves, read_halves
+from tradeassay.benchmarks.systrade.answers import Halves, read_halves
 from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import WORDING, Kept, Unread, WriterTold
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
