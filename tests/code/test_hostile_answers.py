@@ -236,7 +236,7 @@ def test_many_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
     print(f"{kind.__name__}: slowest {slowest * 1000:.0f} ms")
 
 
-def test_what_a_program_prints_or_nests_costs_the_examiner_little() -> None:
+def test_what_a_program_nests_costs_the_examiner_little() -> None:
     """Counted in passes over the text, not in seconds: doubling the input may not quadruple what is done."""
     from tradeassay.code.backtrader.tricks import tricks_in
     from tradeassay.code.program_source import parses, strategy_classes
@@ -246,5 +246,4 @@ def test_what_a_program_prints_or_nests_costs_the_examiner_little() -> None:
     tree = parses(chain)
     assert tree is not None and strategy_classes(tree) == ("C2999",)
     nested = "".join(" " * k + "def once():\n" for k in range(90)) + " " * 90 + "x = [a.array]\n"
-    assert tricks_in(nested, (), b"") == []
-    assert tricks_in("x = 1", (), b"RESULT_" * 150_000) == []
+    assert tricks_in(nested, ()) == []
