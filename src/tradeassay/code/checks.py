@@ -33,11 +33,6 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: str = ""
 
 
-def _none() -> Measures:
-    # Not a plain ``dict``: a record would then omit the numbers of a gate that has none.
-    return {}
-
-
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a check found. ``reason`` is one line, never empty unless it passed.
 
@@ -54,7 +49,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int | None = None
     claimed: bool = False
     evidence: tuple[Exhibit, ...] = ()
-    measures: Measures = msgspec.field(default_factory=_none)
+    # Not ``dict`` itself: a record would then omit the numbers of a gate that has none.
+    measures: Measures = msgspec.field(default_factory=lambda: {})
     advice: tuple[Exhibit, ...] = ()
 
     @property
@@ -165,8 +161,21 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
         f"<testsuite name={quoteattr(suite)} tests={quoteattr(str(len(findings)))} "
         f'failures="{failures}" errors="0" skipped="{skipped}" time="{cpu_s:.3f}">'
     )
-    cases = "\n".join(_case(case, finding) for finding in findings)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{head}\n{cases}\n</testsuite>\n</testsuites>\n'
+    cases = []
+    for finding in findings:
+        start = f"<testcase classname={quoteattr(case)} name={quoteattr(finding.name)}"
+        reason = quoteattr(_plain(finding.reason))
+        if finding.passed:
+            cases.append(f"{start}/>")
+        elif finding.holds is None:
+            cases.append(f"{start}><skipped message={reason}/></testcase>")
+        else:
+            places = (f"{one.file}:{one.line}: " if one.line is not None else "" for one in finding.evidence)
+            lines = (f"{place}{one.code}: {one.text}" for place, one in zip(places, finding.evidence, strict=True))
+            body = "\n".join(escape(_plain(line)) for line in lines)
+            cases.append(f"{start}><failure message={reason}>{body}</failure></testcase>")
+    inside = "\n".join((head, *cases))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{inside}\n</testsuite>\n</testsuites>\n'
 
 
 def to_sarif(
@@ -194,22 +203,6 @@ def to_sarif(
     }
     document = {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-
-
-def _case(case: str, finding: Finding) -> str:
-    start = f"<testcase classname={quoteattr(case)} name={quoteattr(finding.name)}"
-    if finding.passed:
-        return f"{start}/>"
-    reason = quoteattr(_plain(finding.reason))
-    if finding.holds is None:
-        return f"{start}><skipped message={reason}/></testcase>"
-    body = "\n".join(escape(_plain(_line(exhibit))) for exhibit in finding.evidence)
-    return f"{start}><failure message={reason}>{body}</failure></testcase>"
-
-
-def _line(exhibit: Exhibit) -> str:
-    place = f"{exhibit.file}:{exhibit.line}: " if exhibit.line is not None else ""
-    return f"{place}{exhibit.code}: {exhibit.text}"
 
 
 def _plain(text: str) -> str:

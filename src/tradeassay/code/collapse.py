@@ -35,8 +35,16 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
     tree = parses(source)
     if tree is None:
         return None
+    own = _own_names(tree)
     try:
-        return tuple(_lines(tree, tell_apart))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0] if node.body else None
+                if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                    if isinstance(first.value.value, str):
+                        node.body = node.body[1:] or [ast.Pass()]
+        shaped = ast.fix_missing_locations(_Shaper(own, tell_apart).visit(tree))
+        return tuple(line.strip() for line in ast.unparse(shaped).splitlines() if line.strip())
     except RecursionError:
         return None
 
@@ -45,14 +53,6 @@ def shape_sha256(source: str) -> str | None:
     """Return the hash of a program's shape, None where the source is not Python."""
     lines = shape_lines(source)
     return None if lines is None else sha256_bytes("\n".join(lines).encode())
-
-
-def _lines(tree: ast.Module, tell_apart: bool) -> list[str]:
-    own = _own_names(tree)
-    for node in ast.walk(tree):
-        _without_docstring(node)
-    shaped = ast.fix_missing_locations(_Shaper(own, tell_apart).visit(tree))
-    return [line.strip() for line in ast.unparse(shaped).splitlines() if line.strip()]
 
 
 class _Shaper(ast.NodeTransformer):
@@ -134,18 +134,6 @@ def _own_names(tree: ast.Module) -> set[str]:
     return own - imported - _API - {"self"} - {f"self.{name}" for name in _API}
 
 
-def _without_docstring(node: ast.AST) -> None:
-    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        return
-    first = node.body[0] if node.body else None
-    if (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-    ):
-        node.body = node.body[1:] or [ast.Pass()]
-
-
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
     """When programs count as one, and when that is a collapse.
 
@@ -185,21 +173,19 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) -> CollapseReport:
     """Group programs (by task id) that count as one, and say whether too many do."""
     config = config or CollapseConfig()
-    shaped: dict[str, tuple[str, ...]] = {}
-    unreadable: list[str] = []
-    for task in sorted(programs):
-        lines = shape_lines(programs[task])
-        if lines:
-            shaped[task] = lines
-        else:
-            unreadable.append(task)
+    shaped = {task: lines for task in sorted(programs) if (lines := shape_lines(programs[task]))}
+    unreadable = tuple(task for task in sorted(programs) if task not in shaped)
     if not shaped:
+        reason = "there is no program that can be read"
         return CollapseReport(
-            tasks=0, clusters=(), largest_share=None, collapsed=False,
-            unreadable=tuple(unreadable), reason="there is no program that can be read",
-        )  # fmt: skip
-    rough = {task: shape_lines(programs[task], tell_apart=False) or () for task in shaped}
-    clusters = [_cluster(members, shaped) for members in _groups(shaped, rough, config.similarity)]
+            tasks=0, clusters=(), largest_share=None, collapsed=False, unreadable=unreadable, reason=reason
+        )
+    clusters = []
+    for members in _groups(shaped, programs, config.similarity):
+        common = Counter(shaped[task] for task in sorted(members)).most_common(1)[0][0]
+        shape = sha256_bytes("\n".join(common).encode())[:16]
+        share = len(members) / len(shaped)
+        clusters.append(ProgramCluster(shape=shape, tasks=tuple(sorted(members)), share=share))
     clusters.sort(key=lambda cluster: (-len(cluster.tasks), cluster.tasks))
     largest = clusters[0]
     return CollapseReport(
@@ -207,19 +193,20 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
         clusters=tuple(clusters),
         largest_share=largest.share,
         collapsed=len(largest.tasks) >= config.least and largest.share >= config.share,
-        unreadable=tuple(unreadable),
+        unreadable=unreadable,
     )
 
 
 def _groups(
-    shaped: Mapping[str, tuple[str, ...]], rough: Mapping[str, tuple[str, ...]], similarity: float
+    shaped: Mapping[str, tuple[str, ...]], programs: Mapping[str, str], similarity: float
 ) -> list[list[str]]:
     """Return the tasks grouped: equal shapes first, then shapes that are near enough (single linkage)."""
     equal: dict[tuple[str, ...], list[str]] = {}
     for task, lines in shaped.items():
         equal.setdefault(lines, []).append(task)
     shapes = list(equal)
-    counts = [Counter(rough[equal[lines][0]]) for lines in shapes]
+    # Near enough is asked of statements without chosen names: an added line must not rename the rest.
+    counts = [Counter(shape_lines(programs[equal[lines][0]], tell_apart=False) or ()) for lines in shapes]
     leader = list(range(len(shapes)))
 
     def find(at: int) -> int:
@@ -230,25 +217,12 @@ def _groups(
 
     for right in range(len(shapes) if similarity < 1.0 else 0):
         for left in range(right):
-            if _alike(counts[left], counts[right], len(shapes[left]), len(shapes[right]), similarity):
-                leader[find(right)] = find(left)
+            small, large = sorted((len(shapes[left]), len(shapes[right])))
+            if small >= similarity * large:
+                shared = sum((counts[left] & counts[right]).values())
+                if shared >= similarity * (small + large - shared):
+                    leader[find(right)] = find(left)
     groups: dict[int, list[str]] = {}
     for at, lines in enumerate(shapes):
         groups.setdefault(find(at), []).extend(equal[lines])
     return list(groups.values())
-
-
-def _alike(left: Counter[str], right: Counter[str], size: int, other: int, similarity: float) -> bool:
-    if min(size, other) < similarity * max(size, other):
-        return False
-    shared = sum((left & right).values())
-    return shared >= similarity * (size + other - shared)
-
-
-def _cluster(members: list[str], shaped: Mapping[str, tuple[str, ...]]) -> ProgramCluster:
-    common = Counter(shaped[task] for task in sorted(members)).most_common(1)[0][0]
-    return ProgramCluster(
-        shape=sha256_bytes("\n".join(common).encode())[:16],
-        tasks=tuple(sorted(members)),
-        share=len(members) / len(shaped),
-    )

@@ -22,22 +22,17 @@ def changed_lines(before: str, after: str) -> int:
 
     Blank lines and trailing blanks do not count; a replaced line counts once.
     """
-    a, b = _lines(before), _lines(after)
-    count = 0
-    for tag, a_start, a_stop, b_start, b_stop in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag != "equal":
-            count += max(a_stop - a_start, b_stop - b_start)
-    return count
-
-
-def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines() if line.strip()]
+    a, b = ([line.rstrip() for line in text.splitlines() if line.strip()] for text in (before, after))
+    codes = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return sum(
+        max(a_stop - a_start, b_stop - b_start)
+        for tag, a_start, a_stop, b_start, b_stop in codes
+        if tag != "equal"
+    )
 
 
 AGREEMENT: Final = 1e-6
 """Shares of equity closer than this are the same action."""
-
-Action = tuple[int, int, float, int]
 
 
 def trace_distance(left: DecisionList, right: DecisionList, agreement: float = AGREEMENT) -> float:
@@ -47,30 +42,18 @@ def trace_distance(left: DecisionList, right: DecisionList, agreement: float = A
     An action is a bar, a leg, a share of equity and a signal; two agree when all four do. A quiet bar is not
     an action: if it were, a strategy that seldom trades could change all its trades and stay under any threshold.
     """
-    a, b = _actions(left), _actions(right)
+    a, b = (
+        list(zip(*(column.tolist() for column in (one.row, one.leg, one.fraction, one.signal)), strict=True))
+        for one in (left, right)
+    )
     longest = max(len(a), len(b))
-    if not longest:
-        return 0.0
-    return _edits(a, b, agreement) / longest
-
-
-def _edits(a: list[Action], b: list[Action], agreement: float) -> int:
     row = list(range(len(b) + 1))
     for i, one in enumerate(a, start=1):
         diagonal, row[0] = row[0], i
         for j, other in enumerate(b, start=1):
-            kept = diagonal + (not _same(one, other, agreement))
-            diagonal, row[j] = row[j], min(kept, row[j] + 1, row[j - 1] + 1)
-    return row[-1]
-
-
-def _same(a: Action, b: Action, agreement: float) -> bool:
-    return a[0] == b[0] and a[1] == b[1] and a[3] == b[3] and abs(a[2] - b[2]) <= agreement
-
-
-def _actions(decisions: DecisionList) -> list[Action]:
-    columns = (decisions.row, decisions.leg, decisions.fraction, decisions.signal)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+            same = one[:2] == other[:2] and one[3] == other[3] and abs(one[2] - other[2]) <= agreement
+            diagonal, row[j] = row[j], min(diagonal + (not same), row[j] + 1, row[j - 1] + 1)
+    return row[-1] / longest if longest else 0.0
 
 
 Kind = Literal["unchanged", "allowed", "repair", "review", "drift", "unknown"]
@@ -132,7 +115,10 @@ def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantic
     """
     found: list[str] = []
     if first.core_sha256 != patched.core_sha256:
-        found += _core(first, patched)
+        named = [name for name, text in patched.core_logic.items() if text != first.core_logic[name]]
+        plain = ("strategy", "version", "execution", "legs")
+        named += [name for name in plain if getattr(first, name) != getattr(patched, name)]
+        found += [f"core logic: '{name}' was rewritten" for name in named]
     for name in sorted(set(first.parameters) | set(patched.parameters)):
         frozen = semantics.parameters.get(name)
         before, after = first.parameters.get(name), patched.parameters.get(name)
@@ -142,25 +128,14 @@ def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantic
             continue  # a name that the strategy never had was removed
         room = max(frozen.tolerance, 0.0 if frozen.kind == "int" else _NUMERIC) if frozen is not None else 0.0
         if before is None or after is None or abs(before - after) > room:
-            found.append(f"parameter '{name}': {_shown(before)} became {_shown(after)}")
+            shown = ("nothing" if value is None else f"{value:g}" for value in (before, after))
+            found.append(f"parameter '{name}': {' became '.join(shown)}")
     said, says = msgspec.to_builtins(first.constraints), msgspec.to_builtins(patched.constraints)
     frozen_limits = msgspec.to_builtins(semantics.constraints)
     for name, value in says.items():
         if value not in (said[name], frozen_limits.get(name)):
             found.append(f"constraint '{name}': {said[name]} became {value}")
     return tuple(found)
-
-
-def _core(first: StrategyCard, patched: StrategyCard) -> list[str]:
-    named = [name for name, text in patched.core_logic.items() if text != first.core_logic[name]]
-    for name in ("strategy", "version", "execution", "legs"):
-        if getattr(first, name) != getattr(patched, name):
-            named.append(name)
-    return [f"core logic: '{name}' was rewritten" for name in named]
-
-
-def _shown(value: float | None) -> str:
-    return "nothing" if value is None else f"{value:g}"
 
 
 _ROUNDING: Final = 1e-12
@@ -202,7 +177,8 @@ def check_drift(
     changes, unread = _card(spec, first.submission, patched.submission)
     scenarios, missing = _scenarios(spec, first.runs, patched.runs)
     moved, before, after = (
-        _mean([getattr(one, name) for one in scenarios]) for name in ("moved", "before", "after")
+        sum(getattr(one, name) for one in scenarios) / len(scenarios) if scenarios else None
+        for name in ("moved", "before", "after")
     )
     kind, reasons = _judge(scenarios, config)
     if changes:
@@ -288,7 +264,3 @@ def _scenarios(
             )
         )
     return tuple(found), tuple(missing)
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None

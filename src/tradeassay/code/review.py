@@ -92,17 +92,37 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) 
     """Return the board of a set of reviews. Own reviews count in the biases and in what names them only."""
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
+    vendors = sorted({vendor_of(author) for author in authors})
+    alone = "did not mark its own work, or nobody else did"
+    outside = "no marks from inside and outside the vendor"
     return ReviewBoard(
         fidelity={a: _mean([r.fidelity for r in peers if r.author == a], draws, seed) for a in authors},
         risk={a: _mean([r.risk for r in peers if r.author == a], draws, seed) for a in authors},
         rating=ratings(list(comparisons(peers)), draws=draws, seed=seed),
         agreement=agreement(_table(peers), draws=draws, seed=seed),
-        own_bias=tuple(_own_bias(reviews, author) for author in authors),
-        vendor_bias=tuple(_vendor_bias(peers, v) for v in sorted({vendor_of(a) for a in authors})),
+        own_bias=tuple(_bias(a, [(r, r.own) for r in reviews if r.author == a], alone) for a in authors),
+        vendor_bias=tuple(
+            _bias(v, [(r, vendor_of(r.reviewer) == v) for r in peers if vendor_of(r.author) == v], outside)
+            for v in vendors
+        ),
         unanswered=sum(review.failure is not None for review in reviews),
         standings=_standings(reviews, authors),
         desks=_desks(reviews, authors),
     )
+
+
+def _bias(who: str, marked: Sequence[tuple[Review, bool]], why: str) -> Bias:
+    """Return how much higher those inside mark than those outside; ``why`` says that one side is missing."""
+    gaps = {}
+    for name in ("fidelity", "risk"):
+        mine, others = (
+            [mark for r, within in marked if within == inside and (mark := getattr(r, name)) is not None]
+            for inside in (True, False)
+        )
+        gaps[name] = not_scored(why)
+        if mine and others:
+            gaps[name] = Measure(value=float(np.mean(mine) - np.mean(others)), n=len(mine))
+    return Bias(who=who, **gaps)
 
 
 def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewStanding, ...]:
@@ -200,44 +220,6 @@ def _table(peers: Sequence[Review]) -> Floats:
             place = items.index((review.author, review.strategy))
             table[reviewers.index(review.reviewer), place] = _sum(review)
     return table
-
-
-def _gap(mine: list[float], others: list[float], why: str) -> Measure:
-    if not mine or not others:
-        return not_scored(why)
-    return Measure(value=float(np.mean(mine) - np.mean(others)), n=len(mine))
-
-
-def _split(reviews: Iterable[Review], field: str, inside: set[int]) -> tuple[list[float], list[float]]:
-    mine: list[float] = []
-    others: list[float] = []
-    for number, review in enumerate(reviews):
-        mark = review.fidelity if field == "fidelity" else review.risk
-        if mark is not None:
-            (mine if number in inside else others).append(mark)
-    return mine, others
-
-
-def _own_bias(reviews: Sequence[Review], author: str) -> Bias:
-    found = [review for review in reviews if review.author == author]
-    inside = {number for number, review in enumerate(found) if review.own}
-    why = "did not mark its own work, or nobody else did"
-    return Bias(
-        who=author,
-        fidelity=_gap(*_split(found, "fidelity", inside), why),
-        risk=_gap(*_split(found, "risk", inside), why),
-    )
-
-
-def _vendor_bias(peers: Sequence[Review], vendor: str) -> Bias:
-    found = [review for review in peers if vendor_of(review.author) == vendor]
-    inside = {number for number, review in enumerate(found) if vendor_of(review.reviewer) == vendor}
-    why = "no marks from inside and outside the vendor"
-    return Bias(
-        who=vendor,
-        fidelity=_gap(*_split(found, "fidelity", inside), why),
-        risk=_gap(*_split(found, "risk", inside), why),
-    )
 
 
 COLUMNS: Final = ("item", "strategy", "rater", "fidelity", "risk", "comment")
