@@ -57,7 +57,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
-from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, Tier, kind_of
+from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of
 
 _SESSIONS_PER_YEAR = {"exchange": 252, "futures": 252, "always": 365}
 
@@ -246,7 +246,6 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
     limits: JobLimits | None = None
 
 
-_UNJUDGED: Final = "no judge was asked for"
 DECISIONS: Final = DecisionsConfig()
 DRAWS: Final = DrawConfig()
 """What is compared, and on which markets."""
@@ -270,15 +269,16 @@ def evaluate(
     """
     config = config or EvaluateConfig()
     found = examine(task, source, executor=executor, config=config, framework=framework, rules=rules)
-    return (
-        found if judge is None else ask_judge(found, judge, judge_case(task, source, framework=framework), config)
-    )
+    return found if judge is None else ask_judge(found, judge, task, source, config)
 
 
-def ask_judge(found: Evaluation, judge: JudgeClient, case: JudgeCase, config: EvaluateConfig) -> Evaluation:
+def ask_judge(
+    found: Evaluation, judge: JudgeClient, task: CodeTask, source: str, config: EvaluateConfig
+) -> Evaluation:
     """Return an evaluation with what a language judge says of the program, if it got that far."""
     if not wants_language_judge(found):
         return found
+    case = judge_case(task, source, framework=found.framework)
     dialogue = judge_dialogue(case, judge.prompts, judge=judge.name, config=config.language)
     return with_language(found, drive(dialogue, judge.ask), config)
 
@@ -293,26 +293,17 @@ def examine(
     rules: Rules | None = None,
     strict: bool = False,
     home: TaskBars | None = None,
+    unjudged: bool = False,
 ) -> Evaluation:
     """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`.
 
     ``strict`` makes every call that the kernel refused a failure. ``home`` are bars to run a task without a
-    reference on, instead of a drawn market.
+    reference on, instead of a drawn market. With ``unjudged`` nobody judges, and only the home market is run, as
+    far as :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
     """
     rules, config = rules or rules_of(None), config or EvaluateConfig()
     program = _Program(task, source, executor, config, framework, rules)
-    program.strict, program.given = strict, home
-    return program.evaluation(run_checks(CHECKS, program))
-
-
-def examine_unjudged(
-    executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
-) -> Evaluation:
-    """Return an evaluation in which nobody judges, and only the home market is run, as far as
-    :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
-    """
-    program = _Program(task, source, executor, config, framework, rules)
-    program.unjudged = True
+    program.strict, program.given, program.unjudged = strict, home, unjudged
     return program.evaluation(run_checks(CHECKS, program))
 
 
@@ -438,11 +429,9 @@ class _Program:
         return plan, np.random.default_rng(seed_from(self.rules.secret, "growing", self.task.id, number))
 
     def judged(self) -> Finding:
-        """Ask the judge, unless nobody wants its word."""
-        return not_scored(_UNJUDGED) if self.unjudged else self.compared()
-
-    def compared(self) -> Finding:
-        """Compare decisions with the reference's on every market."""
+        """Compare decisions with the reference's on every market, unless nobody wants the judge's word."""
+        if self.unjudged:
+            return not_scored("no judge was asked for")
         self.judging = self._drawn(SHARED_DRAWS.of)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
         if not reference_of(self.task, self.framework):
@@ -471,6 +460,8 @@ class _Program:
         run = self.runs[0] if self.runs else None
         honest = run is not None and found["trick"].passed
         tried = dict.fromkeys(attempt.text for run in self.runs for attempt in run.attempts)
+        tier = self.executor.tier
+        missing = f" (missing: {'; '.join(tier.missing)})" if tier.missing else ""
         return Evaluation(
             task=self.task.id,
             framework=self.framework,
@@ -492,7 +483,7 @@ class _Program:
             if run is not None and honest
             else None,
             usage=self.usage,
-            walls=walls_of(self.executor.tier) if self.runs else "",
+            walls=f"{tier.level}{missing}" if self.runs else "",
             drawn_again=() if self.judging is None else self.judging.again,
             immaterial=() if self.judging is None else self.judging.immaterial,
         )
@@ -542,11 +533,6 @@ class _Program:
             )
         self.spend(len(done), sum(run.usage.cpu_s for run in done))
         return done
-
-
-def walls_of(tier: Tier) -> str:
-    """Return the walls that stood, and what was missing, in one line."""
-    return f"{tier.level} (missing: {'; '.join(tier.missing)})" if tier.missing else tier.level
 
 
 def wants_language_judge(found: Evaluation) -> bool:
@@ -617,38 +603,23 @@ def trade_stage(run: Backtest) -> Finding:
     return failed(f"no trade was opened: {what}", "no_fill" if orders else "no_order")
 
 
-def honest_stage(run: Backtest) -> Finding:
-    """Return whether a run is free of grave tricks, which score zero."""
-    grave = run.grave
-    return failed(grave[0].evidence, grave[0].name) if grave else PASSED
-
-
 def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
     """Return the panel of a run; ``equity`` is the account's value at every bar's close."""
     per_year = _SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
     hold = np.mean([feed["close"] / feed["open"][0] for feed in bars.feeds.values()], axis=0)
+    paths = []
+    for path in (np.concatenate([[cash], equity]), np.concatenate([[1.0], hold])):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            numbers = (cumulative_return(path), max_drawdown(path), sharpe(simple_returns(path), per_year))
+        known = (float(number) if math.isfinite(number) else None for number in numbers)
+        paths.append(ValuePath(**dict(zip(("total_return", "max_drawdown", "sharpe"), known, strict=True))))
     return Earned(
         market=bars.name,
-        strategy=performance(np.concatenate([[cash], equity]), per_year),
-        hold=performance(np.concatenate([[1.0], hold]), per_year),
+        strategy=paths[0],
+        hold=paths[1],
         trades=trades,
         final_value=float(equity[-1]) if equity.size else cash,
     )
-
-
-def performance(path: Floats, per_year: float) -> ValuePath:
-    """Return the numbers of one value path, which starts with the initial value."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return ValuePath(
-            total_return=_finite(cumulative_return(path)),
-            max_drawdown=_finite(max_drawdown(path)),
-            sharpe=_finite(sharpe(simple_returns(path), per_year)),
-        )
-
-
-def _finite(value: Floats) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None
 
 
 def _decide(
@@ -691,22 +662,23 @@ _RUNS: Final = {"compile": "it does not compile", "backtest": "it did not run to
 _TRADES: Final = {**_RUNS, "trade": "it opened no trade", "trick": "a trick was found"}
 
 CHECKS: Final[tuple[Check[_Program], ...]] = (
-    Check("compile", "Does it compile, and define exactly what was asked for?", lambda one: one.compiles()),
-    Check(
-        "backtest", "Does it run to its end?", lambda one: one.runs_through(),
-        {"compile": _RUNS["compile"]},
-    ),
+    Check("compile", "Does it compile, and define exactly what was asked for?", _Program.compiles),
+    Check("backtest", "Does it run to its end?", _Program.runs_through, {"compile": _RUNS["compile"]}),
     Check("trade", "Does it open a trade?", lambda one: trade_stage(one.home), _RUNS),
     Check(
-        "trick", "Does it play by the rules?", lambda one: honest_stage(one.home),
+        "trick",
+        "Does it play by the rules?",
+        lambda one: failed(one.home.grave[0].evidence, one.home.grave[0].name) if one.home.grave else PASSED,
         {**_RUNS, "trade": _TRADES["trade"]},
     ),
-    Check("lookahead", "Does no decision depend on later bars?", lambda one: one.looks_ahead(), _TRADES),
+    Check("lookahead", "Does no decision depend on later bars?", _Program.looks_ahead, _TRADES),
     Check(
-        "judge", "Is it the strategy of the task?", lambda one: one.judged(),
+        "judge",
+        "Is it the strategy of the task?",
+        _Program.judged,
         {**_TRADES, "lookahead": "it was found to look ahead"},
     ),
-)  # fmt: skip
+)
 """What is asked about a program, in order. All but the last are stages: nothing is asked after one that failed."""
 
 QUESTIONS: Final = {check.name: check.question for check in CHECKS}

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine_unjudged
+from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
@@ -85,7 +85,9 @@ def reward(
     rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
     rules = rules_of(secret)
     if judge is None:
-        found = examine_unjudged(executor, task, source, framework, rules, rule)
+        found = examine(
+            task, source, executor=executor, config=rule, framework=framework, rules=rules, unjudged=True
+        )
     else:
         found = evaluate(
             task, source, executor=executor, config=rule, judge=client, framework=framework, rules=rules

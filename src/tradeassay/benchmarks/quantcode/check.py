@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,18 +16,18 @@ from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, judge_case
+from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import SandboxError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.executors import ExecutorName, Spread, cores
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
-from tradeassay.sandbox import Job, JobExecutor, JobResult, Tier
+from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess
 
 _LARGEST = 1_000_000
 
@@ -72,20 +72,18 @@ def check_program(
     """
     chosen = load_task(task) if isinstance(task, str) else task
     rules = rules or rules_of(None)
-    if executor is None and not check_compiles(source, framework).passed:
-        executor = _NotNeeded()
-    if executor is None:
-        require_code_extra()
-        with open_code_executor() as opened:
-            return check_program(
-                source, chosen, framework=framework, judge=judge, executor=opened, rules=rules, strict=strict,
-                home=home,
-            )  # fmt: skip
-    found = examine(chosen, source, executor=executor, framework=framework, rules=rules, strict=strict, home=home)
+    with ExitStack() as stack:
+        if executor is None and not check_compiles(source, framework).passed:
+            executor = TrustedCodeInProcess()  # there is nothing to run, and it refuses to run anybody's program
+        elif executor is None:
+            executor = stack.enter_context(open_code_executor())
+        found = examine(
+            chosen, source, executor=executor, framework=framework, rules=rules, strict=strict, home=home
+        )
     if judge is None:
         return found
     with asked_judge(judge, framework) as client:
-        return ask_judge(found, client, judge_case(chosen, source, framework=framework), EvaluateConfig())
+        return ask_judge(found, client, chosen, source, EvaluateConfig())
 
 
 def validate_tasks(
@@ -113,20 +111,18 @@ def validate_tasks(
     require_code_extra()
     rules = rules_of(secret)
     if executor == "ray":
-        one = partial(_validate_one, judge=judge, config=ValidateConfig(thorough=thorough, threads=1, rules=rules))
+        config = ValidateConfig(thorough=thorough, threads=1, rules=rules)
+        one = partial(_validate, workers=1, judge=judge, config=config, tell=None)
 
         def told(_: int, part: ValidationReport) -> None:
-            for line in part.lines if tell is not None else ():
-                assert tell is not None
-                tell(line)
+            for line in part.lines:
+                if tell is not None:
+                    tell(line)
 
-        return gathered(Spread(executor=executor, workers=workers).map(one, tasks, done=told), judge)
+        parts = Spread(executor=executor, workers=workers).map(one, [(task,) for task in tasks], done=told)
+        return gathered(parts, judge)
     many = workers or cores()
     return _validate(tasks, many, judge, ValidateConfig(thorough=thorough, threads=many + 1, rules=rules), tell)
-
-
-def _validate_one(task: CodeTask, judge: str | None, config: ValidateConfig) -> ValidationReport:
-    return _validate([task], 1, judge, config, None)
 
 
 def _validate(
@@ -167,29 +163,6 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-class _NotNeeded:
-    """Stands in for the sandbox of a program that does not compile: there is nothing to run, so none is opened."""
-
-    @property
-    def tier(self) -> Tier:
-        raise SandboxError("no sandbox is open")
-
-    def run(self, job: Job) -> JobResult:
-        raise SandboxError("no sandbox is open")
-
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        raise SandboxError("no sandbox is open")
-
-    def close(self) -> None:
-        return None
-
-    def __enter__(self) -> JobExecutor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):

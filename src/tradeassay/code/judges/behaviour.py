@@ -15,7 +15,6 @@ from tradeassay.code.backtrader import Backtest
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.judges.decisions import (
     DecisionsConfig,
-    DecisionsMatched,
     compare_decisions,
     decision_events,
     decision_hints,
@@ -30,62 +29,45 @@ def check_expectations(
     expect: Expectations, trades: Sequence[RoundTrip], order_kinds: Collection[str], bars: TaskBars
 ) -> tuple[str, ...]:
     """Return every expectation that a run violates, in words; empty when it keeps them all."""
-    found: list[str] = []
-    if len(trades) < expect.min_trades:
-        found.append(f"{len(trades)} trades, at least {expect.min_trades} are expected")
-    if expect.max_trades is not None and len(trades) > expect.max_trades:
-        found.append(f"{len(trades)} trades, at most {expect.max_trades} are expected")
-    found += _directions(expect, trades)
-    if expect.max_open_positions is not None:
-        most = most_open(trades, bars.rows)
-        if most > expect.max_open_positions:
-            found.append(f"{most} assets held at once, at most {expect.max_open_positions} are expected")
-    if expect.max_holding_bars is not None:
-        longest = max(
-            (min(_end(trade, bars.rows), bars.rows - 1) - trade.entry_bar for trade in trades), default=0
-        )
-        if longest > expect.max_holding_bars:
-            found.append(f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected")
-    if expect.flat_by_session_end and _overnight(trades, bars):
-        found.append(f"{_overnight(trades, bars)} trades held over the end of a session, none is expected")
+    spans = [(trade.entry_bar, bars.rows if trade.exit_bar is None else trade.exit_bar) for trade in trades]
+    count, longs = len(trades), sum(trade.long for trade in trades)
+    shorts = count - longs
+    held = {asset: np.zeros(bars.rows, dtype=bool) for asset in {trade.asset for trade in trades}}
+    for trade, (start, end) in zip(trades, spans, strict=True):
+        held[trade.asset][start:end] = True
+    most = int(np.sum(list(held.values()), axis=0).max()) if held else 0
+    longest = max((min(end, bars.rows - 1) - start for start, end in spans), default=0)
+    # Bars that a session ends with; the data's own last bar does not end one.
+    last = np.flatnonzero(bars.sessions[1:] != bars.sessions[:-1])
+    overnight = sum(bool(np.diff(np.searchsorted(last, span))[0] > 0) for span in spans)
     missing = [kind for kind in expect.order_kinds if kind not in order_kinds]
-    if missing:
-        found.append(f"no order of the kind {' or '.join(missing)}, which the task asks for")
-    return tuple(found)
+    wanted = (
+        (count < expect.min_trades, f"{count} trades, at least {expect.min_trades} are expected"),
+        (
+            _above(count, expect.max_trades),
+            f"{count} trades, at most {expect.max_trades} are expected",
+        ),
+        (expect.direction == "long" and shorts, f"{shorts} short trades, only long ones are expected"),
+        (expect.direction == "short" and longs, f"{longs} long trades, only short ones are expected"),
+        (
+            _above(most, expect.max_open_positions),
+            f"{most} assets held at once, at most {expect.max_open_positions} are expected",
+        ),
+        (
+            _above(longest, expect.max_holding_bars),
+            f"a trade held for {longest} bars, at most {expect.max_holding_bars} are expected",
+        ),
+        (
+            expect.flat_by_session_end and overnight,
+            f"{overnight} trades held over the end of a session, none is expected",
+        ),
+        (missing, f"no order of the kind {' or '.join(missing)}, which the task asks for"),
+    )
+    return tuple(words for broken, words in wanted if broken)
 
 
-def most_open(trades: Sequence[RoundTrip], rows: int) -> int:
-    """Return the largest number of assets held at one bar's close."""
-    assets = sorted({trade.asset for trade in trades})
-    held = np.zeros((rows, len(assets)), dtype=bool)
-    for trade in trades:
-        held[trade.entry_bar : _end(trade, rows), assets.index(trade.asset)] = True
-    return int(held.sum(axis=1).max()) if held.size else 0
-
-
-def _directions(expect: Expectations, trades: Sequence[RoundTrip]) -> list[str]:
-    longs = sum(trade.long for trade in trades)
-    shorts = len(trades) - longs
-    if expect.direction == "long" and shorts:
-        return [f"{shorts} short trades, only long ones are expected"]
-    if expect.direction == "short" and longs:
-        return [f"{longs} long trades, only short ones are expected"]
-    return []
-
-
-def _end(trade: RoundTrip, rows: int) -> int:
-    return rows if trade.exit_bar is None else trade.exit_bar
-
-
-def _overnight(trades: Sequence[RoundTrip], bars: TaskBars) -> int:
-    """Count trades open at the close of a session's last bar; the data's own last bar does not end a session."""
-    sessions = bars.sessions
-    last = np.flatnonzero(sessions[1:] != sessions[:-1])
-    count = 0
-    for trade in trades:
-        start, stop = np.searchsorted(last, (trade.entry_bar, _end(trade, bars.rows)))
-        count += bool(stop > start)
-    return count
+def _above(value: int, most: int | None) -> bool:
+    return most is not None and value > most
 
 
 def judge_decisions(
@@ -99,15 +81,26 @@ def judge_decisions(
         if run.failure is not None:
             said.append("it breaks on other data")
             lost.append(f"on market {number} it breaks: {run.failure.text}")
-            found.append(
-                MarketAgreement(
-                    market=market.bars.name, value=0.0, fills=0.0, exposure=0.0, failure=run.failure.text
-                )
-            )
+            broken = MarketAgreement(market=market.bars.name, value=0.0, fills=0.0, exposure=0.0)
+            found.append(msgspec.structs.replace(broken, failure=run.failure.text))
             continue
         mine = decision_events(run, market.bars, task.cash)
         decided = compare_decisions(mine, market.events, market.bars.rows, config)
-        found.append(_agreed(market.bars.name, decided))
+        found.append(
+            MarketAgreement(
+                market=market.bars.name,
+                value=decided.value,
+                fills=decided.value,
+                exposure=decided.value,
+                entries=decided.entries,
+                exits=decided.exits,
+                matched=decided.matched,
+                candidate_events=decided.candidate,
+                reference_events=decided.reference,
+                stray=decided.stray,
+                forgiven=decided.forgiven,
+            )
+        )
         if not passes(decided, config):
             lost.append(
                 f"on market {number} {decided.stray} of {decided.candidate + decided.reference} decisions have no "
@@ -130,21 +123,4 @@ def judge_decisions(
         markets=tuple(found),
         violations=violations,
         hints=tuple(dict.fromkeys(said)) if lost or violations else (),
-    )
-
-
-def _agreed(market: str, found: DecisionsMatched) -> MarketAgreement:
-    """Return a comparison as it is recorded."""
-    return MarketAgreement(
-        market=market,
-        value=found.value,
-        fills=found.value,
-        exposure=found.value,
-        entries=found.entries,
-        exits=found.exits,
-        matched=found.matched,
-        candidate_events=found.candidate,
-        reference_events=found.reference,
-        stray=found.stray,
-        forgiven=found.forgiven,
     )

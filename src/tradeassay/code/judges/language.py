@@ -21,7 +21,7 @@ import msgspec
 from tradeassay.code.attempts import NOTHING_SPENT, exchange
 from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.code.program_source import parses
-from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.json_text import fenced_blocks, parse_object
@@ -59,19 +59,14 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
         """The hash by which a verdict identifies what was asked."""
         return sha256_of(self)
 
-    def ask(self, **blanks: str) -> str:
-        """Return the question filled in."""
-        return Template(self.question).substitute(blanks)
-
-    def ask_again(self, *, problem: str, left: str) -> str:
-        """Return the words for an answer that could not be read."""
-        return Template(self.again).substitute(problem=problem, left=left)
-
 
 def quote(kind: str, text: str) -> str:
     """Return ``text`` between marks, line by line, with control and invisible characters spelled out."""
     mark = quote_mark(kind, text)
-    lines = [f"{number:04d}| {_visible(line)}" for number, line in enumerate(text.splitlines(), start=1)]
+    lines = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        visible = (c if c.isprintable() or c == "\t" else f"\\u{{{ord(c):x}}}" for c in line)
+        lines.append(f"{number:04d}| {''.join(visible)}")
     return "\n".join([f"<<<{mark}", *lines, f"{mark}>>>"])
 
 
@@ -105,12 +100,6 @@ def _is_remark(statement: object) -> bool:
     return isinstance(statement, ast.Expr) and all(
         isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.expr_context)
         for node in ast.walk(statement.value)
-    )
-
-
-def _visible(line: str) -> str:
-    return "".join(
-        letter if letter.isprintable() or letter == "\t" else f"\\u{{{ord(letter):x}}}" for letter in line
     )
 
 
@@ -191,14 +180,23 @@ def judge_dialogue(
 ) -> Generator[AskModel, ModelReply, LanguageVerdict]:
     """Ask a model about one program; returns the verdict, ``not_scored`` when there is none."""
     config = config or LanguageJudgeConfig()
-    messages = [
-        Message(role="system", text=prompts.system),
-        Message(role="user", text=_question(case, prompts, config)),
-    ]
-    given = Given(session="", rules="{}", observation=msgspec.json.encode(_payload(case, config)).decode())
+    shown = case.source if config.remarks else without_remarks(case.source)
+    marks = {"task_mark": quote_mark("task", case.description), "program_mark": quote_mark("program", shown)}
+    quoted = {"task": quote("task", case.description), "program": quote("program", shown)}
+    question = Template(prompts.question).substitute(advice=_advice(case), **marks, **quoted)
+    messages = [Message(role="system", text=prompts.system), Message(role="user", text=question)]
+    payload = {
+        "kind": JUDGE_KIND,
+        "task": case.task_id,
+        "framework": case.framework,
+        "expected_indicators": case.indicators,
+        "direction": case.direction,
+        **marks,
+    }
+    given = Given(session="", rules="{}", observation=msgspec.json.encode(payload).decode())
     answers: list[str] = []
-    usage = NOTHING_SPENT
-    problem = ""
+    usage, problem = NOTHING_SPENT, ""
+    criteria: tuple[Criterion, ...] = ()
     for attempt in range(1, config.retries + 2):
         reply = yield AskModel(
             purpose="judge", messages=tuple(messages), answer_schema=ANSWER_SCHEMA, attempt=attempt, given=given
@@ -206,16 +204,27 @@ def judge_dialogue(
         usage = usage.plus(reply.usage)
         answers.append(reply.text)
         if reply.error is not None:
-            reason = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
-            return _unscored(reason, judge, prompts, answers, usage)
+            problem = f"the judge gave no answer ({reply.error_kind or 'error'}): {reply.error}"
+            break
         read = read_answer(reply.text)
         if not isinstance(read, str):
-            return _verdict(read, judge, prompts, answers, usage)
-        problem = read
+            criteria = read
+            break
+        problem = f"the judge kept to no form in {config.retries + 1} attempts, last: {read}"
         left = config.retries + 1 - attempt
-        messages += exchange(reply, prompts.ask_again(problem=problem, left=f"{left} attempt{'s' * (left != 1)}"))
-    reason = f"the judge kept to no form in {config.retries + 1} attempts, last: {problem}"
-    return _unscored(reason, judge, prompts, answers, usage)
+        again = Template(prompts.again).substitute(problem=read, left=f"{left} attempt{'s' * (left != 1)}")
+        messages += exchange(reply, again)
+    against = [criterion for criterion in criteria if criterion.verdict == "fail"]
+    return LanguageVerdict(
+        status="not_scored" if not criteria else "failed" if against else "passed",
+        reason="; ".join(f"{one.name}: {one.reason}" for one in against) if criteria else problem,
+        criteria=criteria,
+        judge=judge,
+        prompts=prompts.sha256,
+        attempts=len(answers),
+        answers=tuple(answers),
+        usage=usage,
+    )
 
 
 def read_answer(text: str) -> tuple[Criterion, ...] | str:
@@ -244,33 +253,6 @@ def read_answer(text: str) -> tuple[Criterion, ...] | str:
     return tuple(criteria)
 
 
-def _shown(case: JudgeCase, config: LanguageJudgeConfig) -> str:
-    return case.source if config.remarks else without_remarks(case.source)
-
-
-def _payload(case: JudgeCase, config: LanguageJudgeConfig) -> dict[str, object]:
-    return {
-        "kind": JUDGE_KIND,
-        "task": case.task_id,
-        "framework": case.framework,
-        "expected_indicators": case.indicators,
-        "direction": case.direction,
-        "task_mark": quote_mark("task", case.description),
-        "program_mark": quote_mark("program", _shown(case, config)),
-    }
-
-
-def _question(case: JudgeCase, prompts: JudgePrompts, config: LanguageJudgeConfig) -> str:
-    shown = _shown(case, config)
-    quoted = {"task": quote("task", case.description), "program": quote("program", shown)}
-    return prompts.ask(
-        task_mark=quote_mark("task", case.description),
-        program_mark=quote_mark("program", shown),
-        advice=_advice(case),
-        **quoted,
-    )
-
-
 _DIRECTIONS: Final = {"long": "it only buys", "short": "it only sells short", "both": "it buys and sells short"}
 
 
@@ -281,31 +263,3 @@ def _advice(case: JudgeCase) -> str:
     if not known:
         return "An equivalent formulation of the task's rules is as good as a literal one."
     return f"A reader would look for this ({'; '.join(known)}), but an equivalent formulation is as good."
-
-
-def _verdict(
-    criteria: tuple[Criterion, ...], judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage
-) -> LanguageVerdict:
-    against = [criterion for criterion in criteria if criterion.verdict == "fail"]
-    return LanguageVerdict(
-        status="failed" if against else "passed",
-        reason="; ".join(f"{criterion.name}: {criterion.reason}" for criterion in against),
-        criteria=criteria,
-        judge=judge,
-        prompts=prompts.sha256,
-        attempts=len(answers),
-        answers=tuple(answers),
-        usage=usage,
-    )
-
-
-def _unscored(reason: str, judge: str, prompts: JudgePrompts, answers: list[str], usage: Usage) -> LanguageVerdict:
-    return LanguageVerdict(
-        status="not_scored",
-        reason=reason,
-        judge=judge,
-        prompts=prompts.sha256,
-        attempts=len(answers),
-        answers=tuple(answers),
-        usage=usage,
-    )
