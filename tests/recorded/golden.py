@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tradeassay.llm.cassette.store import message_id
+from tradeassay.llm.cassette import message_id
 
 import tradeassay
 from tradeassay.cli import main
