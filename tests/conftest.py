@@ -1,7 +1,7 @@
 """What holds for all tests. Those marked ``slow`` are left out unless asked for: see ``addopts``.
 
-A test is slow because it was made for heavy work, and says so with the mark, or because it was measured to be:
-those stand in ``slow.txt``.
+A test that takes more than a few seconds of CPU carries the mark; where only some of its cases do, ``slow_for``
+names them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import gc
 import os
 import sys
 from collections.abc import Generator
-from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
-from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import ClassVar, TypeGuard
@@ -31,15 +29,6 @@ from tradeassay.sandbox.zygote_process import ZygoteProcess
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("search", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
-if settings.default is not None and settings.default.derandomize:
-    # Hypothesis also tries constants that it reads in the sources of all modules loaded so far. The examples would
-    # depend on which tests ran before, and every worker would parse the whole package. There is no setting for it.
-    with suppress(ImportError):
-        from hypothesis.internal.conjecture import providers
-        from hypothesis.internal.constants_ast import Constants
-
-        providers._get_local_constants = Constants
-
 collect_ignore = [
     file
     for package, file in (
@@ -53,9 +42,6 @@ collect_ignore = [
     if find_spec(package) is None
 ]
 """Whole files about packages that only ``make test-all`` installs."""
-
-
-MEASURED = Path(__file__).with_name("slow.txt")
 
 
 LONGEST = (
@@ -86,10 +72,10 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what was measured to be slow, before the default selection looks at marks; put long files first."""
-    slow = {line for line in MEASURED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    """Mark the slow cases of a test, before the default selection looks at marks; put long files first."""
     for item in items:
-        if item.nodeid in slow:
+        cases = item.get_closest_marker("slow_for")
+        if cases is not None and isinstance(item, pytest.Function) and item.callspec.id in cases.args:
             item.add_marker(pytest.mark.slow)
     place = {file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.split("::")[0], len(LONGEST)))

@@ -99,6 +99,7 @@ def played(file: str, cls: str, benchmark: str, last: str, tmp_path: Path) -> An
     return run.frames("pandas")
 
 
+@pytest.mark.slow_for("stockbench-v1-2022-06-29")
 @pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("ktdfin-v1", "2022-02-10")])
 def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("tradingagents_agent.py", "TradingAgents", benchmark, last, tmp_path)
@@ -123,6 +124,7 @@ def _known(decided: Any) -> list[str]:
     return days
 
 
+@pytest.mark.slow_for("stockbench-v1-2022-06-29")
 @pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("daily-us-v1", "2022-01-14")])
 def test_ai_hedge_fund_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("ai_hedge_fund_agent.py", "AiHedgeFund", benchmark, last, tmp_path)

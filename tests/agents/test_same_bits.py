@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import hashlib
 from itertools import filterfalse
@@ -41,5 +43,6 @@ def digest(**env: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_same_decisions_on_an_older_cpu() -> None:
     assert digest(PYTHONHASHSEED="0") == digest(**OLD_CPU)

@@ -75,6 +75,7 @@ def test_a_second_process_finds_nothing_left_to_do(played) -> None:
     assert table.model.asked == asked
 
 
+@pytest.mark.slow
 def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> None:
     """For every commit of a short season: die right after it, start again, compare everything."""
     short = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
@@ -92,6 +93,7 @@ def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> Non
         assert again.model.asked == asked  # nothing that was answered is asked again
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_ends_the_same(table, tmp_path) -> None:
     table.play()
     expected, asked = table.everything(), table.model.asked

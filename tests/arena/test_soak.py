@@ -307,6 +307,7 @@ def test_a_year_with_forty_faults(tmp_path: Path) -> None:
     store.engine.dispose()
 
 
+@pytest.mark.slow
 def test_one_account_over_all_assets_is_corrected_too(tmp_path: Path) -> None:
     season = season_of(12, rules=OptionalRules(cross_asset=True, feedback=True))
     days = {"2026-01-04": "revision", "2026-01-07": "revision", "2026-01-08": "revision"}

@@ -86,6 +86,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     assert "holds another run: its iterations differ" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @needs_walls
 def test_a_folder_of_ones_own_passes(
     capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch

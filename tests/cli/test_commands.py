@@ -80,6 +80,7 @@ def test_bad_input_gets_one_line_with_the_mend(
     assert not (place / "runs").exists(), "a refused command leaves nothing behind"
 
 
+@pytest.mark.slow_for("command3")
 @pytest.mark.parametrize("command", [["agents"], ["benchmarks"], ["data", "list"], ["doctor"]])
 def test_listings_are_tables_for_people_and_json_for_programs(
     command: list[str], capsys: pytest.CaptureFixture[str]
@@ -134,6 +135,7 @@ def test_verify_names_a_forged_fill_and_exits_with_1(small_run: Path, capsys: py
     assert "equal-weight" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_compare_two_runs(small_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *SMALL, "--slug", "other", "--workers", "1", "--dataset", "synthetic/crypto:8"]) == 0
     capsys.readouterr()

@@ -54,11 +54,13 @@ def test_bad_input_gets_one_line_with_the_mend(
     assert not (place / "runs").exists(), "a refused command leaves nothing behind"
 
 
+@pytest.mark.slow
 def test_a_named_window_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "ktdfin-v1", "-m", "scripted/sensible", "--window", "W99"]) == 2
     assert "has no window 'W99'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str]) -> None:
     grid = [
         "ktdfin-v1",
@@ -99,6 +101,7 @@ def test_models_and_rules_run_replay_and_resume(place: Path, capsys: pytest.Capt
     assert main(["verify", "one"]) == 0
 
 
+@pytest.mark.slow
 def test_a_named_window_is_found_on_the_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = ["ktdfin-v1", "-m", "scripted/sensible", "--mode", "memory-only", "--window", "W4", "--slug", "named"]
     assert main(["run", *named, "--workers", "1"]) == 0

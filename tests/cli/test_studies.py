@@ -47,6 +47,7 @@ def test_people_mark_submissions_blind(
     assert "name a run of systrade-v1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_policy_practises_and_is_examined_on_later_days(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["arena", "learn", "--episodes", "1", "--exams", "2", "--sessions", "3", "--json"]
     assert main(argv) == 0

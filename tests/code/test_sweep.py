@@ -26,6 +26,7 @@ def tape_and_feeds(spec: Semantics, timeframe: str, seed: int):
     return feeds, bars.times, KernelTape(feeds, legs, bars.times)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same_whatever_the_workers() -> None:
     batches = []
     for id in ("double-ma", "bollinger", "pairs"):

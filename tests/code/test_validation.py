@@ -395,6 +395,7 @@ def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool: JobExecu
     assert not never.ok and never.outcome == "trade" and never.redrawn == 7
 
 
+@pytest.mark.slow
 def test_a_task_of_the_benchmark_holds(pool: JobExecutor) -> None:
     report = validate([load_task("d-sma-cross-long")], pool)
     assert report.ok, told(report)

@@ -92,6 +92,12 @@ every_page_with_blocks = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow_for(
+    "docs/reference/metrics.md",
+    "docs/reference/python-api.md",
+    "docs/reference/stockbench.md",
+    "docs/reference/venues.md",
+)
 @every_page_with_blocks
 def test_what_a_page_says_works(
     page: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, registries_as_they_were: None

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -16,6 +18,7 @@ def test_the_command_page_is_current() -> None:
     assert module.PAGE.read_text() == module.render(), "run: .venv/bin/python scripts/cli_page.py"
 
 
+@pytest.mark.slow
 def test_the_manual_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "--site-dir", str(tmp_path)],

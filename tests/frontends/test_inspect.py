@@ -114,6 +114,7 @@ def fetching_a_tokenizer() -> Exception:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
     log = play(ktdfin(mask="blinded", days=3, seeds=2), holds, tmp_path)
     assert log.status == "success", log.error

@@ -72,6 +72,7 @@ def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
     assert score.metadata is not None and score.metadata["failure_class"] == "no-code"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
 def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path) -> None:
     task = quantcode(tasks=TASK, wording="conversational", judge="scripted/code-judge")

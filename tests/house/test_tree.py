@@ -57,13 +57,3 @@ def test_what_cannot_be_decoded_has_one_name() -> None:
         if alone.search(line)
     ]
     assert not found, "catch tradeassay.core.errors.UNDECODABLE"
-
-
-def test_what_was_measured_to_be_slow_still_exists() -> None:
-    for line in (ROOT / "tests" / "slow.txt").read_text().splitlines():
-        if line.startswith("#"):
-            continue
-        file, _, test = line.partition("::")
-        name = test.partition("[")[0]
-        assert (ROOT / file).is_file(), f"tests/slow.txt names {file}, which is gone"
-        assert f"def {name}(" in (ROOT / file).read_text(), f"tests/slow.txt names {line}, which is gone"

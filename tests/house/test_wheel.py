@@ -35,6 +35,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path)
     assert any(name.endswith(".j2") for name in packed)
 
 
+@pytest.mark.slow
 def test_a_run_from_the_wheel_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
     """The dependencies come from the environment of the tests, the package from the unpacked wheel only."""
     site = tmp_path / "site"

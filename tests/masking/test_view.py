@@ -82,6 +82,7 @@ def test_no_text_of_a_view_holds_anything_real(
     assert find_leaks(texts(made.view(true)), truth) == []
 
 
+@pytest.mark.slow_for("ashare", "crypto", "us")
 @pytest.mark.parametrize("preset", ["us", "ashare", "crypto", "futures"])
 def test_synthetic_worlds_leak_nothing(world: Callable[[str], Snapshot], preset: str) -> None:
     snapshot = world(preset)

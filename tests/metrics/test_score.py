@@ -131,6 +131,7 @@ def test_an_index_with_a_gap_is_none() -> None:
     assert scores["sharpe"].value is not None
 
 
+@pytest.mark.slow
 def test_the_processor_does_not_change_a_byte() -> None:
     """The same scores with numpy's processor-specific code switched off."""
     script = (
@@ -275,6 +276,7 @@ def test_repetitions_are_compared_together() -> None:
     assert verdict.difference.value == pytest.approx(math.expm1(centre * 252))
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised() -> None:
     alarms = 0
     for trial in range(150):

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tradeassay.llm.cassette import message_id
 
 import tradeassay
 from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
+from tradeassay.llm.cassette import message_id
 from tradeassay.play.dialogue_log import whole_messages
 from tradeassay.runs import CodeRun, load_run
 

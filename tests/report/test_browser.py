@@ -131,6 +131,7 @@ def test_sorting(driver: Any, pages: dict[str, Path]) -> None:
     assert agents(driver)[-1] in ("cash", "silent-model")
 
 
+@pytest.mark.slow
 def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[str, Path]) -> None:
     colour = "return getComputedStyle(document.body).backgroundColor"
     opened(driver, pages["plain"], dark=True)
@@ -146,6 +147,9 @@ def test_the_theme_follows_the_system_and_the_switch(driver: Any, pages: dict[st
         assert (driver.execute_script(LINE) == before) == (expected != "dark")
 
 
+@pytest.mark.slow_for(
+    "attack-1201", "attack-360", "models-360", "models-attack-768", "plain-1101", "plain-1340", "plain-768"
+)
 @pytest.mark.parametrize(
     ("which", "width"),
     [("plain", 360), ("attack", 360), ("plain", 768), ("plain", 1101), ("attack", 1201), ("plain", 1340)]

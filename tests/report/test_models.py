@@ -276,6 +276,7 @@ def test_a_page_of_rules_has_nothing_of_models() -> None:
     assert len(text) < 1_500_000
 
 
+@pytest.mark.slow_for("120", "160")
 @pytest.mark.parametrize("width", [60, 100, 120, 160])
 def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)

@@ -39,6 +39,7 @@ def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
     return world.same_bytes(done.folder)
 
 
+@pytest.mark.slow_for("1-2", "2-1")
 @pytest.mark.parametrize(("seed", "workers"), [(1, 2), (2, 1)])
 def test_killed_again_and_again(
     whole: dict[str, bytes], home: Path, tmp_path: Path, seed: int, workers: int
@@ -77,6 +78,7 @@ def test_killed_with_all_its_workers_before_anything_is_played(
     assert world.same_bytes(tmp_path / "r") == whole
 
 
+@pytest.mark.slow_for("1")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
     whole: dict[str, bytes], home: Path, tmp_path: Path, workers: int
@@ -108,6 +110,7 @@ def test_ctrl_c_before_anything_is_played(home: Path, tmp_path: Path) -> None:
         run(runs_child.spec(), tmp_path / "r", executor="inline", home=home, progress=interrupt)
 
 
+@pytest.mark.slow
 def test_a_listener_that_breaks_is_no_failure_of_an_episode(
     whole: dict[str, bytes], home: Path, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def same(folder: Path) -> dict[str, bytes]:
     return world.same_bytes(folder) | talks
 
 
+@pytest.mark.slow_for("2")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kill_9_in_the_middle_of_a_day(
     whole: tuple[dict[str, bytes], int], home: Path, tmp_path: Path, seed: int

@@ -37,6 +37,7 @@ def test_a_run_has_everything_on_disk(finished: Run) -> None:
     assert {row.agent for row in finished.scores.agents if row.baseline} == {"equal-weight"}
 
 
+@pytest.mark.slow_for("local-3")
 @pytest.mark.parametrize(("executor", "workers"), [("inline", None), ("local", 2), ("local", 3)])
 def test_the_same_bytes_from_every_executor(
     finished: Run, home: Path, tmp_path: Path, executor: str, workers: int | None

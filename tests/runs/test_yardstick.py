@@ -51,6 +51,7 @@ def held_index(market: str, home: Path, *, fund: bool = True) -> Run:
     return run(spec, home / "run", executor="inline", home=home)
 
 
+@pytest.mark.slow_for("us")
 @pytest.mark.parametrize("market", ["us", "ashare"])
 def test_holding_the_index_does_not_beat_the_index(market: str, tmp_path: Path) -> None:
     held = held_index(market, tmp_path)

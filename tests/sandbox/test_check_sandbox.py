@@ -44,6 +44,7 @@ def test_no_attack_gets_out(machine: None) -> None:
     assert report.summary() in report.table()
 
 
+@pytest.mark.slow
 def test_no_attack_of_the_short_form_gets_out_of_standard_walls(machine: None) -> None:
     report = check_sandbox(config=msgspec.structs.replace(LIGHT, namespaces=False), short=True)
     assert report.tier.level == "standard"
@@ -129,6 +130,7 @@ def first_closed_folder() -> Path | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_is_held_as_well(machine: None, tmp_path: Path) -> None:
     from tradeassay.sandbox import kernel

@@ -74,6 +74,7 @@ def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str)
     assert report.first_failure.evidence
 
 
+@pytest.mark.slow
 def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
     report = pass_gates(
         load_reference("double-ma"), load_spec("double-ma"), pool, GateConfig(seeds=(1, 2, 3))

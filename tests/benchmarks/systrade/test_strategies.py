@@ -45,6 +45,9 @@ def test_the_lock_pins_semantics_doc_and_scenarios(id: str) -> None:
     assert hashes(id) == read_lock()[id], "a frozen file changed: raise its version and pin it anew"
 
 
+@pytest.mark.slow_for(
+    "calendar-spread", "cross-asset-momentum", "index-enhancement", "r-breaker", "rsi-macd", "spread", "turtle"
+)
 @pytest.mark.parametrize("id", STRATEGIES)
 def test_scenarios_reference_interpreter_and_kernel_agree(id: str) -> None:
     spec = load_spec(id)

@@ -32,6 +32,7 @@ def same(task: CodeTask) -> None:
     assert ours.tricks == ()
 
 
+@pytest.mark.slow
 def test_references_agree_with_an_untouched_cerebro() -> None:
     shortest = {task.family: task for task in sorted(TASKS, key=lambda task: -task.bars * task.assets)}
     for family in ("trend", "risk-managed", "multi-asset"):

@@ -39,6 +39,7 @@ def bands(panel) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+@pytest.mark.slow_for("1")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_price_is_beyond_its_limit(world, seed: int) -> None:
     panel = world("ashare", seed).panel

@@ -46,6 +46,7 @@ def test_worlds_are_the_same_as_ever() -> None:
     assert digests(PYTHONHASHSEED="1") == GOLDEN
 
 
+@pytest.mark.slow
 def test_worlds_are_the_same_without_vector_instructions() -> None:
     """numpy picks its loops by CPU; without any of the optional features the bytes must not change."""
     found = _multiarray_umath.__cpu_features__

@@ -63,6 +63,7 @@ def does_not_profit(single: list[float], together: float) -> bool:
     return together < 1.5 and max(single) < 2.5
 
 
+@pytest.mark.slow_for("crypto", "us")
 @pytest.mark.parametrize("name", MARKETS)
 def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None:
     result = pooled(world, market, name, {"informative"})
@@ -70,6 +71,7 @@ def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None
     assert not does_not_profit(*result)
 
 
+@pytest.mark.slow_for("noise-us")
 @pytest.mark.parametrize("name", MARKETS)
 @pytest.mark.parametrize(
     "kinds",
