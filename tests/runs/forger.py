@@ -21,7 +21,7 @@ import msgspec
 from tradeassay.core.errors import UNDECODABLE, TradeassayError
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
-from tradeassay.llm.cassette import store as cassette
+from tradeassay.llm import cassette
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.programs import code_scores, reopen

@@ -20,7 +20,7 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import load_dataset
-from tradeassay.llm import cassette as store as cassette
+from tradeassay.llm import cassette
 from tradeassay.play import Market
 from tradeassay.play.journal import encode_line
 from tradeassay.runs import Run, VerifyReport, run
