@@ -61,15 +61,27 @@ def through(kind: str, *, second: bool, tries: int = 300) -> float:
         given = lie(kind, true, before, drawn)
         told = VendorBar(**given, previous=VendorBar(**before), second=true * 1.001 if second else None)
         facts = AssetFacts(
-            price=given["close"], history=(), momentum=None, news=(), annual_report=None, quarterly_report=None,
+            price=given["close"],
+            history=(),
+            momentum=None,
+            news=(),
+            annual_report=None,
+            quarterly_report=None,
             bar=told,
-        )  # fmt: skip
+        )
         passed += doubt(PAIRED if second else ALONE, facts, RULES) is None
     return passed / tries
 
 
-NEVER = ("not a number", "negative", "zero", "close outside the range", "wrong tick, times 10", "split told late",
-         "stale repeat")  # fmt: skip
+NEVER = (
+    "not a number",
+    "negative",
+    "zero",
+    "close outside the range",
+    "wrong tick, times 10",
+    "split told late",
+    "stale repeat",
+)
 
 
 @pytest.mark.parametrize("kind", NEVER)

@@ -101,9 +101,7 @@ def test_stocks_follow_their_exchange() -> None:
         last="2025-12-01",
     )
     found = LiveFeed(clock=FixedClock(1_764_000_000 * 10**9)).due(season)
-    assert [due.session for due in found] == [
-        "2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02", "2025-12-03"
-    ]  # fmt: skip
+    assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02", "2025-12-03"]
     assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one
     assert [due.closing for due in found] == [False, False, False, True, True]
     assert [due.review for due in found] == [False, False, False, False, True]

@@ -39,9 +39,19 @@ from tradeassay.core.time import DAY, MINUTE, SECOND, iso, midnight, parse_day
 
 ASSETS = ("ONE", "TWO")
 KINDS = (
-    "revision", "outage", "wrong tick", "full disk", "killed database", "clock jump", "slow agent", "dead agent",
-    "flood", "duplicate bar", "late bar", "restart",
-)  # fmt: skip
+    "revision",
+    "outage",
+    "wrong tick",
+    "full disk",
+    "killed database",
+    "clock jump",
+    "slow agent",
+    "dead agent",
+    "flood",
+    "duplicate bar",
+    "late bar",
+    "restart",
+)
 
 
 class Whim:
@@ -204,9 +214,15 @@ async def live_through(season: Season, world: World, store: Store, time: Virtual
     plotting = asyncio.create_task(mischief())
     while True:
         runner = Runner(
-            season=season, store=store, feed=world, clock=time.clock(), agents=agents, beat_s=6 * 3600.0,
-            real_time=lambda: time.now() / SECOND, patience=RetryPatience(longest_s=30.0),
-        )  # fmt: skip
+            season=season,
+            store=store,
+            feed=world,
+            clock=time.clock(),
+            agents=agents,
+            beat_s=6 * 3600.0,
+            real_time=lambda: time.now() / SECOND,
+            patience=RetryPatience(longest_s=30.0),
+        )
         runners.append(runner)
         task = asyncio.create_task(runner.run())
         if restarts:

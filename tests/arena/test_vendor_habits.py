@@ -224,10 +224,14 @@ def play(tmp_path: Path, symbols: list[str], last: str) -> tuple[Store, Season, 
     feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch, first=FIRST, renamed=renamed)
     store = Store(open_engine(str(tmp_path / "habits.db"), durable=False))
     runner = Runner(
-        season=season, store=store, feed=feed, clock=wall.clock(), beat_s=6 * 3600.0,
+        season=season,
+        store=store,
+        feed=feed,
+        clock=wall.clock(),
+        beat_s=6 * 3600.0,
         agents={"whims": EntryAgent(Whims()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))},
         patience=RetryPatience(longest_s=60.0),
-    )  # fmt: skip
+    )
     wall.run(runner.run())
     return store, season, vendor
 

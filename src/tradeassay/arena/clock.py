@@ -37,11 +37,9 @@ class LiveClock:
         self._step_s = step_s
 
     def now(self) -> Instant:
-        """Return the machine's time."""
         return self._wall.now()
 
     async def wait_until(self, at: Instant) -> None:
-        """Sleep until ``at``."""
         while (left := at - self._wall.now()) > 0:
             await self._sleep(min(left / SECOND, self._step_s))
 
@@ -61,7 +59,6 @@ class ReplayClock:
         self._sleep = sleep
 
     def now(self) -> Instant:
-        """Return the replayed time."""
         return self._at
 
     async def wait_until(self, at: Instant) -> None:

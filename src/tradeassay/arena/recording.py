@@ -74,7 +74,6 @@ class _Tapes(CassetteStore):
     """Cassettes by asset and entry, both written so that they can be part of a file's name."""
 
     def path(self, episode: str) -> Path:
-        """Return the file of ``season/asset/entry``."""
         return self.folder / f"{tape_name(*episode.split('/', 1)[1].rsplit('/', 1))}.jsonl"
 
 
@@ -102,9 +101,16 @@ def pack_season(
             **_cassettes(store, spec),
         }
     return write_recording(
-        file, found, benchmarks=(spec.benchmark,), engine=engine, precision=precision, python=python_version(),
-        recorded=day_of(db.stat().st_mtime), complete=True, command=command,
-    )  # fmt: skip
+        file,
+        found,
+        benchmarks=(spec.benchmark,),
+        engine=engine,
+        precision=precision,
+        python=python_version(),
+        recorded=day_of(db.stat().st_mtime),
+        complete=True,
+        command=command,
+    )
 
 
 def _refuse(season: Season, *, finished: bool) -> None:
@@ -177,7 +183,6 @@ class _AsLong:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._inner.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
@@ -253,12 +258,10 @@ def _recorded_decisions(opened: OpenRecording) -> list[RecordedDecision]:
 
 
 def _decisions(store: Store, season: str) -> Iterator[RecordedDecision]:
+    copied = [name for name in RecordedDecision.__struct_fields__ if name != "failures"]
     for slot in _slots(store, season):
-        yield RecordedDecision(
-            asset=slot.asset, session=slot.session, entry=slot.entry, status=slot.status, action=slot.action,
-            confidence=slot.confidence, allocation=slot.allocation, calls=slot.calls, position=slot.position,
-            nav=slot.nav, failures=tuple(one.kind for one in slot.failures),
-        )  # fmt: skip
+        kinds = tuple(one.kind for one in slot.failures)
+        yield RecordedDecision(**{name: getattr(slot, name) for name in copied}, failures=kinds)
 
 
 def _slots(store: Store, season: str) -> list[Slot]:

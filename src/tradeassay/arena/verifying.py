@@ -129,15 +129,20 @@ class _Season:
                 continue
             if not _written_by_us(row.packet, packet):
                 yield _where(row), "what entries were shown is not written as tradeassay writes it"
-            told = (
-                packet.season, packet.date, packet.decided_at, packet.symbol, packet.price, packet.momentum,
-                packet.phase, packet.kind, packet.position, packet.outcomes, packet.others,
-            )  # fmt: skip
-            is_ = (
-                season.id, row.session, row.decision_time, row.asset, row.price, row.momentum, row.stage, kind,
-                0, (), (),
-            )  # fmt: skip
-            if told != is_:
+            is_ = {
+                "season": season.id,
+                "date": row.session,
+                "decided_at": row.decision_time,
+                "symbol": row.asset,
+                "price": row.price,
+                "momentum": row.momentum,
+                "phase": row.stage,
+                "kind": kind,
+                "position": 0,
+                "outcomes": (),
+                "others": (),
+            }
+            if any(getattr(packet, name) != value for name, value in is_.items()):
                 yield _where(row), "what entries were shown speaks of another round, price or stage"
 
     def _rounds(self, season: Season, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:

@@ -70,10 +70,18 @@ FILINGS = {
     },
 }
 PAGES: dict[str, bytes] = {
-    "/good.xml": GOOD, "/dates.xml": DATES, "/stray.xml": STRAY, "/chinese.xml": CHINESE, "/rdf.xml": RDF,
-    "/many.xml": MANY, "/laughs.xml": LAUGHS, "/html.xml": b"<!doctype html><p>Ahava soars", "/empty.xml": b"",
-    "/page.xml": b"<html><body><p>Please log in</p></body></html>", "/huge.xml": b" " * (9 * 2**20),
-}  # fmt: skip
+    "/good.xml": GOOD,
+    "/dates.xml": DATES,
+    "/stray.xml": STRAY,
+    "/chinese.xml": CHINESE,
+    "/rdf.xml": RDF,
+    "/many.xml": MANY,
+    "/laughs.xml": LAUGHS,
+    "/html.xml": b"<!doctype html><p>Ahava soars",
+    "/empty.xml": b"",
+    "/page.xml": b"<html><body><p>Please log in</p></body></html>",
+    "/huge.xml": b" " * (9 * 2**20),
+}
 MOVED = {"/moved.xml": "/good.xml", "/round.xml": "/round.xml", "/out.xml": "file:///etc/hosts"}
 
 

@@ -37,9 +37,9 @@ def packets(
 ) -> Mapping[str, Packet]:
     """Return what each entry (or some) is told in a round: the common packet, its own position, its own past."""
     common = store.packet(round.id)
-    held = accounts(store, season.id, round, only)
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
+        held = accounts(db, season.id, round, only)
         said = _messages(db, season, round) if season.rules.messages else {}
         pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES, only)
     return {

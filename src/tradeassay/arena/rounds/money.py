@@ -48,24 +48,26 @@ _PREVIOUS = (
     .limit(1)
 )
 _LATER = bookings.alias("later")
-_HELD = select(
-    decisions.c.entry,
-    bookings.c.position,
-    # The account's newest booking, which may be a correction of an older decision.
-    select(_LATER.c.nav)
-    .where(
-        _LATER.c.season == decisions.c.season,
-        _LATER.c.stage == decisions.c.stage,
-        _LATER.c.entry == decisions.c.entry,
-        _LATER.c.asset == decisions.c.asset,
+_HELD = (
+    select(
+        decisions.c.entry,
+        bookings.c.position,
+        # The account's newest booking, which may be a correction of an older decision.
+        select(_LATER.c.nav)
+        .where(
+            _LATER.c.season == decisions.c.season,
+            _LATER.c.stage == decisions.c.stage,
+            _LATER.c.entry == decisions.c.entry,
+            _LATER.c.asset == decisions.c.asset,
+        )
+        .order_by(_LATER.c.id.desc())
+        .limit(1)
+        .scalar_subquery()
+        .label("nav"),
     )
-    .order_by(_LATER.c.id.desc())
-    .limit(1)
-    .scalar_subquery()
-    .label("nav"),
-).join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 0)).where(
-    decisions.c.round == bindparam("round")
-)  # fmt: skip
+    .join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 0))
+    .where(decisions.c.round == bindparam("round"))
+)
 _ONLY: BindParameter[str] = bindparam("only", expanding=True)
 _HELD_OF = _HELD.where(decisions.c.entry.in_(_ONLY))
 _SETTLED = (
@@ -93,7 +95,15 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     def moves(db: Connection) -> dict[str, Any] | None:
         if db.execute(_OPEN, {"round": round.id}).scalar():
             return None
-        taken = _shared(db, season, round) if season.rules.cross_asset else _own(db, season, round)
+        if season.rules.cross_asset:
+            taken = _shared(db, season, round)
+        else:
+            policy = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+            before = accounts(db, season.id, round)
+            taken = [
+                (slot, policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0))))
+                for slot in _slots(db, round)
+            ]
         book(db, taken)
         return {"changed": sum(made.position != made.position_before for _, made in taken)}
 
@@ -111,30 +121,21 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
         values = _values(db, season, round.stage) if season.rules.cross_asset else None
-        executed = {row.slot: _read_booking(row) for row in db.execute(_EXECUTED, {"round": round.id})}
+        executed = {
+            row.slot: Booking(**{name: getattr(row, name) for name in Booking.__struct_fields__})
+            for row in db.execute(_EXECUTED, {"round": round.id})
+        }
         made = []
         for slot in _slots(db, round):
             last = executed[slot.id]
-            made.append(
-                (
-                    slot,
-                    own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved),
-                )
-            )
+            settled = own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved)
+            made.append((slot, settled))
         book(db, made, rewarded=season.rules.feedback)
         prices = {"base_price": base, "next_price": price, "next_session": session}
         db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)
-
-
-def accounts(
-    store: Store, season: str, round: Round, only: Collection[str] | None = None
-) -> dict[str, tuple[int, float]]:
-    """Return every entry's (or some's) position and value just before a round is executed."""
-    with store.read() as db:
-        return _accounts(db, season, round, only)
 
 
 def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dict[str, Any]]:
@@ -166,16 +167,6 @@ def outcomes(
     return found
 
 
-def _own(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
-    """Return what a round's decisions do to accounts on one asset each."""
-    policy = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
-    before = _accounts(db, season.id, round)
-    return [
-        (slot, policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0))))
-        for slot in _slots(db, round)
-    ]
-
-
 def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
     """Return what a round's decisions do to accounts that span all assets."""
     policy = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
@@ -194,10 +185,13 @@ def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Bo
     return made
 
 
-def _accounts(
+def accounts(
     db: Connection, season: str, round: Round, only: Collection[str] | None = None
 ) -> dict[str, tuple[int, float]]:
-    """Return what the last earlier round of the same stage left; a new stage starts with nothing held and 1."""
+    """Return every entry's (or some's) position and value just before a round is executed.
+
+    They are what the last earlier round of the same stage left; a new stage starts with nothing held and 1.
+    """
     asked = {"season": season, "asset": round.asset, "session": round.session, "stage": round.stage}
     last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:
@@ -228,7 +222,3 @@ def _exposures(db: Connection, season: Season, stage: Stage) -> dict[str, dict[s
 
 def _slots(db: Connection, round: Round) -> list[Slot]:
     return [Slot(**row) for row in db.execute(_SLOTS, {"round": round.id}).mappings()]
-
-
-def _read_booking(row: Any) -> Booking:
-    return Booking(**{name: getattr(row, name) for name in Booking.__struct_fields__})

@@ -93,27 +93,23 @@ def standings(
         both = paths[entry].tobytes() + (b"" if base is None else base.tobytes())
         key = (entry, _kind(found), hashlib.sha256(both).digest())
         if key not in known:
-            known[key] = _scores(season, entry, found, paths[entry], base, config)
+            excess = (
+                _excess(paths[entry], base, config) if entry != BASELINE else not_scored("this is the baseline")
+            )
+            known[key] = ama_panel(paths[entry], _kind(found), season.money, config.bootstrap), excess
         rows.append(_row(season, entry, found, known[key], ranks.get(entry)))
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = [row.measures["CR"].value for row in rows if row.entry in played]
-    ranked = [
-        msgspec.structs.replace(row, rank=1 + _better(made, row.measures["CR"].value))
-        if row.entry in played
-        else row
-        for row in rows
-    ]
+    ranked = []
+    for row in rows:
+        value = row.measures["CR"].value
+        better = sum(other is not None and (value is None or other > value) for other in made)  # ties share a rank
+        ranked.append(msgspec.structs.replace(row, rank=1 + better) if row.entry in played else row)
     return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
 
 
 def _decided(found: Sequence[EntrySeries]) -> bool:
-    """Return whether an entry decided at all: who never did has a place among nobody."""
     return any("decided" in line.statuses for line in found)
-
-
-def _better(values: Sequence[float | None], value: float | None) -> int:
-    """Return how many are strictly better, so that ties share a rank."""
-    return sum(other is not None and (value is None or other > value) for other in values)
 
 
 def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
@@ -123,7 +119,16 @@ def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
     """
     place = {day: number for number, day in enumerate(days)}
     if any(line.account is not None for line in found):
-        return _one_account(found, place)
+        # One account behind all lines: what each asset added, on the day it was decided.
+        gained = np.zeros(len(place))
+        first = min(found, key=lambda line: line.sessions[0])
+        assert first.account is not None
+        for line in found:
+            assert line.account is not None
+            gained[[place[day] for day in line.sessions]] += line.earned * line.account
+        nav = first.account[0] + np.cumsum(gained)
+        before = np.concatenate((first.account[:1], nav[:-1]))
+        return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
     values = np.ones((len(found), len(days)))
     for number, line in enumerate(found):
         values[number, [place[day] for day in line.sessions]] += line.earned
@@ -131,34 +136,8 @@ def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
     return np.asarray(nav / np.concatenate(([1.0], nav[:-1])) - 1.0)
 
 
-def _one_account(found: Sequence[EntrySeries], place: Mapping[str, int]) -> Floats:
-    """Return the returns of the one account behind all lines: what each asset added, on the day it was decided."""
-    gained = np.zeros(len(place))
-    first = min(found, key=lambda line: line.sessions[0])
-    assert first.account is not None
-    for line in found:
-        assert line.account is not None
-        gained[[place[day] for day in line.sessions]] += line.earned * line.account
-    nav = first.account[0] + np.cumsum(gained)
-    before = np.concatenate((first.account[:1], nav[:-1]))
-    return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
-
-
 def _kind(found: Sequence[EntrySeries]) -> Kind:
-    """Return which kind's year an account is measured by: stocks' when it holds nothing but stocks."""
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
-
-
-def _scores(
-    season: Season,
-    entry: str,
-    found: Sequence[EntrySeries],
-    path: Floats,
-    base: Floats | None,
-    config: BoardConfig,
-) -> Scores:
-    excess = _excess(path, base, config) if entry != BASELINE else not_scored("this is the baseline")
-    return ama_panel(path, _kind(found), season.money, config.bootstrap), excess
 
 
 def _row(

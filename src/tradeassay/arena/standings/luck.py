@@ -41,7 +41,16 @@ def luck_band(
         return None
     sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng(seed))
     low, middle, high = np.quantile(nav, (0.05, 0.5, 0.95), axis=0)
-    percentiles = {line.entry: _percentile(line, nav[:, -1], len(sessions)) for line in found}
+    ends, percentiles = nav[:, -1], {}
+    for line in found:
+        last = line.nav[-1]
+        below = int((ends < last).sum()) + int((ends == last).sum()) // 2
+        whole = len(line.sessions) == len(sessions)
+        percentiles[line.entry] = (
+            rate_measure(below, ends.size, nothing="no random account")
+            if whole
+            else not_scored("did not play all sessions of this asset")
+        )
     return LuckBand(asset, sessions, low, middle, high, percentiles)
 
 
@@ -79,7 +88,8 @@ def _random_accounts(
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     n = len(longest.sessions)
     paths = _random_positions(n, draws, share, turns / pairs if pairs else 0.0, generator)
-    return longest.sessions, _accounts(paths, longest.moved, fee_bp)
+    worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fee_bp), 0.0), axis=1)
+    return longest.sessions, np.concatenate([np.ones((draws, 1)), worth], axis=1)
 
 
 def _random_positions(n: int, draws: int, share: Floats, turn: float, generator: np.random.Generator) -> Ints:
@@ -91,16 +101,3 @@ def _random_positions(n: int, draws: int, share: Floats, turn: float, generator:
     anew[:, 0] = True
     latest = np.maximum.accumulate(np.where(anew, np.arange(n), 0), axis=1)
     return np.asarray(np.take_along_axis(fresh, latest, axis=1))
-
-
-def _accounts(paths: Ints, moved: Floats, fee_bp: float) -> Floats:
-    start = np.ones((paths.shape[0], 1))
-    growth = np.maximum(target_growth(paths, moved, fee_bp), 0.0)
-    return np.concatenate([start, np.cumprod(growth, axis=1)], axis=1)
-
-
-def _percentile(line: EntrySeries, ends: Floats, n: int) -> Measure:
-    if len(line.sessions) != n:
-        return not_scored("did not play all sessions of this asset")
-    below = int((ends < line.nav[-1]).sum()) + int((ends == line.nav[-1]).sum()) // 2
-    return rate_measure(below, ends.size, nothing="no random account")

@@ -32,7 +32,6 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     last: str | None = None
 
     def takes(self, entry: Entry) -> bool:
-        """Return whether an entry passes."""
         pairs = ((self.entries, entry.id), (self.architectures, entry.architecture), (self.models, entry.model))
         return all(wanted is None or value in wanted for wanted, value in pairs)
 
@@ -160,19 +159,9 @@ def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
 
 _SETTLED = (
     select(
-        decisions.c.entry,
-        decisions.c.asset,
-        decisions.c.session,
-        decisions.c.action,
-        decisions.c.status,
-        bookings.c.position_before,
-        bookings.c.position,
-        bookings.c.fee,
-        decisions.c.input_tokens,
-        decisions.c.output_tokens,
-        decisions.c.usd,
-        decisions.c.round,
-        decisions.c.id,
+        *(decisions.c[name] for name in ("entry", "asset", "session", "action", "status")),
+        *(bookings.c[name] for name in ("position_before", "position", "fee")),
+        *(decisions.c[name] for name in ("input_tokens", "output_tokens", "usd", "round", "id")),
         bookings.c.earned,
         bookings.c.nav_before,
     )
@@ -182,8 +171,18 @@ _SETTLED = (
 
 
 def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
-    moves = _moves(db, season.id)
-    restated = _restated(db, season.id)
+    # What each settled round's asset did, the trailing return that was shown in it, and its price.
+    asked = select(rounds.c.id, rounds.c.base_price, rounds.c.next_price, rounds.c.momentum, rounds.c.price)
+    moves = {
+        id: (later / base - 1.0, float("nan") if momentum is None else momentum, price)
+        for id, base, later, momentum, price in db.execute(
+            asked.where(rounds.c.season == season.id, rounds.c.phase == "settled")
+        )
+    }
+    # What corrected decisions earned on the newest prices, and the account before them, by slot.
+    newest = select(bookings.c.slot, bookings.c.earned, bookings.c.restated_before)
+    newest = newest.where(bookings.c.season == season.id, bookings.c.number > 1).order_by(bookings.c.number)
+    restated = {slot: (earned, before) for slot, earned, before in db.execute(newest)}
     query = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
     grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     for made in db.execute(query).all():  # one by one they take longer
@@ -192,23 +191,6 @@ def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
             row = (*made[:13], *restated[id]) if id in restated else made
             grouped.setdefault((entry, asset), []).append(row)
     return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
-
-
-def _restated(db: Connection, season: str) -> dict[int, tuple[float, float]]:
-    """Return what corrected decisions earned on the newest prices, and the account before them, by slot."""
-    query = select(bookings.c.slot, bookings.c.earned, bookings.c.restated_before)
-    query = query.where(bookings.c.season == season, bookings.c.number > 1).order_by(bookings.c.number)
-    return {slot: (earned, before) for slot, earned, before in db.execute(query)}
-
-
-def _moves(db: Connection, season: str) -> dict[int, tuple[float, float, float]]:
-    """Return what each settled round's asset did, the trailing return that was shown in it, and its price."""
-    query = select(rounds.c.id, rounds.c.base_price, rounds.c.next_price, rounds.c.momentum, rounds.c.price)
-    query = query.where(rounds.c.season == season, rounds.c.phase == "settled")
-    return {
-        id: (later / base - 1.0, float("nan") if momentum is None else momentum, price)
-        for id, base, later, momentum, price in db.execute(query)
-    }
 
 
 def _line(
@@ -239,6 +221,9 @@ def _line(
     )
 
 
+Style = Literal["trend", "contrarian", "neither", "not scored"]
+
+
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of sessions with an interval each; ``holding`` is the mean number of sessions a position lasts.
 
@@ -255,11 +240,10 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     right: Measure
     changes: Measure
     holding: Measure
-    style: Literal["trend", "contrarian", "neither", "not scored"]
+    style: Style
 
 
 def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
-    """Return the behaviour of one entry over its lines."""
     found = [line for line in lines if line.entry == entry]
     held = np.concatenate([line.positions for line in found]) if found else np.empty(0, dtype=np.int64)
     trailing = np.concatenate([line.trailing for line in found]) if found else np.empty(0)
@@ -269,6 +253,9 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
     along = rate_measure(
         int((np.sign(trailing[known]) == held[known]).sum()), int(known.sum()), nothing="never in the market"
     )
+    style: Style = "not scored"
+    if along.low is not None and along.high is not None:
+        style = "trend" if along.low > 0.5 else "contrarian" if along.high < 0.5 else "neither"
     bets = (held != 0) & (moved != 0)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     chances = sum(max(line.positions.size - 1, 0) for line in found)
@@ -284,7 +271,7 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
         ),
         changes=rate_measure(turns, chances, nothing="fewer than two settled sessions"),
         holding=_holding(found),
-        style=_style(along),
+        style=style,
     )
 
 
@@ -310,11 +297,3 @@ def _holding(found: list[EntrySeries]) -> Measure:
     if not spells:
         return not_scored("never in the market")
     return Measure(value=float(np.mean(spells)), n=len(spells), note="the last spell may still be running")
-
-
-def _style(along: Measure) -> Literal["trend", "contrarian", "neither", "not scored"]:
-    if along.value is None or along.low is None or along.high is None:
-        return "not scored"
-    if along.low > 0.5:
-        return "trend"
-    return "contrarian" if along.high < 0.5 else "neither"

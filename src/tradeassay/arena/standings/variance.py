@@ -66,38 +66,24 @@ def split_variance(
             ranges=dict.fromkeys(RANGES, none),
         )
     cube = _cube(cells, architectures, models, assets)
-    value = _shares(cube.mean(axis=-1)[None])[0]
     n = cube.shape[-1]
-    inside, apart = _nested(cube), _ranges(cube)
-    if n < bootstrap.least or not np.isfinite(value).all():
-        note = f"fewer than {bootstrap.least} common sessions: no interval"
-        shares = {p: _plain(v, n, note) for p, v in zip(PARTS, value, strict=True)}
-        nested = {p: _plain(v, n, note) for p, v in zip(NESTED, inside, strict=True)}
-        ranges = {p: _plain(v, n, note) for p, v in zip(RANGES, apart, strict=True)}
-    else:
+    value = _shares(cube.mean(axis=-1)[None])[0]
+    rows = np.empty((0, n), dtype=np.int64)  # nothing is drawn where it would say nothing
+    if n >= bootstrap.least and np.isfinite(value).all():
         flat = cube.reshape(-1, n)
         block = choose_block(flat.mean(axis=0), bootstrap)
-        seed = content_seed(bootstrap, flat)
-        rows = np.concatenate(list(resamples(n, bootstrap.draws, block, seed)))
-        means = np.stack([cube[..., row].mean(axis=-1) for row in rows])
-        drawn = _shares(means)
-        tail = (1 - bootstrap.level) / 2
-        low, high = np.nanquantile(drawn, (tail, 1 - tail), axis=0)
-        shares = {
-            part: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
-            for part, v, a, b in zip(PARTS, value, low, high, strict=True)
-        }
-        again = rows[: min(len(rows), 300)]
-        nested = _measured(NESTED, inside, np.stack([_nested(cube[..., row]) for row in again]), bootstrap, n)
-        ranges = _measured(RANGES, apart, np.stack([_ranges(cube[..., row]) for row in again]), bootstrap, n)
+        rows = np.concatenate(list(resamples(n, bootstrap.draws, block, content_seed(bootstrap, flat))))
+    drawn = [cube[..., row] for row in rows]
+    few = drawn[:300]  # the nested model takes longer
+    parts = list(_shares(np.stack([one.mean(axis=-1) for one in drawn]))) if drawn else []
     return VarianceSplit(
-        shares=shares,
+        shares=_measured(PARTS, value, parts, bootstrap, n),
         architectures=architectures,
         models=models,
         assets=assets,
         left_out=left,
-        nested=nested,
-        ranges=ranges,
+        nested=_measured(NESTED, _nested(cube), [_nested(one) for one in few], bootstrap, n),
+        ranges=_measured(RANGES, _ranges(cube), [_ranges(one) for one in few], bootstrap, n),
     )
 
 
@@ -204,19 +190,21 @@ def _ranges(cube: Floats) -> Floats:
 
 
 def _measured(
-    names: tuple[str, ...], value: Floats, drawn: Floats, bootstrap: BootstrapConfig, n: int
+    names: tuple[str, ...], value: Floats, drawn: list[Floats], bootstrap: BootstrapConfig, n: int
 ) -> dict[str, Measure]:
+    if not drawn:
+        note = f"fewer than {bootstrap.least} common sessions: no interval"
+        return {
+            name: Measure(value=float(v), n=n, note=note)
+            if np.isfinite(v)
+            else not_scored("returns do not differ")
+            for name, v in zip(names, value, strict=True)
+        }
     if not np.isfinite(value).all():
         return dict.fromkeys(names, not_scored("returns do not differ"))
     tail = (1 - bootstrap.level) / 2
-    low, high = np.nanquantile(drawn, (tail, 1 - tail), axis=0)
+    low, high = np.nanquantile(np.stack(drawn), (tail, 1 - tail), axis=0)
     return {
         name: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
-
-
-def _plain(value: float, n: int, note: str) -> Measure:
-    return (
-        Measure(value=float(value), n=n, note=note) if np.isfinite(value) else not_scored("returns do not differ")
-    )
