@@ -20,7 +20,7 @@ def aliases(seed: int, count: int) -> tuple[AliasMap, list[str]]:
 
 def test_an_alias_has_four_digits_and_leads_back() -> None:
     made, names = aliases(0, 300)
-    shown = [made.alias(name) for name in names]
+    shown = [made.get(name) for name in names]
     assert len(set(shown)) == 300
     assert all(len(alias) == 10 and alias.startswith("asset_") and alias[6:].isdigit() for alias in shown)
     assert [made.symbol(alias) for alias in shown] == names
@@ -30,14 +30,14 @@ def test_equal_seeds_give_equal_maps_and_others_do_not() -> None:
     first, names = aliases(1, 50)
     again, _ = aliases(1, 50)
     other, _ = aliases(2, 50)
-    assert [first.alias(n) for n in names] == [again.alias(n) for n in names]
-    assert sum(first.alias(n) == other.alias(n) for n in names) < 3
+    assert [first.get(n) for n in names] == [again.get(n) for n in names]
+    assert sum(first.get(n) == other.get(n) for n in names) < 3
 
 
 def test_later_listings_do_not_change_earlier_aliases() -> None:
     few, names = aliases(4, 20)
     many, _ = aliases(4, 400)
-    assert [few.alias(n) for n in names] == [many.alias(n) for n in names]
+    assert [few.get(n) for n in names] == [many.get(n) for n in names]
 
 
 def test_the_order_of_aliases_says_nothing() -> None:
@@ -46,7 +46,7 @@ def test_the_order_of_aliases_says_nothing() -> None:
     correlations = []
     for seed in range(seeds):
         made, names = aliases(seed, count)
-        numbers = np.array([int(made.alias(n)[6:]) for n in names])
+        numbers = np.array([int(made.get(n)[6:]) for n in names])
         ranks = numbers.argsort().argsort()
         correlations.append(np.corrcoef(np.arange(count), ranks)[0, 1])
     expected = 1 / np.sqrt(count - 1)
@@ -55,15 +55,15 @@ def test_the_order_of_aliases_says_nothing() -> None:
 
 
 def test_numbers_do_not_tell_how_many_names_there_are() -> None:
-    numbers = [int(made.alias(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns]
+    numbers = [int(made.get(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns]
     assert max(numbers) > 9_800 and min(numbers) < 200
     assert abs(np.mean(numbers) - 4_999.5) < 4 * 2_887 / np.sqrt(len(numbers))
 
 
 def test_more_names_than_four_digits_get_five() -> None:
     made, names = aliases(0, 10_003)
-    assert len({made.alias(n) for n in names}) == 10_003
-    assert all(10_000 <= int(made.alias(n)[6:]) < 100_000 for n in names[10_000:])
+    assert len({made.get(n) for n in names}) == 10_003
+    assert all(10_000 <= int(made.get(n)[6:]) < 100_000 for n in names[10_000:])
 
 
 @pytest.mark.parametrize("written", ["AAPL", "asset_1", "", "600519.SH"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.days import ANCHOR, DayMap
+from tradeassay.masking.aliases import ANCHOR, AliasMap, DayMap
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
-from tradeassay.masking.mask import Mask
+from tradeassay.masking.mask import Mask, nameless, refuse_nameless
 from tradeassay.masking.mask_config import LEVELS, Level, MaskConfig, UnknownAlias
-from tradeassay.masking.masked_records import Json
-from tradeassay.masking.names import nameless, refuse_nameless
-from tradeassay.masking.ticks import Ticks
+from tradeassay.masking.records import Json
+from tradeassay.masking.scales import Ticks
 from tradeassay.masking.view import MaskedView
 
 __all__ = [

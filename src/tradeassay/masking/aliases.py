@@ -1,22 +1,24 @@
-"""Aliases of one episode: ``asset_0007`` for a symbol, fixed inside the episode and drawn anew for the next."""
+"""Aliases of one episode: ``asset_0007`` for a symbol, ``day_+12`` for a day; drawn anew for the next one.
+
+``day_+12`` is the twelfth session after the first, ``day_-3`` lies in its history. Only sessions are counted, so
+neither weekends nor holidays show. Where a type wants a date or an instant, session n of every episode is
+the day :data:`ANCHOR` + n: a date that no data set reaches.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
+from tradeassay.core.time import DAY, HOUR, Instant
+from tradeassay.core.view import Days
 from tradeassay.masking.mask_config import UnknownAlias
 
-PREFIX = "asset_"
-_FORM = re.compile(r"asset_\d{4,6}")
+_ALIAS = re.compile(r"asset_\d{4,6}")
 _FIRST_BLOCK = 10_000
-
-
-def is_alias(text: str) -> bool:
-    """Tell whether a text has the form of an alias, known or not."""
-    return _FORM.fullmatch(text) is not None
 
 
 class AliasMap:
@@ -43,14 +45,12 @@ class AliasMap:
         """Give an alias to every symbol that has none yet, in the order given."""
         for symbol in symbols:
             if symbol not in self._alias_of:
-                number = self._number(len(self._alias_of))
-                alias = f"{PREFIX}{number:04d}"
+                if len(self._alias_of) == len(self._numbers):
+                    start = len(self._numbers)
+                    self._numbers += (start + self._rng.permutation(9 * start)).tolist()
+                alias = f"asset_{self._numbers[len(self._alias_of)]:04d}"
                 self._alias_of[symbol] = alias
                 self._symbol_of[alias] = symbol
-
-    def alias(self, symbol: str) -> str:
-        """Return a symbol's alias; raises :class:`KeyError` for a symbol that never came into view."""
-        return self._alias_of[symbol]
 
     def get(self, symbol: str) -> str | None:
         """Return a symbol's alias, or None when it never came into view."""
@@ -61,7 +61,7 @@ class AliasMap:
         try:
             return self._symbol_of[alias]
         except KeyError:
-            named = f"'{alias}'" if is_alias(alias) else "of that name"
+            named = f"'{alias}'" if _ALIAS.fullmatch(alias) else "of that name"
             raise UnknownAlias(
                 f"no asset {named} in this episode",
                 hint="use an asset id exactly as it was shown, e.g. asset_0007",
@@ -71,8 +71,114 @@ class AliasMap:
         """Return the symbol behind an alias, or None."""
         return self._symbol_of.get(alias)
 
-    def _number(self, position: int) -> int:
-        while position >= len(self._numbers):
-            start = len(self._numbers)
-            self._numbers += (start + self._rng.permutation(9 * start)).tolist()
-        return self._numbers[position]
+
+ANCHOR = np.datetime64("2200-01-01", "D")
+"""The day that stands for the first session of every episode, where a date has to be given as a date."""
+_ANCHOR = int(ANCHOR.astype(np.int64))
+_SHOWN = range(_ANCHOR - 18_000, _ANCHOR + 18_000)
+_LABEL = re.compile(r"day_([+-]\d{1,6})")
+_WHOLE = 23 * HOUR
+"""This much of a day before a gap keeps its time of day; the rest, and the gap, share the last hour."""
+
+
+def label_of(index: int) -> str:
+    """Return the label of a session counted from the first one (0)."""
+    return f"day_{index:+d}"
+
+
+class DayMap:
+    """Real days and instants to masked ones and back.
+
+    ``sessions`` are the snapshot's up to the end of the episode, ``first`` is the row of the episode's first one.
+    A day without a session has the label of the session before it. Outside the sessions every calendar day counts.
+    """
+
+    def __init__(self, sessions: Days, first: int) -> None:
+        self._array = sessions.astype("datetime64[D]", copy=False).astype(np.int64)
+        self._days: list[int] = self._array.tolist()
+        self._first = first
+        self._last = len(self._days) - 1
+        first_year, last_year = (int(str(sessions[row].astype("datetime64[Y]"))) for row in (0, -1))
+        self.years = range(first_year - 1, last_year + 3)
+        """Years that, standing alone in a text, would give the present away."""
+
+    def covers(self, day: int) -> bool:
+        """Tell whether a day is near enough to the episode or its history to be counted from there.
+
+        A date far outside is an anchor of its own ("the crash of 1929"): counted, it would give the present away.
+        """
+        return self._days[0] - 31 <= day <= self._days[-1] + 400
+
+    # -- days ----------------------------------------------------------------------------------------------------
+
+    def index(self, day: int) -> int:
+        """Return the session count of a day (given in days since 1970-01-01)."""
+        row = bisect_right(self._days, day) - 1
+        if row < 0:
+            return day - self._days[0] - self._first
+        beyond = day - self._days[-1] if row == self._last else 0
+        return row - self._first + beyond
+
+    def label(self, day: int) -> str:
+        """Return the label of a day (given in days since 1970-01-01)."""
+        return label_of(self.index(day))
+
+    def day(self, index: int) -> int:
+        """Return the real day of a session count (in days since 1970-01-01)."""
+        row = index + self._first
+        if row < 0:
+            return self._days[0] + row
+        return self._days[row] if row <= self._last else self._days[-1] + row - self._last
+
+    def read(self, text: str) -> int:
+        """Return the real day of a label; raises :class:`UnknownAlias` for anything that is not a label."""
+        found = _LABEL.fullmatch(text)
+        if found is None:
+            raise UnknownAlias("that is no day of this episode", hint="write days as they were shown, e.g. day_-3")
+        day = self.day(int(found[1]))
+        if not -719_000 < day < 2_900_000:
+            raise UnknownAlias(f"'{text}' is no day of this episode", hint="write days as they were shown")
+        return day
+
+    # -- dates and instants that have to stay dates and instants -------------------------------------------------
+
+    def shown(self, days: Days) -> Days:
+        """Return real session days as read-only days after the anchor."""
+        rows = np.searchsorted(self._array, days.astype("datetime64[D]").astype(np.int64))
+        result: Days = ANCHOR + (rows - self._first)
+        result.setflags(write=False)
+        return result
+
+    def shown_index(self, day: int) -> int | None:
+        """Return the session count that a day near the anchor stands for, or None for any other day."""
+        return day - _ANCHOR if day in _SHOWN else None
+
+    def shown_instant(self, at: Instant) -> Instant:
+        """Return a real instant on the masked calendar. The order of instants is kept."""
+        day, within = divmod(at, DAY)
+        row = bisect_right(self._days, day) - 1
+        if row < 0 or row == self._last:
+            return (_ANCHOR + self.index(day)) * DAY + within
+        gap = self._days[row + 1] - self._days[row]
+        within += (day - self._days[row]) * DAY
+        if gap > 1 and within > _WHOLE:
+            within = _WHOLE + (within - _WHOLE) * HOUR // (gap * DAY - _WHOLE)
+        return (_ANCHOR + row - self._first) * DAY + within
+
+    def real_instant(self, shown: Instant) -> Instant:
+        """Return the latest real instant that is shown no later than ``shown``."""
+        day, within = divmod(shown, DAY)
+        row = day - _ANCHOR + self._first
+        if row < 0 or row >= self._last:
+            return self.day(row - self._first) * DAY + within
+        gap = self._days[row + 1] - self._days[row]
+        if gap > 1 and within >= _WHOLE:
+            squeezed = within - _WHOLE
+            within = _WHOLE + ((squeezed + 1) * (gap * DAY - _WHOLE) - 1) // HOUR
+        return self._days[row] * DAY + within
+
+    def instant_label(self, at: Instant, *, time_of_day: bool = False) -> str:
+        """Return the label of a real instant's day, with its UTC time of day when asked for."""
+        day, within = divmod(at, DAY)
+        label = self.label(day)
+        return f"{label} {within // HOUR:02d}:{within % HOUR // 60_000_000_000:02d}" if time_of_day else label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import overload
 
@@ -11,19 +11,18 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.agent import Observation
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.events import Event
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
-from tradeassay.core.view import Ints, MarketView
+from tradeassay.core.view import MarketView
 from tradeassay.data.dates import DateHit
-from tradeassay.masking import masked_records as records
-from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.days import DayMap, label_of
+from tradeassay.masking import records
+from tradeassay.masking.aliases import AliasMap, DayMap, label_of
 from tradeassay.masking.lexicon import Lexicon, is_ordinary
 from tradeassay.masking.mask_config import MaskConfig, UnknownAlias
-from tradeassay.masking.masked_records import NAMED_FIELDS, FieldRules, Json, walk
+from tradeassay.masking.records import NAMED_FIELDS, FieldRules, Json, walk
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.scrubber import Depth, Scrubber, Words
 
@@ -63,29 +62,30 @@ class Gate:
             bare=config.bare_dates,
             years=days.years,
             today=view.clock // DAY,
-            all_spellings=config.all_spellings,
         )
         # A company that is known but not in the data has no alias.
         self._shown = Words(lambda symbol: aliases.get(symbol) or NO_NAME, self._date_word)
         self._seen: dict[str, str] = {}
         self._own = Words(lambda _: NO_NAME, lambda _: NO_DATE)
+        stocks, dates = config.hides_stocks, config.hides_dates
         self._out = FieldRules(
-            self._asset_out,
-            lambda number: number,
-            self._day_out,
-            self._instant_out,
-            self._text_out,
-            self._is_symbol,
-            self._certain,
+            asset=self._asset_out,
+            number=lambda number: number,
+            day=self._text_out,
+            instant=lambda at: self.instant(at) if dates else at,
+            text=self._text_out,
+            is_symbol=lambda key: stocks and key in aliases,
+            certain=lambda key: stocks and key in aliases and not is_ordinary(key),
         )
+        is_alias: Callable[[str], bool] = lambda key: stocks and _ALIAS.fullmatch(key) is not None  # noqa: E731
         self._in = FieldRules(
-            self._asset_in,
-            self._number_in,
-            self._day_in,
-            lambda at: at,
-            self._text_in,
-            self._is_alias,
-            self._is_alias,
+            asset=self._asset_in,
+            number=self._number_in,
+            day=self._day_in,
+            instant=lambda at: at,
+            text=self._text_in,
+            is_symbol=is_alias,
+            certain=is_alias,
         )
         self._words = records.MaskWords(self.alias, self._text_out, self._factor)
 
@@ -131,8 +131,14 @@ class Gate:
             return request
         return _replace(
             request,
-            messages=tuple(self._message(message) for message in request.messages),
-            tools=tuple(self._tool(tool) for tool in request.tools),
+            messages=tuple(
+                one if one.role == "assistant" else _replace(one, text=self._text_out(one.text))
+                for one in request.messages
+            ),
+            tools=tuple(
+                _replace(tool, description=self._text_out(tool.description), schema=self._text_out(tool.schema))
+                for tool in request.tools
+            ),
             answer_schema=None if request.answer_schema is None else self._text_out(request.answer_schema),
         )
 
@@ -163,7 +169,9 @@ class Gate:
 
     def real_day(self, label: str) -> str:
         """Return the ISO day of what an agent wrote; raises :class:`UnknownAlias`."""
-        return _iso(self._days.read(label)) if self.config.hides_dates else label
+        if not self.config.hides_dates:
+            return label
+        return (_EPOCH + timedelta(days=self._days.read(label))).strftime("%Y-%m-%d")
 
     def instant(self, at: int) -> str:
         """Return how a real instant is shown: its day, and its time of day where the config keeps it."""
@@ -225,12 +233,14 @@ class Gate:
             if self.config.hides_stocks
             else observation.universe
         )
+        columns = np.fromiter(map(view.column, universe), dtype=np.int64, count=len(universe))
+        columns.setflags(write=False)
         return Observation(
             step=observation.step,
             session=self.day(observation.session),
             time=view.clock,
             universe=universe,
-            columns=_columns(view, universe),
+            columns=columns,
             view=view,
             account=records.mask_account(observation.account, self._words),
             rules=observation.rules,
@@ -254,18 +264,6 @@ class Gate:
             return self._aliases.get(text) or self._text_out(text)
         return text if self.config.hides_stocks else self._text_out(text)
 
-    def _day_out(self, text: str) -> str:
-        return self._text_out(text)
-
-    def _instant_out(self, at: int) -> Json:
-        return self.instant(at) if self.config.hides_dates else at
-
-    def _is_symbol(self, key: str) -> bool:
-        return self.config.hides_stocks and key in self._aliases
-
-    def _certain(self, key: str) -> bool:
-        return self._is_symbol(key) and not is_ordinary(key)
-
     def _date_word(self, hit: DateHit) -> str:
         if hit.day is None:
             return f"[{hit.kind}]"
@@ -277,12 +275,6 @@ class Gate:
     def _factor(self, symbol: str) -> float:
         return self._scales.price(self._view, symbol) if self._scales.rebases else 1.0
 
-    def _message(self, message: Message) -> Message:
-        return message if message.role == "assistant" else _replace(message, text=self._text_out(message.text))
-
-    def _tool(self, tool: ToolSpec) -> ToolSpec:
-        return _replace(tool, description=self._text_out(tool.description), schema=self._text_out(tool.schema))
-
     # -- rules for what comes in ---------------------------------------------------------------------------------
 
     def _text_in(self, text: str) -> str:
@@ -292,7 +284,7 @@ class Gate:
         if self.config.hides_stocks and "asset_" in text:
             text = _ALIAS.sub(lambda found: self._aliases.find(found[0]) or found[0], text)
         if self.config.hides_dates and "day_" in text:
-            text = _LABEL.sub(lambda found: self._read_label(found[0]), text)
+            text = _LABEL.sub(self._read_label, text)
         return text
 
     def _asset_in(self, text: str, field: str) -> str:
@@ -312,21 +304,8 @@ class Gate:
             raise UnknownAlias("that is no day of this episode", hint="write days as they were shown, e.g. day_-3")
         return self._text_in(text)
 
-    def _is_alias(self, key: str) -> bool:
-        return self.config.hides_stocks and _ALIAS.fullmatch(key) is not None
-
-    def _read_label(self, label: str) -> str:
+    def _read_label(self, found: re.Match[str]) -> str:
         try:
-            return _iso(self._days.read(label))
+            return self.real_day(found[0])
         except UnknownAlias:
-            return label
-
-
-def _iso(day: int) -> str:
-    return (_EPOCH + timedelta(days=day)).strftime("%Y-%m-%d")
-
-
-def _columns(view: MarketView, universe: tuple[str, ...]) -> Ints:
-    columns = np.fromiter(map(view.column, universe), dtype=np.int64, count=len(universe))
-    columns.setflags(write=False)
-    return columns
+            return found[0]

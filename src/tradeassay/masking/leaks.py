@@ -17,10 +17,9 @@ from typing import Literal
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.names import known_names
-from tradeassay.masking.folding import FOLD
-from tradeassay.masking.lexicon import CHINESE, chinese_terms, core_of, is_ordinary, is_telling
+from tradeassay.masking.lexicon import CHINESE, FOLD, chinese_terms, core_of, is_ordinary, is_telling
 from tradeassay.masking.mask_config import MaskConfig
-from tradeassay.masking.masked_records import ASSET_FIELDS, Json
+from tradeassay.masking.records import ASSET_FIELDS, Json
 
 Kind = Literal["symbol", "name", "date"]
 _EPOCH = date(1970, 1, 1)

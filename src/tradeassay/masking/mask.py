@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.core.agent import Observation
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Ints, MarketView
-from tradeassay.masking.aliases import AliasMap
-from tradeassay.masking.days import DayMap
+from tradeassay.data.names import known_names
+from tradeassay.masking.aliases import AliasMap, DayMap
 from tradeassay.masking.gate import Gate
 from tradeassay.masking.lexicon import Lexicon
 from tradeassay.masking.mask_config import MaskConfig
-from tradeassay.masking.scales import Scales
-from tradeassay.masking.ticks import Ticks
+from tradeassay.masking.scales import Scales, Ticks
 from tradeassay.masking.view import Columns, MaskedView
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Mask:
         self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
-        self.ticks = Ticks(self._salt) if config.rebase_prices and config.own_ticks else None
+        self.ticks = Ticks(self._salt) if config.rebase_prices else None
         self._first_columns: Ints = order.permutation(len(start.symbols))
         self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}
@@ -84,11 +83,26 @@ class Mask:
         count = len(view.symbols)
         if count not in self._lexicons:
             instruments = tuple(view.instrument(symbol) for symbol in view.symbols)
-            self._lexicons[count] = _lexicon_of(instruments, self.config.all_spellings)
+            self._lexicons[count] = _lexicon_of(instruments)
         return self._lexicons[count]
 
 
-@lru_cache(maxsize=8)
-def _lexicon_of(instruments: tuple[Instrument, ...], all_spellings: bool) -> Lexicon:
-    """Return the spellings of names; the episodes of a grid share them."""
-    return Lexicon(instruments, all_spellings=all_spellings)
+_lexicon_of = lru_cache(maxsize=8)(Lexicon)
+"""The spellings of names; the episodes of a grid share them."""
+
+
+def nameless(view: MarketView) -> tuple[str, ...]:
+    """Return the stocks whose company nobody here can name: a text about them cannot be masked."""
+    stocks = (item for symbol in view.symbols if (item := view.instrument(symbol)).kind == "stock")
+    return tuple(item.symbol for item in stocks if item.name in ("", item.symbol) and not known_names(item))
+
+
+def refuse_nameless(view: MarketView) -> None:
+    """Raise :class:`UserError` for data with texts but without company names: a headline would name them."""
+    unknown = nameless(view)
+    if unknown:
+        some = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        raise UserError(
+            f"{len(unknown)} of {len(view.symbols)} stocks have no company name ({some}); news would show it",
+            hint="import the data with names (see docs/howto/import-data.md), or leave news out (-p news=false)",
+        )

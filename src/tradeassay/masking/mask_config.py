@@ -30,11 +30,7 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     turnover, both fixed for the episode. ``scrub_news`` removes the source, every year, quarter, month and
     weekday from the news, not only the names and dates that belong to the episode. ``bare_dates`` (on, where
     dates are hidden) also replaces years, months and quarters that stand alone in a text. ``time_of_day`` keeps
-    the time of day beside the day label of an instant. ``all_spellings`` (on; off in first versions of
-    benchmarks, which keep their bytes) also knows company names, former names and brands that the data does not
-    have, full-width and spaced Chinese spellings, words glued together, and festivals. ``own_ticks`` (likewise)
-    shows rebased prices, volumes and money on grids of their own, without which a search for the true price step
-    undoes the rebasing.
+    the time of day beside the day label of an instant.
 
     Raises :class:`UserError` for a control arm that hides something, and for hardening of a bright market.
     """
@@ -46,8 +42,6 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     scrub_news: bool = False
     bare_dates: bool = True
     time_of_day: bool = False
-    all_spellings: bool = True
-    own_ticks: bool = True
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -60,10 +54,8 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def hides_stocks(self) -> bool:
-        """Whether symbols and company names are hidden."""
         return self.level in ("stock-blind", "blinded")
 
     @property
     def hides_dates(self) -> bool:
-        """Whether calendar dates are hidden."""
         return self.level in ("date-blind", "blinded")

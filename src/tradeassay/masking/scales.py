@@ -1,4 +1,10 @@
-"""Hardening: other levels of price and volume, fixed for an episode, so that a level does not give a name away."""
+"""Hardening: other levels of price and volume, fixed for an episode, so that a level does not give a name away.
+
+Scaled prices alone hide nothing: true prices are multiples of a cent, and a search over scales finds the one
+under which all shown prices are too. A shown price is therefore scaled, blurred by noise that is wider than the
+true step of all but the cheapest stocks, and rounded to cents (:class:`Ticks`). Return *shapes* stay, blurred a
+little: no rebasing can hide them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +34,8 @@ class Scales:
 
     With rebased prices the last close before the episode (for a later listing: its first opening price) is shown
     as a price drawn between 20 and 200, whatever it was. A share is then another unit: quantities are divided by
-    the factor that multiplies prices, values stay. Volume and turnover get a factor between 1/8 and 8; with own
-    ticks, the one under which the turnover before the episode is drawn from one range for all names.
+    the factor that multiplies prices, values stay. Volume and turnover get the factor under which the turnover
+    before the episode is drawn from one range for all names; for a later listing, one between 1/8 and 8.
     """
 
     def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
@@ -44,7 +50,7 @@ class Scales:
         self._looked: tuple[int, int, bytes, bool] | None = None
         if self._rebase:
             self._price = self._start_factors(start)
-        if self._rescale and config.own_ticks:
+        if self._rescale:
             self._volume = self._start_volumes(start)
 
     @property
@@ -168,3 +174,34 @@ class Scales:
             if known[:, place].any():
                 first = opens[int(np.argmax(known[:, place])), place]
                 self._price[column] = self._target(column + 1)[column] / first
+
+
+TICK = 0.01
+"""The price step that is shown."""
+BLUR = 0.003
+"""Half the width of the noise, as a share of the price: more than one true step of any stock above 3.33."""
+FIGURES = 3
+"""Significant digits of volumes and amounts."""
+
+
+class Ticks:
+    """The shown grid of one episode."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def price(self, symbol: str, day: str, field: str, scaled: float) -> float:
+        """Return a scaled price as it is shown."""
+        blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
+        return max(TICK, round(round(blurred / TICK) * TICK, 2))
+
+    def size(self, symbol: str, day: str, field: str, scaled: float) -> float:
+        """Return a scaled volume or amount as it is shown."""
+        blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
+        return float(np.format_float_positional(blurred, FIGURES, fractional=False, unique=False))
+
+    def _noise(self, symbol: str, day: str, field: str) -> float:
+        """Return a number between -1 and 1, the same whenever it is asked for."""
+        text = f"{symbol}\x1f{day}\x1f{field}".encode()
+        digest = hashlib.blake2b(text, key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest, "big") / 2.0**63 - 1.0

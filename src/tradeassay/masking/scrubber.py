@@ -8,19 +8,16 @@ from collections.abc import Callable
 from functools import cache
 from html import unescape
 from typing import Literal, NamedTuple
-from urllib.parse import unquote
 
 from tradeassay.data.dates import DateHit, DatesWanted, find_dates
-from tradeassay.masking.folding import FOLD
-from tradeassay.masking.lexicon import WORD, Hit, JsonSpans, Lexicon
+from tradeassay.masking.lexicon import FOLD, WORD, Hit, JsonSpans, Lexicon
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _BLANKS = re.compile(r"\\[nrtbf/]")
 _SPACES = {code: " " for code in range(128) if not chr(code).isalnum()}
 Depth = Literal["plain", "thorough"]
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\u202a-\u202e]")
-_CODES = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});|(?:%[0-9a-fA-F]{2})+")
-_MARKS = re.compile(r"(?<=[^\W_])(?:\*{1,3}|__|~~|</?[a-z]{1,6}(?: [^<>]{0,80})?/?>|-\r?\n)+(?=[^\W_])")
+_ENTITIES = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});")
 
 
 class Words(NamedTuple):
@@ -28,6 +25,15 @@ class Words(NamedTuple):
 
     name: Callable[[str], str]
     date: Callable[[DateHit], str]
+
+
+class _Read(NamedTuple):
+    """A text as names and dates are looked for in it: every sign where it was."""
+
+    probe: str
+    low: str
+    tokens: frozenset[str]
+    is_number: Callable[[int], bool]
 
 
 class Scrubber:
@@ -38,17 +44,7 @@ class Scrubber:
     1970-01-01) settles dates without a year.
     """
 
-    def __init__(
-        self,
-        lexicon: Lexicon | None,
-        *,
-        dates: bool,
-        bare: bool,
-        years: range,
-        today: int,
-        all_spellings: bool = True,
-    ) -> None:
-        self._all_spellings = all_spellings
+    def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, years: range, today: int) -> None:
         self._lexicon = lexicon
         self._dates = dates
         self._bare = years if bare else None
@@ -57,40 +53,34 @@ class Scrubber:
 
     def scrub(self, text: str, words: Words, depth: Depth = "plain") -> str:
         """Return the text with every name and date that must be hidden replaced."""
-        if self._all_spellings and not text.isascii():
-            # Letters that nobody sees would split a name, and accents that stand apart; what looks like a letter
-            # is the letter.
+        if not text.isascii():
+            # Letters that nobody sees would split a name, and so would accents that stand apart.
             text = unicodedata.normalize("NFC", _UNSEEN.sub("", text))
         if "\\" in text:
             # A letter written as its code would hide a name from every search; a line break written as backslash
             # and n would stick to the word after it.
             text = _ESCAPED.sub(_letter, text)
-        read = self._read(text)
+        read = _read(text)
         hits = self._named(read)
-        if self._all_spellings and self._lexicon is not None and (opened := _opened(text)) != text:
-            # The codes of a page and marks inside a word stay unless they hide a name.
-            other = self._read(opened)
+        if "&" in text and self._lexicon is not None:
+            # The codes of a page (AT&amp;T) stay unless they hide a name.
+            opened = _ENTITIES.sub(lambda found: unescape(found[0]), text)
+            other = _read(opened)
             more = self._named(other)
-            if _length(more) > _length(hits):
+            if sum(hit.end - hit.start for hit in more) > sum(hit.end - hit.start for hit in hits):
                 text, read, hits = opened, other, more
-        cuts: list[tuple[int, int, str]] = []
+        cuts = [(hit.start, hit.end, words.name(hit.symbol)) for hit in hits]
         if self._dates:
             thorough = depth == "thorough"
-            bare = self._years if thorough else self._bare
-            wanted = DatesWanted(bare, thorough, self._all_spellings)
-            number = lambda at: read.spans().bare(at)  # noqa: E731
-            found = find_dates(read.probe, read.low, read.tokens, number, self._today, wanted)
-            cuts = [(hit.start, hit.end, words.date(hit)) for hit in found]
-        cuts += [(hit.start, hit.end, words.name(hit.symbol)) for hit in hits]
-        return _replaced(text, cuts) if cuts else text
-
-    def _read(self, text: str) -> _Read:
-        probe = _BLANKS.sub("  ", text) if "\\" in text else text
-        if self._all_spellings and not probe.isascii():
-            probe = probe.translate(FOLD)
-        low = lowered(probe)
-        tokens = frozenset(low.translate(_SPACES).split() if low.isascii() else WORD.findall(low))
-        return _Read(probe, low, tokens, cache(lambda: JsonSpans(text)))
+            wanted = DatesWanted(self._years if thorough else self._bare, thorough)
+            cuts += [(hit.start, hit.end, words.date(hit)) for hit in find_dates(*read, self._today, wanted)]
+        parts: list[str] = []
+        at = 0
+        for start, end, word in sorted(cuts):
+            if end > at:
+                parts += (text[at:start], word) if start >= at else (" ", word)
+                at = end
+        return "".join((*parts, text[at:]))
 
     def _named(self, read: _Read) -> list[Hit]:
         lexicon = self._lexicon
@@ -99,24 +89,14 @@ class Scrubber:
         return lexicon.find(*read)
 
 
-class _Read(NamedTuple):
-    """A text as names and dates are looked for in it: every sign where it was."""
-
-    probe: str
-    low: str
-    tokens: frozenset[str]
-    spans: Callable[[], JsonSpans]
-
-
-def _opened(text: str) -> str:
-    """Return a text with the codes of pages and addresses read, and without marks inside words."""
-    if "&" in text or "%" in text:
-        text = _CODES.sub(lambda found: unescape(found[0]) if found[0][0] == "&" else unquote(found[0]), text)
-    return _MARKS.sub("", text) if "*" in text or "<" in text or "~~" in text or "-\n" in text else text
-
-
-def _length(hits: list[Hit]) -> int:
-    return sum(hit.end - hit.start for hit in hits)
+def _read(text: str) -> _Read:
+    probe = _BLANKS.sub("  ", text) if "\\" in text else text
+    if not probe.isascii():
+        probe = probe.translate(FOLD)
+    low = lowered(probe)
+    tokens = frozenset(low.translate(_SPACES).split() if low.isascii() else WORD.findall(low))
+    spans = cache(lambda: JsonSpans(text))
+    return _Read(probe, low, tokens, lambda at: spans().bare(at))
 
 
 def lowered(text: str) -> str:
@@ -131,15 +111,3 @@ def _letter(found: re.Match[str]) -> str:
     code = int(found[1], 16)
     plain = code >= 0x20 and code not in (0x22, 0x5C) and not 0xD800 <= code <= 0xDFFF
     return chr(code) if plain else found[0]
-
-
-def _replaced(text: str, cuts: list[tuple[int, int, str]]) -> str:
-    parts: list[str] = []
-    at = 0
-    for start, end, word in sorted(cuts):
-        if end <= at:
-            continue
-        parts += (text[at:start], word) if start >= at else (" ", word)
-        at = end
-    parts.append(text[at:])
-    return "".join(parts)

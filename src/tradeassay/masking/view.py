@@ -13,9 +13,9 @@ from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import Instant
 from tradeassay.core.view import Adjustment, Bools, Days, Field, Floats, Ints, MarketView
-from tradeassay.masking.days import DayMap
+from tradeassay.masking.aliases import DayMap
 from tradeassay.masking.gate import Gate
-from tradeassay.masking.masked_records import ANY_STEP
+from tradeassay.masking.records import ANY_STEP
 from tradeassay.masking.scales import Scales
 from tradeassay.masking.scrubber import Depth
 

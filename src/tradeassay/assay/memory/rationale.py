@@ -17,11 +17,11 @@ from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.measure import Measure
-from tradeassay.data.dates import DateHit
+from tradeassay.data.dates import DateHit, DatesWanted, find_dates
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.masking import Truth, find_leaks
-from tradeassay.masking.lexicon import CHINESE, chinese_terms
-from tradeassay.masking.scrubber import Scrubber, Words
+from tradeassay.masking.lexicon import CHINESE, WORD, JsonSpans, chinese_terms
+from tradeassay.masking.scrubber import lowered
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import whole_messages
 
@@ -95,16 +95,9 @@ def _pattern(words: Iterable[str]) -> re.Pattern[str]:
 
 
 def _dates(text: str, session: str) -> Iterator[tuple[str, DateHit]]:
-    hits: list[DateHit] = []
-
-    def note(hit: DateHit) -> str:
-        hits.append(hit)
-        return ""
-
-    today = (date.fromisoformat(session) - _EPOCH).days
-    Scrubber(None, dates=True, bare=True, years=_YEARS, today=today, all_spellings=False).scrub(
-        text, Words(str, note)
-    )
+    today, low = (date.fromisoformat(session) - _EPOCH).days, lowered(text)
+    wanted = DatesWanted(_YEARS, festivals=False)
+    hits = find_dates(text, low, frozenset(WORD.findall(low)), JsonSpans(text).bare, today, wanted)
     return ((text[hit.start : hit.end], hit) for hit in hits)
 
 

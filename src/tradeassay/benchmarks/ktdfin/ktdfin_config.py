@@ -68,8 +68,6 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
             rebase_prices=self.rebase_prices,
             scale_volumes=self.scale_volumes,
             scrub_news=self.scrub_news,
-            all_spellings=True,
-            own_ticks=True,
         )
 
     @property
