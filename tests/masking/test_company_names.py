@@ -68,8 +68,7 @@ def test_where_no_stock_is_american_no_american_name_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["万科A涨停", "万 科Ａ涨停", "万科Ａ涨停", "万科涨停", "万　科Ａ", "*ST康美复牌", "XD康美", "康 美"],
+    "text", ["万科A涨停", "万 科Ａ涨停", "万科Ａ涨停", "万科涨停", "万　科Ａ", "*ST康美复牌", "XD康美", "康 美"]
 )
 def test_chinese_names_as_exchanges_print_them(text: str) -> None:
     shares = [

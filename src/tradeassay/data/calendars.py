@@ -105,7 +105,4 @@ def known_range(calendar: CalendarName) -> tuple[str | None, str | None]:
     module: Any = import_module(f"exchange_calendars.exchange_calendar_{calendar.lower()}")
     kind = getattr(module, f"{calendar}ExchangeCalendar")
     earliest, latest = kind.bound_min(), kind.bound_max()
-    return (
-        None if earliest is None else str(earliest.date()),
-        None if latest is None else str(latest.date()),
-    )
+    return (None if earliest is None else str(earliest.date()), None if latest is None else str(latest.date()))

@@ -57,11 +57,7 @@ class Gate:
         self._aliases, self._days, self._scales, self._view = aliases, days, scales, view
         self._open = not (config.hides_stocks or config.hides_dates)
         self._scrubber = Scrubber(
-            lexicon,
-            dates=config.hides_dates,
-            bare=config.bare_dates,
-            years=days.years,
-            today=view.clock // DAY,
+            lexicon, dates=config.hides_dates, bare=config.bare_dates, years=days.years, today=view.clock // DAY
         )
         # A company that is known but not in the data has no alias.
         self._shown = Words(lambda symbol: aliases.get(symbol) or NO_NAME, self._date_word)

@@ -63,8 +63,7 @@ class AkshareWire:
         """Return the named facts about a code (listing date, industry)."""
         timeout = self._runtime.retry.timeout
         table = self._ask(
-            f"the facts about {code}",
-            lambda: self._library.stock_individual_info_em(symbol=code, timeout=timeout),
+            f"the facts about {code}", lambda: self._library.stock_individual_info_em(symbol=code, timeout=timeout)
         )
         try:
             return dict(zip(table["item"], table["value"], strict=True))

@@ -209,11 +209,7 @@ def _rows(symbol: str, days: Days, sessions: Sessions, vendor: str) -> Ints:
 
 
 def _listing(
-    column: Column,
-    told: Ints,
-    sessions: Sessions,
-    vendor: str,
-    partial: bool,
+    column: Column, told: Ints, sessions: Sessions, vendor: str, partial: bool
 ) -> tuple[Listing, tuple[str, ...]]:
     symbol = column.instrument.symbol
     listed = column.listed or first_day(sessions)
@@ -255,9 +251,7 @@ def _notes(placed: Sequence[_Placed], vendor: str) -> tuple[str, ...]:
     notes: list[str] = []
     cut = [text for one in placed for text in one.cut]
     if cut:
-        notes.append(
-            f"{vendor} has only part of the range, taken as listing or delisting: {shorten(cut)}",
-        )
+        notes.append(f"{vendor} has only part of the range, taken as listing or delisting: {shorten(cut)}")
     gaps = [f"{one.listing.instrument.symbol} {one.gaps}" for one in placed if one.gaps]
     if gaps:
         notes.append(f"sessions without a bar, taken as suspensions: {shorten(gaps)}")

@@ -153,11 +153,7 @@ def quietly(module: str) -> Iterator[None]:
     logger.setLevel(logging.CRITICAL)
     try:
         nowhere = io.StringIO()
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-        ):
+        with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             warnings.simplefilter("ignore")
             yield
     finally:

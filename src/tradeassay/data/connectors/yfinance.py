@@ -81,11 +81,7 @@ class YFinanceSource:
     extra: ClassVar[str | None] = "us"
 
     def __init__(
-        self,
-        config: YFinanceConfig,
-        *,
-        runtime: Runtime | None = None,
-        session: Callable[[], Any] | None = None,
+        self, config: YFinanceConfig, *, runtime: Runtime | None = None, session: Callable[[], Any] | None = None
     ) -> None:
         """Take a configuration; ``session`` makes the HTTP session (see ``browser_session``)."""
         self._config = config

@@ -119,9 +119,7 @@ def make_contracts(config: SyntheticConfig, chain: Chain, spot: Spot, sessions: 
         prices = _prices(draws, chain, spot, left, (level, slope), slice(first, last + 1))
         volume = _volume(draws, left, first, last, rows)
         listing = Listing(
-            instrument=instrument,
-            listed=str(sessions.days[first]),
-            delisted=str(expiry) if expired else None,
+            instrument=instrument, listed=str(sessions.days[first]), delisted=str(expiry) if expired else None
         )
         contracts.append(Contract(listing, prices, volume))
     return contracts

@@ -97,11 +97,7 @@ def _listings(
 ) -> tuple[Listing, ...]:
     days, end = sessions.days, config.sessions - 1
     listings = [
-        Listing(
-            instrument=instrument,
-            listed=str(days[first]),
-            delisted=None if last == end else str(days[last]),
-        )
+        Listing(instrument=instrument, listed=str(days[first]), delisted=None if last == end else str(days[last]))
         for instrument, first, last in zip(universe.instruments, universe.first, universe.last, strict=True)
     ]
     listings.insert(place, Listing(instrument=fund_instrument(config), listed=str(days[0])))

@@ -67,9 +67,7 @@ def read_files(config: FilesConfig) -> Imported:
     known = {}
     if "instruments" in side_files:
         known = read_instruments(
-            side_files["instruments"],
-            lambda symbol: grids.default_instrument(symbol, when.calendar, config),
-            axis,
+            side_files["instruments"], lambda symbol: grids.default_instrument(symbol, when.calendar, config), axis
         )
     listings, inferred = grids.listings_of(grid, when.calendar, config, known)
     sides = read_sides(side_files, axis)
