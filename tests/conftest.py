@@ -107,7 +107,7 @@ def _folder(value: object) -> TypeGuard[dict[str, bytes]]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile once: code depends on its sources alone, also where a test moves ``TRADEASSAY_HOME``."""
-    from tradeassay.data.home import data_home
+    from tradeassay.data.datasets import data_home
 
     os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
 

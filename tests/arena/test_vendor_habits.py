@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
+from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
+from tradeassay.data.home import snapshot_folder
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
@@ -30,10 +32,8 @@ from tradeassay.core.arena import AgentChoice
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.data import sessions_between, write_snapshot
-from tradeassay.data.connectors import asked
-from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
 from tradeassay.data.connectors.retry import VendorResting
-from tradeassay.data.home import snapshot_folder
+from tradeassay.data.connectors.vendor import ConnectorConfig, sessions_asked
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
 D = "2026-11-19"  # the day on which everything begins to go wrong
@@ -186,8 +186,8 @@ class Feeding:
         (symbol,) = options["symbols"]
         now = self.wall.now()
         self.asked.setdefault(symbol, []).append(now)
-        config = asked.ConnectorConfig(**options)
-        sessions = asked.sessions_asked("XNYS", config.first, config.last, self.wall)
+        config = ConnectorConfig(**options)
+        sessions = sessions_asked("XNYS", config.first, config.last, self.wall)
         told = self.bars(symbol, now)
         days = [day for day in sorted(told) if config.first <= day <= config.last]
         if symbol == "DOUBLED" or (symbol == "DOUBLED-OTHER" and between(now, D, 0, 9)):

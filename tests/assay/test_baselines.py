@@ -269,7 +269,7 @@ def test_it_trades_in_a_run_like_any_other_agent(
     planted: Planted, compared: dict[str, ShuffleContrast], tmp_path: Path
 ) -> None:
     from tradeassay import api, verify
-    from tradeassay.data.home import snapshot_folder
+    from tradeassay.data.datasets import snapshot_folder
 
     # In the store, because verify opens no folder that a run names.
     shutil.copytree(planted.spec.dataset, snapshot_folder("planted"))

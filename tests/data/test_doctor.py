@@ -14,9 +14,9 @@ import pytest
 from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.doctor.diagnose import diagnose
-from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.doctor import diagnose_panel
 from tradeassay.data.fault import DataFault, accept, describe
+from tradeassay.data.importing import diagnose
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot
 

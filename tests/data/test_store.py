@@ -20,11 +20,17 @@ from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.view import FIELDS
 from tradeassay.data.panel import Listing, Membership, Panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
-from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import content_sha256, read_manifest
+from tradeassay.data.store.manifest import (
+    ACTIONS,
+    FUNDAMENTALS,
+    LISTINGS,
+    MEMBERSHIPS,
+    NEWS,
+    content_sha256,
+    read_manifest,
+)
 from tradeassay.data.store.read import read_panel, verify_snapshot
-from tradeassay.data.store.shape import normalised
-from tradeassay.data.store.write import write_snapshot
+from tradeassay.data.store.write import normalised, write_snapshot
 
 
 def test_a_panel_comes_back_as_it_was(tmp_path: Path, panel: Panel) -> None:
@@ -228,8 +234,8 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
 
 def test_every_field_of_every_record_is_stored() -> None:
     schemas = {
-        Instrument: tables.LISTINGS, CorporateAction: tables.ACTIONS, Membership: tables.MEMBERSHIPS,
-        Fundamental: tables.FUNDAMENTALS, NewsItem: tables.NEWS,
+        Instrument: LISTINGS, CorporateAction: ACTIONS, Membership: MEMBERSHIPS,
+        Fundamental: FUNDAMENTALS, NewsItem: NEWS,
     }  # fmt: skip
     for record, schema in schemas.items():
         assert set(record.__struct_fields__) <= set(schema.names), record

@@ -19,9 +19,8 @@ from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import FIELDS, MarketView
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, action_known_at
-from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.snapshot import AsOfView, Snapshot, open_snapshot
 from tradeassay.data.store.write import write_snapshot
-from tradeassay.data.view import AsOfView
 
 PHASES = ("pre_open", "open", "close")
 

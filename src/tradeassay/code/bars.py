@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Field, Floats
-from tradeassay.data.synthetic.draws import Draws
+from tradeassay.data.synthetic.universe import Draws
 
 if TYPE_CHECKING:
     from tradeassay.data.snapshot import Snapshot

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tradeassay.data.catalogue.get import get_side_tables as get_side_tables
     from tradeassay.data.catalogue.get import list_catalogue as list_catalogue
     from tradeassay.data.datasets import DatasetInfo as DatasetInfo
+    from tradeassay.data.datasets import data_home as data_home
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
     from tradeassay.data.datasets import load_stored as load_stored
-    from tradeassay.data.doctor.diagnose import diagnose as diagnose
     from tradeassay.data.fault import DataFault as DataFault
-    from tradeassay.data.home import data_home as data_home
     from tradeassay.data.importing import ImportResult as ImportResult
+    from tradeassay.data.importing import diagnose as diagnose
     from tradeassay.data.importing import fetch_dataset as fetch_dataset
     from tradeassay.data.importing import import_files as import_files
     from tradeassay.data.importing import make_source as make_source
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tradeassay.data.panel import PanelFacts as PanelFacts
     from tradeassay.data.parquet import export_parquet as export_parquet
     from tradeassay.data.parquet import import_parquet as import_parquet
+    from tradeassay.data.snapshot import AsOfView as AsOfView
     from tradeassay.data.snapshot import Snapshot as Snapshot
     from tradeassay.data.snapshot import open_snapshot as open_snapshot
     from tradeassay.data.source import Source as Source
@@ -47,6 +48,5 @@ if TYPE_CHECKING:
     from tradeassay.data.tables.columns import FilesConfig as FilesConfig
     from tradeassay.data.tables.columns import ImportReport as ImportReport
     from tradeassay.data.tables.columns import parse_columns as parse_columns
-    from tradeassay.data.view import AsOfView as AsOfView
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

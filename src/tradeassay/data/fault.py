@@ -46,7 +46,6 @@ class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
-    """Summarise faults for a manifest."""
     every = tuple(faults)
     counts = Counter(fault.check for fault in every)
     return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])

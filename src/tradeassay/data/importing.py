@@ -9,12 +9,15 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.data.builtin import sources
-from tradeassay.data.fault import DROPS
-from tradeassay.data.home import snapshot_folder
+from tradeassay.data.datasets import snapshot_folder
+from tradeassay.data.doctor import diagnose_panel
+from tradeassay.data.fault import DROPS, DataFault
+from tradeassay.data.snapshot import Snapshot
 from tradeassay.data.source import Source
-from tradeassay.data.store.manifest import Manifest
+from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest
+from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.columns import FilesConfig, ImportReport
 from tradeassay.data.tables.folder import read_files
@@ -100,3 +103,29 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
         return kind(msgspec.convert(dict(options), kind.Config, strict=False))
     except msgspec.ValidationError as error:
         raise UserError(f"source '{source}': {error}", hint=f"its options are {', '.join(known)}") from error
+
+
+def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
+    """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first.
+
+    ``FilesConfig`` says how to read files where guessing is not enough. Raises a one-line :class:`UserError`
+    when a file cannot be understood at all.
+    """
+    if isinstance(what, Snapshot):
+        return _diagnose_snapshot(what.folder)
+    if isinstance(what, FilesConfig):
+        config = what
+    else:
+        path = Path(what).expanduser()
+        if (path / MANIFEST_FILE).exists():
+            return _diagnose_snapshot(path)
+        config = FilesConfig(path=str(path))
+    return read_files(msgspec.structs.replace(config, allow_faults=True)).diagnose()
+
+
+def _diagnose_snapshot(folder: Path) -> tuple[DataFault, ...]:
+    try:
+        verify_snapshot(folder)
+    except DataError as error:
+        return (DataFault(check="altered snapshot", file=str(folder), row=None, reason=error.message),)
+    return diagnose_panel(read_panel(folder))

@@ -105,7 +105,6 @@ class Panel:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Column names."""
         return tuple(listing.instrument.symbol for listing in self.listings)
 
 

@@ -15,8 +15,17 @@ from tradeassay.core.files import whole_folder
 from tradeassay.core.hashing import holds_own_hash, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
-from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import FileEntry, Manifest, file_entry
+from tradeassay.data.store.manifest import (
+    RECORDS,
+    FileEntry,
+    Manifest,
+    file_entry,
+    indices_table,
+    listings_table,
+    made_records,
+    read_listings,
+    record_tables,
+)
 from tradeassay.data.store.read import check_hash, read_panel
 from tradeassay.data.store.write import write_snapshot
 
@@ -50,12 +59,10 @@ def _export(panel: Panel, folder: Path) -> None:
     written = {
         "sessions": _sessions_table(panel),
         "bars": _long(panel.sessions, panel.symbols, panel.bars, {"suspended": panel.suspended}),
-        "listings": tables.listings_table(panel.listings),
-        "indices": tables.indices_table(panel.sessions, panel.indices),
+        "listings": listings_table(panel.listings),
+        "indices": indices_table(panel.sessions, panel.indices),
     }
-    written |= {
-        name: tables.records_table(getattr(panel, name), schema) for name, schema in tables.RECORDS.items()
-    }
+    written |= record_tables(panel)
     if panel.minutes is not None:
         minutes = panel.minutes
         written["minutes"] = _long(minutes.close_time, minutes.symbols, minutes.bars, {}, "close_time")
@@ -101,7 +108,7 @@ def _facts(folder: Path) -> _Facts:
 def _panel(folder: Path, facts: _Facts) -> Panel:
     sessions = _read(folder, "sessions")
     days = sessions.column("session").to_numpy().astype("datetime64[D]")
-    listings = tables.read_listings(_read(folder, "listings"))
+    listings = read_listings(_read(folder, "listings"))
     symbols = tuple(entry.instrument.symbol for entry in listings)
     bars = _read(folder, "bars")
     indices = _read(folder, "indices")
@@ -115,11 +122,8 @@ def _panel(folder: Path, facts: _Facts) -> Panel:
         bars=_grid(bars, days.size, len(symbols)),
         suspended=np.asarray(bars.column("suspended").to_numpy(), dtype=np.bool_).reshape(days.size, len(symbols)),
         minutes=_minutes(folder),
-        actions=tuple(map(tables.read_action, _read(folder, "actions").to_pylist())),
-        memberships=tables.read_memberships(_read(folder, "memberships")),
         indices={name: indices.column(name).to_numpy() for name in indices.column_names if name != "session"},
-        fundamentals=tuple(map(tables.read_fundamental, _read(folder, "fundamentals").to_pylist())),
-        news=tuple(map(tables.read_news_item, _read(folder, "news").to_pylist())),
+        **made_records({kind: _read(folder, kind) for kind in RECORDS}),
     )
 
 

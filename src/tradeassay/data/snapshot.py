@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.time import Instant, parse_day
-from tradeassay.core.view import Days
-from tradeassay.data.panel import CalendarName, PanelFacts
-from tradeassay.data.store.history import History
+from tradeassay.core.errors import DataError, FutureDataError, UserError
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.time import Instant, iso, parse_day
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints, SessionBars
+from tradeassay.data.panel import CalendarName, PanelFacts, action_known_at
 from tradeassay.data.store.manifest import Manifest, read_manifest
-from tradeassay.data.store.read import check_files, verify_snapshot
-from tradeassay.data.view import AsOfView, Moment, locate
+from tradeassay.data.store.read import History, check_files, verify_snapshot
 
 
 class Snapshot:
@@ -37,22 +38,18 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """The dataset's name."""
         return self._manifest.name
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
         return self._folder
 
     @property
     def manifest(self) -> Manifest:
-        """What the snapshot says about itself."""
         return self._manifest
 
     @property
     def sha256(self) -> str:
-        """The hash of its content."""
         return self._manifest.sha256
 
     @property
@@ -62,7 +59,6 @@ class Snapshot:
 
     @property
     def calendar(self) -> CalendarName:
-        """The calendar its sessions follow."""
         return self._manifest.facts.calendar
 
     @property
@@ -98,7 +94,6 @@ class Snapshot:
         return AsOfView(self._history, row, moment, clocks[row])
 
     def as_of(self, clock: Instant) -> AsOfView:
-        """Return the view of an instant."""
         row, moment = locate(self._history, clock)
         return AsOfView(self._history, row, moment, clock)
 
@@ -119,3 +114,278 @@ def open_snapshot(folder: Path) -> Snapshot:
         return Snapshot(folder, manifest)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise DataError(f"{folder} does not have the form its manifest says: {error}") from error
+
+
+Moment = Literal["pre_open", "open", "close"]
+"""Of the current session: ``pre_open`` = its corporate actions are known; ``open`` = its opening prices too;
+``close`` = its whole bar."""
+
+_ORDER: dict[Moment, int] = {"pre_open": 0, "open": 1, "close": 2}
+_NO_COLUMNS: Bools = np.zeros(0, dtype=np.bool_)
+_NO_COLUMNS.setflags(write=False)
+
+
+class AsOfView:
+    """Implements :class:`~tradeassay.core.view.MarketView`, plus the current session as an exchange needs it.
+
+    Made by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
+    """
+
+    __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
+
+    def __init__(self, history: History, row: int, moment: Moment, clock: Instant) -> None:
+        self._history = history
+        self._row = row
+        self._moment = moment
+        self._clock = clock
+        self._completed = row + 1 if moment == "close" else row
+        self._visible = history.visible[row] if row >= 0 else 0
+
+    def __repr__(self) -> str:
+        return f"<AsOfView {iso(self._clock)} row={self._row} moment={self._moment} columns={self._visible}>"
+
+    # -- where we are --------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> Instant:
+        return self._clock
+
+    @property
+    def row(self) -> int:
+        """The row of the current session; -1 before the first one."""
+        return self._row
+
+    @property
+    def moment(self) -> Moment:
+        """How far the current session has progressed."""
+        return self._moment
+
+    @property
+    def session(self) -> str:
+        """The ISO day of the current session; raises :class:`DataError` before the first one."""
+        if self._row < 0:
+            raise DataError(f"at {iso(self._clock)} no session has begun")
+        return str(self._history.sessions[self._row])
+
+    def earlier(self, clock: Instant) -> AsOfView:
+        """Return the view of an earlier instant; raises :class:`FutureDataError` for a later one."""
+        self._not_later(clock)
+        row, moment = locate(self._history, clock)
+        if (row, _ORDER[moment]) > (self._row, _ORDER[self._moment]):
+            # Where one session closes as the next opens, one instant has two moments: never move past ours.
+            row, moment = self._row, self._moment
+        return AsOfView(self._history, row, moment, clock)
+
+    # -- instruments ---------------------------------------------------------------------------------------------
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Instruments listed so far (delisted ones keep their column), in column order."""
+        return self._history.symbols(self._visible)
+
+    @property
+    def instruments(self) -> tuple[Instrument, ...]:
+        """The facts about them, in column order."""
+        return self._history.instruments(self._visible)
+
+    def column(self, symbol: str) -> int:
+        """Return a symbol's column; raises :class:`DataError` if unknown by now."""
+        column = self._history.column_of.get(symbol, self._visible)
+        if column >= self._visible:
+            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
+        return column
+
+    def instrument(self, symbol: str) -> Instrument:
+        """Return the facts about one instrument; raises :class:`DataError` if unknown by now."""
+        return self._history.every_instrument[self.column(symbol)]
+
+    def tradable(self) -> Bools:
+        """Return which columns are listed and were not suspended in the last known state.
+
+        Before the open that is the state of the previous session (a name listed today counts as tradable), from
+        the open on it is today's.
+        """
+        history, row, visible = self._history, self._row, self._visible
+        if row < 0:
+            return _NO_COLUMNS
+        if self._moment == "close":
+            return history.trading[row, :visible]
+        listed = history.last_rows[:visible] >= row
+        if self._moment == "open":
+            # A name halted after it opened was tradable, as far as anybody could know at the open.
+            halted = history.suspended[row, :visible] & np.isnan(history.fields["open"][row, :visible])
+        elif row == 0:
+            halted = np.zeros(visible, dtype=np.bool_)
+        else:
+            halted = history.suspended[row - 1, :visible] & (history.listed_rows[:visible] < row)
+        result: Bools = listed & ~halted
+        result.setflags(write=False)
+        return result
+
+    def delisted_now(self) -> tuple[str, ...]:
+        """Return the symbols whose last session was the previous one or earlier, in column order."""
+        return self._history.gone_by(self._row)
+
+    # -- bars ----------------------------------------------------------------------------------------------------
+
+    def sessions(self, lookback: int | None = None) -> Days:
+        """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
+        return self._history.sessions[self._start(lookback) : self._completed]
+
+    def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none.
+
+        Adjustment is as of the current session, whose ex-date actions count from its pre-open on. Volume follows
+        splits inversely, ``amount`` is never adjusted, and what the vendor has already adjusted stays as it is
+        (``Snapshot.facts.adjusted``). Raises :class:`UserError` for an unknown field or a negative lookback.
+        """
+        values = self._history.fields.get(field)
+        if values is None:
+            raise UserError(f"no field '{field}'", hint=f"one of {', '.join(FIELDS)}")
+        start = self._start(lookback)
+        window = values[start : self._completed, : self._visible]
+        if adjust == "none":
+            return window
+        return self._history.adjusted(window, field, adjust, start, self._row)
+
+    def opens(self) -> Floats | None:
+        """Return today's opening prices as traded when the session has opened by now, else None."""
+        if self._moment == "pre_open" or self._row < 0:
+            return None
+        return self._history.fields["open"][self._row, : self._visible]
+
+    def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
+        """Return the last completed minute bars of one symbol, as traded: closing instants and fields.
+
+        Minutes in which the symbol has no bar are left out. Raises :class:`DataError` when the snapshot has no
+        minute bars of it.
+        """
+        if lookback < 0:
+            raise UserError(f"lookback {lookback} is negative")
+        self.column(symbol)
+        bars = self._history.minute_bars(symbol)
+        if bars is None:
+            raise DataError(f"no minute bars of '{symbol}'", hint="use bars() for daily ones")
+        times, columns = bars
+        stop = int(np.searchsorted(times, self._clock, side="right"))
+        start = max(0, stop - lookback)
+        return times[start:stop], {name: values[start:stop] for name, values in columns.items()}
+
+    def session_bars(self) -> SessionBars:
+        """Return the current session whole, for an exchange; raises :class:`FutureDataError` before its close."""
+        history, row, visible = self._history, self._row, self._visible
+        if self._moment != "close" or row < 0:
+            raise FutureDataError(
+                f"the session's bars are not known at {iso(self._clock)}", hint="ask after the session has closed"
+            )
+        fields = history.fields
+        return SessionBars(
+            session=str(history.sessions[row]),
+            row=row,
+            symbols=history.symbols(visible),
+            instruments=history.instruments(visible),
+            open=fields["open"][row, :visible],
+            high=fields["high"][row, :visible],
+            low=fields["low"][row, :visible],
+            close=fields["close"][row, :visible],
+            volume=fields["volume"][row, :visible],
+            amount=fields["amount"][row, :visible],
+            prev_close=history.prev_close[row, :visible],
+            trading=history.trading[row, :visible],
+            first_row=history.listed_rows[:visible],
+            special=history.special_at(row, visible),
+        )
+
+    # -- indices -------------------------------------------------------------------------------------------------
+
+    def members(self, index: str) -> tuple[str, ...]:
+        """Return an index's members in the current session, in column order; raises :class:`DataError`."""
+        return self._history.members_at(index, self._row)
+
+    def index_levels(self, index: str, lookback: int | None = None) -> Floats:
+        """Return the completed closing levels of an index, oldest first; raises :class:`DataError`."""
+        levels = self._history.levels_of(index)
+        if levels is None:
+            raise self._history.no_index(index, self._row)
+        return levels[self._start(lookback) : self._completed]
+
+    def index_name(self, index: str) -> str:
+        """Return what the data itself calls an index that is named by its role."""
+        return self._history.name_of(index)
+
+    # -- records -------------------------------------------------------------------------------------------------
+
+    def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
+        """Return the figures known by now, oldest first; raises :class:`DataError` for an unknown symbol."""
+        self.column(symbol)
+        table = self._history.fundamentals
+        return self._history.known_figures(symbol, table.count_of_symbol(symbol, table.up_to(self._clock)))
+
+    def news(
+        self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
+    ) -> tuple[NewsItem, ...]:
+        """Return items published in (since, clock], newest first, at most ``limit`` of them.
+
+        With ``symbols``, only items about one of them. Raises :class:`FutureDataError` for a later ``since``.
+        """
+        self._not_later(since)
+        table = self._history.news
+        published = table.between(since, self._clock)
+        rows: Sequence[int] = published if symbols is None else table.of_symbols(symbols, published)
+        newest = rows[::-1] if limit is None else rows[::-1][:limit]
+        return tuple(table.record(row) for row in newest)
+
+    def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
+        """Return corporate actions that became known in (since, clock], oldest first.
+
+        These are announcements, including those a vendor has already applied to its prices; what really happens
+        to an account is :meth:`todays_actions`. Raises :class:`FutureDataError` for a later ``since``.
+        """
+        self._not_later(since)
+        history = self._history
+        return history.actions[
+            bisect_right(history.action_times, since) : bisect_right(history.action_times, self._clock)
+        ]
+
+    def todays_actions(self) -> tuple[CorporateAction, ...]:
+        """Return the actions that take effect in the current session and are not yet in the prices.
+
+        They come by column, a dividend before a split: a dividend is per share held before the split.
+        """
+        return self._history.actions_of(self._row)
+
+    # -- the guard -----------------------------------------------------------------------------------------------
+
+    def _start(self, lookback: int | None) -> int:
+        if lookback is None:
+            return 0
+        if lookback < 0:
+            raise UserError(f"lookback {lookback} is negative", hint="count sessions back from now")
+        return max(0, self._completed - lookback)
+
+    def _not_later(self, at: Instant) -> None:
+        if at > self._clock:
+            raise FutureDataError(
+                f"{iso(at)} lies after the view's clock {iso(self._clock)}", hint="ask for what is known by then"
+            )
+
+
+def locate(history: History, clock: Instant) -> tuple[int, Moment]:
+    """Return the current session of an instant and its moment.
+
+    Between two sessions the earlier one is current ("close") until an hour before the next opens, from when on
+    the next one is ("pre_open"). Before the first pre-open there is none: row -1.
+    """
+    row = bisect_right(history.open_times, clock) - 1
+    closed = row < 0 or history.close_times[row] <= clock
+    if not closed:
+        return row, "open"
+    following = row + 1
+    if following < len(history.open_times) and clock >= _pre_open_starts(history, following):
+        return following, "pre_open"
+    return row, "close"
+
+
+def _pre_open_starts(history: History, row: int) -> Instant:
+    starts = action_known_at(history.open_times[row])
+    return starts if row == 0 else max(starts, history.close_times[row - 1] + 1)

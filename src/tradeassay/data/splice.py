@@ -17,10 +17,8 @@ from tradeassay.core.errors import DataError
 from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.time import Instant
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
-from tradeassay.data.snapshot import Snapshot
-from tradeassay.data.store.history import History
-from tradeassay.data.store.read import TimedTable
-from tradeassay.data.view import Moment
+from tradeassay.data.snapshot import Moment, Snapshot
+from tradeassay.data.store.read import History, TimedTable
 
 T = TypeVar("T")
 NEAR = 10

@@ -68,7 +68,6 @@ class AliasMap:
             ) from None
 
     def find(self, alias: str) -> str | None:
-        """Return the symbol behind an alias, or None."""
         return self._symbol_of.get(alias)
 
 
@@ -120,7 +119,6 @@ class DayMap:
         return row - self._first + beyond
 
     def label(self, day: int) -> str:
-        """Return the label of a day (given in days since 1970-01-01)."""
         return label_of(self.index(day))
 
     def day(self, index: int) -> int:

@@ -54,7 +54,6 @@ class Mask:
         return MaskedView(view, gate, self.days, self.scales, self._shown_columns(view, gate), self._salt)
 
     def gate(self, view: MarketView) -> Gate:
-        """Return the gate at the moment of a true view."""
         symbols = view.symbols
         if len(symbols) > len(self.aliases):
             self.aliases.extend(symbols)

@@ -191,7 +191,6 @@ def _mask_position(position: Position, words: MaskWords) -> Position:
 
 
 def mask_order(order: Order, words: MaskWords) -> Order:
-    """Return an order as it is shown."""
     return _order(order, words.symbol(order.symbol), words.text, words.factor(order.symbol))
 
 
@@ -228,7 +227,6 @@ def _whole_lots(amount: float, instrument: Instrument) -> float:
 
 
 def change_decision(decision: Decision, order: Callable[[Order], Order], text: Callable[[str], str]) -> Decision:
-    """Return a decision with its orders and all its texts translated."""
     return _replace(
         decision,
         orders=tuple(order(item) for item in decision.orders),

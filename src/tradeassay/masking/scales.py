@@ -55,12 +55,10 @@ class Scales:
 
     @property
     def active(self) -> bool:
-        """Whether anything is rescaled."""
         return self._rebase or self._rescale
 
     @property
     def rebases(self) -> bool:
-        """Whether prices are rebased."""
         return self._rebase
 
     def prices(self, view: MarketView, count: int) -> Floats | None:
@@ -191,7 +189,6 @@ class Ticks:
         self._key = key
 
     def price(self, symbol: str, day: str, field: str, scaled: float) -> float:
-        """Return a scaled price as it is shown."""
         blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
         return max(TICK, round(round(blurred / TICK) * TICK, 2))
 

@@ -15,11 +15,11 @@ from tradeassay.core.time import parse_iso
 from tradeassay.core.view import FIELDS
 from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot
 from tradeassay.data.calendars import CALENDARS
-from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.doctor import diagnose_panel
 from tradeassay.data.fault import describe
 from tradeassay.data.importing import make_source
 from tradeassay.data.store.manifest import content_sha256
-from tradeassay.data.store.shape import check_form, normalised
+from tradeassay.data.store.write import check_form, normalised
 from tradeassay.testing import CheckFailed
 
 

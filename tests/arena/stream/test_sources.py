@@ -24,7 +24,7 @@ from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, FixedClock, parse_iso
 from tradeassay.data import load_dataset
-from tradeassay.data.home import snapshot_folder
+from tradeassay.data.datasets import snapshot_folder
 from tradeassay.llm import ModelParams, open_model
 
 SIGHT = "2022-06-01T20:00:00Z"

@@ -15,7 +15,7 @@ from tradeassay.benchmarks.ktdfin import KTDFIN, KtdfinConfig
 from tradeassay.benchmarks.needs import data_needs
 from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
-from tradeassay.data.store.history import main_index
+from tradeassay.data.store.read import main_index
 
 
 def test_an_index_is_found_by_its_role() -> None:

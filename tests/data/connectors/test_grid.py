@@ -9,14 +9,15 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.asked import action_time, sessions_asked
-from tradeassay.data.connectors.grid import (
+from tradeassay.data.connectors.vendor import (
     PRICES,
     Column,
     MinuteColumn,
+    action_time,
     check_minutes,
     join_minutes,
     lay_out,
+    sessions_asked,
     shorten,
 )
 

@@ -79,9 +79,9 @@ def test_no_symbols_is_an_error(name):
 
 def test_the_query_can_be_asked_again():
     config = connectors.CcxtConfig(symbols=("BTC/USDT",), first="2024-01-02", exchange="kraken")
-    from tradeassay.data.connectors.asked import query_text
+    from tradeassay.core.hashing import canonical_json
 
-    assert msgspec.json.decode(query_text(config), type=connectors.CcxtConfig) == config
+    assert msgspec.json.decode(canonical_json(config), type=connectors.CcxtConfig) == config
 
 
 def test_importing_the_connectors_is_cheap():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.data.connectors.yfinance_wire import VendorSplit, factor_after, factor_from, not_applied
+from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, factor_from, not_applied
 
 DAYS = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-03-01"))
 RATIOS = st.sampled_from([0.1, 0.5, 1.5, 2.0, 3.0, 4.0, 20.0])

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.doctor import diagnose_panel
 from tradeassay.data.source import sources
-from tradeassay.data.store.shape import check_form
+from tradeassay.data.store.write import check_form
 from tradeassay.data.synthetic import PRESETS, SyntheticConfig, generate, preset
-from tradeassay.data.synthetic.synthetic_source import SyntheticQuery, SyntheticSource
+from tradeassay.data.synthetic.world import SyntheticQuery, SyntheticSource
 
 
 def test_presets_carry_their_own_name() -> None:

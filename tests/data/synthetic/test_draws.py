@@ -5,7 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tradeassay.data.synthetic.draws import GRID, Draws, _normal_table, normal_quantile
+from tradeassay.data.synthetic.universe import GRID, Draws, _normal_table, normal_quantile
 
 
 def test_streams_are_repeatable_and_independent() -> None:

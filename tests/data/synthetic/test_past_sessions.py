@@ -5,14 +5,13 @@ from datetime import date
 import numpy as np
 import pytest
 
-from tradeassay.data.calendars import sessions_between
-from tradeassay.data.synthetic import past_sessions
-from tradeassay.data.synthetic.past_sessions import FIRST, LAST, sessions_from
+from tradeassay.data import calendars
+from tradeassay.data.calendars import FIRST, LAST, sessions_between, sessions_from
 
 
 @pytest.mark.parametrize("calendar", ["XNYS", "XSHG"])
 def test_the_table_equals_the_library(calendar: str) -> None:
-    table, library = past_sessions._past(calendar, FIRST, LAST), sessions_between(calendar, FIRST, LAST)
+    table, library = calendars._past(calendar, FIRST, LAST), sessions_between(calendar, FIRST, LAST)
     for field in ("days", "open_time", "close_time", "early"):
         assert np.array_equal(getattr(table, field), getattr(library, field)), field
 

@@ -5,8 +5,8 @@ import pytest
 
 from tradeassay.core.view import FIELDS
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.doctor.panel import diagnose_panel
-from tradeassay.data.store.shape import check_form
+from tradeassay.data.doctor import diagnose_panel
+from tradeassay.data.store.write import check_form
 
 STOCKS = ("us", "ashare", "crypto")
 ALL = (*STOCKS, "futures")

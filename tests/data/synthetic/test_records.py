@@ -5,7 +5,7 @@ import pytest
 
 from tradeassay.core.time import DAY
 from tradeassay.data.panel import action_known_at
-from tradeassay.data.synthetic.fundamentals import FIELDS
+from tradeassay.data.synthetic.events import FIELDS
 
 
 @pytest.mark.parametrize("name", ["us", "ashare"])

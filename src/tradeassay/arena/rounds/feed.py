@@ -38,8 +38,8 @@ from tradeassay.data import (
 )
 from tradeassay.data.calendars import known_range
 from tradeassay.data.connectors.retry import VendorResting
-from tradeassay.data.doctor.panel import check_bars
-from tradeassay.data.home import snapshot_folder
+from tradeassay.data.datasets import snapshot_folder
+from tradeassay.data.doctor import check_bars
 from tradeassay.data.panel import CalendarName
 
 HISTORY = 10

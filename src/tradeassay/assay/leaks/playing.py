@@ -26,7 +26,7 @@ from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import instant
 from tradeassay.data import Snapshot, SplicedSnapshot
-from tradeassay.data.view import Moment
+from tradeassay.data.snapshot import Moment
 from tradeassay.llm import ModelParams, QuestionPlace, fenced_blocks, open_model, parse_object
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play

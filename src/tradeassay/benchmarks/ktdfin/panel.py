@@ -17,7 +17,7 @@ from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Side
 from tradeassay.core.view import Floats
-from tradeassay.data.store.history import CSI300
+from tradeassay.data.store.read import CSI300
 from tradeassay.metrics import (
     BootstrapConfig,
     EpisodeSeries,

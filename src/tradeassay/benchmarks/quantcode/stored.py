@@ -20,9 +20,8 @@ from tradeassay.code.task import CodeTask, Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import MINUTE
-from tradeassay.data.snapshot import Snapshot
+from tradeassay.data.snapshot import AsOfView, Snapshot
 from tradeassay.data.tables.bars import ZONES, to_local
-from tradeassay.data.view import AsOfView
 
 _ALL: Final = np.iinfo(np.int64).max // 2
 _FEWEST: Final = 100

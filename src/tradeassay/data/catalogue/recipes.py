@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import SourceError
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.time import DAY, HOUR
-from tradeassay.core.view import Days, Field, Floats
-from tradeassay.data.catalogue.download import WheelFiles
-from tradeassay.data.catalogue.entry import Built, CatalogueEntry, SideBuilt, recipe
-from tradeassay.data.catalogue.making import (
-    PanelMarket,
-    Wide,
-    close_only,
-    panel_from_files,
-    panel_from_grid,
-    panel_from_minutes,
-    read_wide,
-    unpacked,
-)
-from tradeassay.data.names import ashare_code
-from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel
+from tradeassay.core.errors import UNDECODABLE, SourceError
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.instruments import Fundamental, Instrument, NewsItem
+from tradeassay.core.time import DAY, HOUR, midnight, parse_day
+from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
+from tradeassay.data.catalogue.entry import Built, CatalogueEntry, SideBuilt, WheelFiles, recipe
+from tradeassay.data.names import ashare_code, company_name
+from tradeassay.data.panel import CalendarName, Listing, Membership, MinutePanel, Panel, PanelFacts
+from tradeassay.data.tables.bars import session_times, to_utc
+from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
 from tradeassay.data.tables.columns import FilesConfig
+from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.grid import BarGrid, days_of_minutes, listings_of
 
 _INDEX_NAMES = {"SPX": "S&P 500", "IXIC": "Nasdaq Composite"}
 _FUTURES = {"IF": ("CSI 300", 300.0), "IC": ("CSI 500", 200.0), "IH": ("SSE 50", 300.0)}
@@ -87,7 +86,6 @@ def build_skfolio_sp500(entry: CatalogueEntry, archive: WheelFiles) -> Built:
 
 @recipe("portfolio-backtester")
 def build_portfolio_backtester(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read the panel alone."""
     return Built(sp500_closes(entry, archive))
 
 
@@ -240,3 +238,216 @@ def _on(sessions: Days, wide: Wide) -> Floats:
     inside[inside] = sessions[place[inside]] == wide.days[inside]
     result[place[inside]] = wide.values[inside, 0]
     return result
+
+
+NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """A table with one row per time and one column per symbol. ``stamps`` are local wall times in nanoseconds."""
+
+    stamps: np.ndarray[Any, np.dtype[np.int64]]
+    symbols: tuple[str, ...]
+    values: Floats
+
+    @property
+    def days(self) -> Days:
+        return (self.stamps // 86_400_000_000_000).astype("datetime64[D]")
+
+
+def read_wide(content: bytes, label: str) -> Wide:
+    """Read a CSV whose first column is a date and whose other columns are symbols; gz is unpacked."""
+    table = read_csv(unpacked(content), label)
+    date, *symbols = table.columns
+    stamps, _ = read_stamps(table, date)
+    values = np.column_stack([to_floats(table, symbol)[0] for symbol in symbols])
+    there = np.isfinite(values).any(axis=1)  # a row without any number is not a session
+    return Wide(stamps.local[there], tuple(symbols), values[there])
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return gz content unpacked, any other content unchanged."""
+    return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+
+
+def panel_from_files(
+    entry: CatalogueEntry,
+    files: Mapping[str, bytes],
+    config: FilesConfig,
+    instruments: Mapping[str, Instrument] | None = None,
+) -> Built:
+    """Read files (by the name they should have) with the import reader; the entry's flaws become biases."""
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
+        folder = Path(temporary) / entry.name
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        asked = msgspec.structs.replace(config, path=str(folder), name=entry.name, biases=entry.flaws)
+        imported = read_files(asked)
+    panel = imported.panel
+    if instruments is not None:
+        panel = replace(panel, listings=tuple(_informed(listing, instruments) for listing in panel.listings))
+    return Built(panel, imported.faults, imported.locate)
+
+
+def _informed(listing: Listing, instruments: Mapping[str, Instrument]) -> Listing:
+    known = instruments.get(listing.instrument.symbol)
+    return listing if known is None else msgspec.structs.replace(listing, instrument=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelMarket:
+    """What a grid of numbers does not say about itself."""
+
+    calendar: CalendarName
+    currency: str
+    adjusted: Adjustment
+    instruments: Mapping[str, Instrument]
+    biases: tuple[str, ...] = ()
+    minutes_per_bar: int = 1
+
+
+def panel_from_grid(
+    entry: CatalogueEntry,
+    market: PanelMarket,
+    sessions: Days,
+    symbols: tuple[str, ...],
+    bars: Mapping[Field, Floats],
+) -> Panel:
+    """Return a panel of daily bars on a grid; columns are sorted by first bar, as a panel must be."""
+    empty = np.zeros((sessions.size, len(symbols)), dtype=np.bool_)
+    origin = np.full(empty.shape, -1, dtype=np.int32)
+    grid = BarGrid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
+    config = FilesConfig(path="", currency=market.currency)
+    told = {symbol: Listing(instrument=item, listed="") for symbol, item in market.instruments.items()}
+    listings, notes = listings_of(grid, market.calendar, config, told)
+    opens, closes = session_times(market.calendar, sessions)
+    order = sorted(range(len(symbols)), key=lambda i: (listings[i].listed, symbols[i]))
+    return Panel(
+        name=entry.name,
+        facts=PanelFacts(
+            kind="real",
+            source="packaged",
+            query="",
+            currency=market.currency,
+            calendar=market.calendar,
+            adjusted=market.adjusted,
+            biases=(*entry.flaws, *market.biases, *notes, NO_MEMBERSHIP),
+            minutes_per_bar=market.minutes_per_bar,
+        ),
+        listings=tuple(listings[i] for i in order),
+        sessions=sessions,
+        open_time=opens,
+        close_time=closes,
+        bars={field: grid.bars[field][:, order] for field in FIELDS},
+        suspended=empty,
+    )
+
+
+def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Floats]:
+    """Return bars of closing prices: open, high and low equal the close; amount is volume times close."""
+    volumes = np.full_like(close, np.nan) if volume is None else np.where(np.isnan(close), np.nan, volume)
+    return {
+        "open": close, "high": close, "low": close, "close": close, "volume": volumes, "amount": volumes * close,
+    }  # fmt: skip
+
+
+def panel_from_minutes(entry: CatalogueEntry, market: PanelMarket, minutes: MinutePanel, day: Days) -> Panel:
+    """Return a panel of intraday bars and of the daily bars they add up to; ``day`` is each row's session."""
+    sessions, first = np.unique(day, return_index=True)
+    daily = days_of_minutes(minutes.bars, first)
+    panel = panel_from_grid(entry, market, sessions, minutes.symbols, daily)
+    return replace(panel, minutes=minutes)
+
+
+_replace = msgspec.structs.replace
+_RENAMED = {"META": "FB", "WBD": "DISCA"}
+"""Today's tickers whose company is listed under another one in the prices."""
+
+
+class _Item(msgspec.Struct):
+    symbol: str
+    publishedDate: str
+    title: str | None = None
+    text: str | None = None
+    site: str | None = None
+    url: str | None = None
+
+
+@recipe("sp500-news")
+def build_sp500_news(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+    """Join prices, news and earnings dates."""
+    panel = sp500_closes(entry, archive)
+    news, earnings = entry.files[2:]
+    # The price file knows tickers only: without names, no mask could hide a company in its headlines.
+    listings = tuple(
+        _replace(one, instrument=_replace(one.instrument, name=company_name(one.instrument.symbol)))
+        for one in panel.listings
+    )
+    panel = replace(panel, listings=listings)
+    return Built(
+        replace(panel, news=_news(panel, archive, news), fundamentals=_earnings(panel, archive, earnings))
+    )
+
+
+def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]:
+    known = set(panel.symbols)
+    last = int(panel.close_time[-1])
+    found: list[tuple[str, _Item]] = []
+    for name in archive.names(files):
+        try:
+            items = msgspec.json.decode(archive.read(name), type=list[_Item])
+        except UNDECODABLE as error:
+            raise SourceError(f"'{name}' in the package does not have the expected form: {error}") from error
+        for item in items:
+            symbol = _RENAMED.get(item.symbol, item.symbol)
+            if symbol in known:
+                found.append((symbol, item))
+    stamps = np.array([item.publishedDate for _, item in found], dtype="datetime64[s]").astype(np.int64) * 10**9
+    published = to_utc(stamps, "America/New_York").tolist()
+    merged: dict[tuple[int, str, str], tuple[_Item, list[str]]] = {}
+    for at, (symbol, item) in zip(published, found, strict=True):
+        if at <= last:
+            _, symbols = merged.setdefault((at, item.title or "", item.url or ""), (item, []))
+            symbols.append(symbol)
+    return tuple(
+        NewsItem(
+            id=sha256_bytes(f"{at}\x1f{title}\x1f{url}".encode())[:16],
+            published_at=at,
+            symbols=tuple(dict.fromkeys(symbols)),
+            title=title,
+            body=item.text or "",
+            source=item.site or "",
+            url=url,
+        )
+        for (at, title, url), (item, symbols) in merged.items()
+    )
+
+
+def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental, ...]:
+    known = set(panel.symbols)
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
+        path = Path(temporary) / "earnings.db"
+        path.write_bytes(archive.read(file))
+        connection = sqlite3.connect(path)
+        try:
+            rows = connection.execute("SELECT DISTINCT Ticker, Earnings_Date FROM earnings").fetchall()
+        except sqlite3.Error as error:
+            raise SourceError(f"'{file}' in the package does not have the expected form: {error}") from error
+        finally:
+            connection.close()
+    figures = []
+    for ticker, day in rows:
+        symbol = _RENAMED.get(ticker, ticker)
+        if symbol in known and day <= str(panel.sessions[-1]):
+            figures.append(
+                Fundamental(
+                    symbol=symbol,
+                    field="earnings_reported",
+                    period_end=day,
+                    known_at=midnight(parse_day(day)) + DAY,
+                    value=1.0,
+                )
+            )
+    return tuple(figures)

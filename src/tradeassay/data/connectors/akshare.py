@@ -18,7 +18,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked, retry
+from tradeassay.data.connectors import retry
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -29,7 +29,17 @@ from tradeassay.data.connectors.ashare import (
     unexplained,
     unexplained_note,
 )
-from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
+from tradeassay.data.connectors.vendor import (
+    Column,
+    ConnectorConfig,
+    Vendor,
+    changed_format,
+    empty_answer,
+    lay_out,
+    need_symbols,
+    sessions_asked,
+    vendor_panel,
+)
 from tradeassay.data.panel import Panel
 from tradeassay.data.source import SourceConfig, sources
 
@@ -68,7 +78,7 @@ class AkshareWire:
         try:
             return dict(zip(table["item"], table["value"], strict=True))
         except KeyError as error:
-            raise asked.changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
+            raise changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
 
     def distributions(self, code: str) -> Any:
         """Return the table of dividends and bonus shares; None when the company never made any."""
@@ -115,7 +125,7 @@ class AkshareWire:
             return retry.Unanswered(
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
-        return asked.changed_format(VENDOR, what, repr(error), "akshare")
+        return changed_format(VENDOR, what, repr(error), "akshare")
 
 
 def _answer_behind(error: BaseException) -> Any:
@@ -180,7 +190,7 @@ AKSHARE = Vendor(
 )
 
 
-class AkshareConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
+class AkshareConfig(ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``."""
 
 
@@ -195,16 +205,15 @@ class AkshareSource:
     extra: ClassVar[str | None] = "ashare"
 
     def __init__(self, config: AkshareConfig, *, runtime: retry.Runtime | None = None) -> None:
-        """Take a configuration."""
         self._config = config
         self._runtime = runtime or retry.Runtime()
 
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
-        asked.need_symbols(config, "600000.SH")
+        need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
-        sessions = asked.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             stocks = [_stock(wire, share, sessions) for share in shares]
         columns = [stock.column for stock in stocks]
@@ -222,10 +231,10 @@ class AkshareSource:
 
 
 def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock:
-    first, last = asked.first_day(sessions), asked.last_day(sessions)
+    first, last = sessions.first, sessions.last
     table = wire.bars(share.code, first, last)
     if table is None or len(table) == 0:
-        raise asked.empty_answer(VENDOR, share.symbol, first, last)
+        raise empty_answer(VENDOR, share.symbol, first, last)
     facts = wire.facts(share.code)
     found = _distributions(share, wire.distributions(share.code), first, last)
     try:
@@ -235,7 +244,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         listed = _compact_day(facts[LISTED])
         industry = str(facts[INDUSTRY])
     except (KeyError, TypeError, ValueError) as error:
-        raise asked.changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
+        raise changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
     fields["volume"] = fields["volume"] * _volume_unit(share, fields)
     column = Column(
         instrument=share.instrument(None if industry in ("", "-") else industry),
@@ -266,7 +275,7 @@ def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
         inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
         if bool(np.mean(inside) > 0.5) if inside.size else True:
             return unit
-    raise asked.changed_format(
+    raise changed_format(
         VENDOR,
         f"the volume of {share.symbol}",
         "amount / volume lies outside the bars in lots and in shares",
@@ -287,7 +296,7 @@ def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Dis
             if first <= str(day) <= last:
                 found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
     except (KeyError, TypeError, ValueError) as error:
-        raise asked.changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
+        raise changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
     return merged(found)
 
 

@@ -14,8 +14,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.view import Days, Floats
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.asked import action_time
-from tradeassay.data.connectors.grid import Column, shorten
+from tradeassay.data.connectors.vendor import Column, action_time, shorten
 from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.panel import Membership
 
@@ -81,7 +80,6 @@ def merged(found: list[Distribution]) -> list[Distribution]:
 
 
 def distribution_actions(symbol: str, found: list[Distribution], sessions: Sessions) -> list[CorporateAction]:
-    """Return the corporate actions of the sessions asked for."""
     actions: list[CorporateAction] = []
     for one in found:
         known_at = action_time(sessions, one.ex_date)
@@ -111,12 +109,10 @@ class FetchedStock:
 
     @property
     def symbol(self) -> str:
-        """The stock's code."""
         return self.column.instrument.symbol
 
 
 def stock_actions(stocks: Sequence[FetchedStock], sessions: Sessions) -> tuple[CorporateAction, ...]:
-    """Return all distributions as actions, in order."""
     found = [a for stock in stocks for a in distribution_actions(stock.symbol, stock.distributions, sessions)]
     return tuple(sorted(found, key=lambda action: (action.ex_date, action.symbol, action.kind)))
 

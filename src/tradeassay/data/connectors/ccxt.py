@@ -18,16 +18,21 @@ from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import asked, retry
-from tradeassay.data.connectors.grid import (
+from tradeassay.data.connectors import retry
+from tradeassay.data.connectors.vendor import (
     FORGIVEN,
     Column,
+    ConnectorConfig,
     MinuteColumn,
     Vendor,
+    changed_format,
     check_minutes,
+    empty_answer,
     join_minutes,
     lay_out,
+    need_symbols,
     one_currency,
+    sessions_asked,
     vendor_panel,
 )
 from tradeassay.data.panel import Panel
@@ -84,7 +89,6 @@ class CryptoWire:
             raise UserError(f"{name} gives no candles through ccxt", hint="choose another exchange")
 
     def close(self) -> None:
-        """Close the connections."""
         self._exchange.session.close()
 
     def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
@@ -109,7 +113,7 @@ class CryptoWire:
                 symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], lot=step, step=step, tick=tick
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise asked.changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
+            raise changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
 
     def _unit(self, precision: float | None) -> float:
         if precision is None:
@@ -168,7 +172,7 @@ class CryptoWire:
             known = [isinstance(value, int | float) for value in row[:6]]
             empty += not all(known)
             if len(row) < 6 or not known[0] or empty > (len(page) // FORGIVEN if self._forgive else 0):
-                raise asked.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
+                raise changed_format(self.name, what, f"a candle reads {row}", "ccxt")
         return [[math.nan if value is None else value for value in row[:6]] for row in page]
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
@@ -198,7 +202,7 @@ class CryptoWire:
             )
         if isinstance(error, ccxt.BaseError):
             return SourceError(f"{self.name} refused {what}: {text}", hint="see its message")
-        return asked.changed_format(self.name, what, repr(error), "ccxt")
+        return changed_format(self.name, what, repr(error), "ccxt")
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
@@ -207,7 +211,7 @@ def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
         raise retry.Unanswered("the answer is not complete JSON")
 
 
-class CcxtConfig(asked.ConnectorConfig, frozen=True, kw_only=True):
+class CcxtConfig(ConnectorConfig, frozen=True, kw_only=True):
     """``exchange`` is a ccxt id; ``minutes`` adds minute candles of the same days (1440 a day: many pages)."""
 
     exchange: str = "binance"
@@ -236,8 +240,8 @@ class CcxtSource:
     def load(self) -> Panel:
         """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config = self._config
-        asked.need_symbols(config, "BTC/USDT")
-        sessions = asked.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
+        need_symbols(config, "BTC/USDT")
+        sessions = sessions_asked("24/7", config.first, config.last, self._runtime.clock)
         wire = CryptoWire(config.exchange, self._runtime, self._settings, forgive=config.forgive)
         try:
             instruments = wire.instruments(config.symbols)
@@ -272,11 +276,11 @@ def _span(sessions: Sessions) -> tuple[int, int]:
 def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> Column:
     candles = wire.candles(instrument.symbol, "1d", *_span(sessions))
     if candles.start.size == 0:
-        raise asked.empty_answer(
+        raise empty_answer(
             wire.name,
             instrument.symbol,
-            asked.first_day(sessions),
-            asked.last_day(sessions),
+            sessions.first,
+            sessions.last,
             "some exchanges keep only their latest candles",
         )
     days = candles.start.astype("datetime64[ns]").astype("datetime64[D]")
@@ -290,9 +294,7 @@ def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> li
         candles = wire.candles(symbol, "1m", begin, end)
         if candles.start.size == 0:
             reason = "no minutes; some exchanges keep only their latest candles"
-            raise asked.empty_answer(
-                wire.name, symbol, asked.first_day(sessions), asked.last_day(sessions), reason
-            )
+            raise empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
         columns.append(MinuteColumn(symbol, candles.start + MINUTE, candles.fields))
     return columns
 

@@ -6,7 +6,7 @@ The content hash covers what a panel says, whatever library version wrote the fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.hashing import canonical_json, holds_own_hash, sha256_file, with_own_hash
-from tradeassay.core.view import FIELDS
+from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
+from tradeassay.core.view import FIELDS, Days, Floats
 from tradeassay.data.fault import AcceptedFaults
-from tradeassay.data.panel import Panel, PanelFacts
-from tradeassay.data.store import tables
-from tradeassay.data.store.tables import plain
+from tradeassay.data.panel import Listing, Membership, Panel, PanelFacts
 
 FORMAT = "tradeassay-snapshot"
 FORMAT_VERSION = 1
@@ -35,7 +34,6 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def file_entry(path: Path) -> FileEntry:
-    """Return the entry of a file as it is now."""
     return FileEntry(bytes=path.stat().st_size, sha256=sha256_file(path))
 
 
@@ -132,7 +130,7 @@ def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) 
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
     _add(digest, "head", canonical_json({"scheme": _SCHEME, "facts": facts}))
-    _add_table(digest, "listings", tables.listings_table(panel.listings))
+    _add_table(digest, "listings", listings_table(panel.listings))
     _add_array(digest, "sessions", panel.sessions.astype("datetime64[D]").astype(np.int64))
     _add_array(digest, "open_time", panel.open_time)
     _add_array(digest, "close_time", panel.close_time)
@@ -146,7 +144,7 @@ def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) 
         _add_array(digest, "minute close_time", panel.minutes.close_time)
         for name in FIELDS:
             _add_array(digest, f"minute {name}", panel.minutes.bars[name])
-    for label, table in (records or tables.record_tables(panel)).items():
+    for label, table in (records or record_tables(panel)).items():
         _add_table(digest, label, table)
     return digest.hexdigest()
 
@@ -168,7 +166,7 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
     for name in table.column_names:
         pieces = table.column(name)
         # Joining one chunk would copy it, and joining none (an empty column of a file) would load pandas.
-        column = pieces.chunk(0) if pieces.num_chunks == 1 else tables.column([], pieces.type)
+        column = pieces.chunk(0) if pieces.num_chunks == 1 else arrow_column([], pieces.type)
         if pieces.num_chunks > 1:
             column = pieces.combine_chunks()
         where = f"{label}.{name}"
@@ -188,3 +186,175 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
             _add(digest, where, b"".join(text or b"" for text in encoded))
         else:
             _add_array(digest, where, plain(column))
+
+
+def numbers(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Return a numpy array as an Arrow array, days as ``date32``, without copying where possible."""
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[D]").astype(np.int32)
+        kind = pa.date32()
+    else:
+        kind = pa.from_numpy_dtype(values.dtype)
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return pa.Array.from_buffers(kind, flat.size, [None, pa.py_buffer(flat)])
+
+
+def texts(values: Sequence[str | None]) -> pa.StringArray:
+    encoded = [b"" if value is None else value.encode() for value in values]
+    valid = np.array([value is not None for value in values], dtype=np.bool_)
+    bitmap = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    offsets = _offsets([len(value) for value in encoded])
+    data = pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), data, bitmap, int((~valid).sum()))
+
+
+def text_lists(values: Sequence[Sequence[str]]) -> pa.ListArray:
+    flat = texts([item for value in values for item in value])
+    return pa.ListArray.from_arrays(numbers(_offsets([len(value) for value in values])), flat)
+
+
+def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return Python values as an Arrow array of a type that our tables use."""
+    if pa.types.is_string(kind):
+        return texts(values)
+    if pa.types.is_list(kind):
+        return text_lists(values)
+    return numbers(np.array(values, dtype=kind.to_pandas_dtype()))
+
+
+def plain(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Return an Arrow array of numbers or days without nulls as a numpy array on the same memory."""
+    kind = values.type
+    dtype = np.dtype(np.int32) if pa.types.is_date32(kind) else np.dtype(kind.to_pandas_dtype())
+    buffer = values.buffers()[1]
+    if buffer is None or not len(values):
+        return np.empty(0, dtype=dtype)
+    return np.frombuffer(buffer, dtype=dtype, count=len(values), offset=values.offset * dtype.itemsize)
+
+
+def days(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Return a ``date32`` array as numpy days, read-only."""
+    result = plain(values).astype(np.int64).astype("datetime64[D]")
+    result.setflags(write=False)
+    return result
+
+
+def _offsets(lengths: list[int]) -> np.ndarray[Any, np.dtype[np.int32]]:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise OverflowError("more than 2 GiB of text in one column")
+    return offsets.astype(np.int32)
+
+
+_INSTRUMENT_FIELDS = (
+    "symbol", "name", "kind", "board", "sector", "currency", "lot", "step", "tick", "multiplier", "expiry", "root",
+)  # fmt: skip
+
+LISTINGS = pa.schema(
+    [(name, pa.float64() if name in ("lot", "step", "tick", "multiplier") else pa.string())
+     for name in _INSTRUMENT_FIELDS]
+    + [("listed", pa.string()), ("delisted", pa.string())]
+)  # fmt: skip
+ACTIONS = pa.schema(
+    [("known_at", pa.int64()), ("ex_date", pa.string()), ("symbol", pa.string()), ("kind", pa.string()),
+     ("value", pa.float64())]
+)  # fmt: skip
+MEMBERSHIPS = pa.schema(
+    [("start", pa.string()), ("index", pa.string()), ("symbol", pa.string()), ("end", pa.string())]
+)
+FUNDAMENTALS = pa.schema(
+    [("known_at", pa.int64()), ("symbol", pa.string()), ("field", pa.string()), ("period_end", pa.string()),
+     ("value", pa.float64())]
+)  # fmt: skip
+NEWS = pa.schema(
+    [("published_at", pa.int64()), ("id", pa.string()), ("symbols", pa.list_(pa.string())), ("title", pa.string()),
+     ("body", pa.string()), ("source", pa.string()), ("url", pa.string())]
+)  # fmt: skip
+
+RECORDS: dict[str, pa.Schema] = {
+    "actions": ACTIONS,
+    "memberships": MEMBERSHIPS,
+    "fundamentals": FUNDAMENTALS,
+    "news": NEWS,
+}
+"""The record tables of a panel, by the attribute that holds them."""
+
+
+_ORDER: dict[str, Callable[[Any], Any]] = {
+    "actions": lambda a: (a.known_at, a.ex_date, a.symbol, a.kind, a.value),
+    "memberships": lambda m: (m.start, m.index, m.symbol, m.end or ""),
+    "fundamentals": lambda f: (f.known_at, f.symbol, f.field, f.period_end, f.value),
+    "news": lambda n: (n.published_at, n.id),
+}
+_MADE: dict[str, Callable[..., Any]] = {
+    "actions": CorporateAction,
+    "memberships": Membership,
+    "fundamentals": Fundamental,
+    "news": lambda **row: NewsItem(**{**row, "symbols": tuple(row["symbols"])}),
+}
+
+
+def sorted_records(panel: Panel) -> dict[str, Any]:
+    """Return the dated records by kind in the store's order: by the time they became known, ties by content."""
+    return {name: tuple(sorted(getattr(panel, name), key=order)) for name, order in _ORDER.items()}
+
+
+def made_record(kind: str, row: Mapping[str, Any]) -> Any:
+    """Return the record in a row of the table of its kind."""
+    return _MADE[kind](**row)
+
+
+def made_records(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+    return {kind: tuple(made_record(kind, row) for row in tables[kind].to_pylist()) for kind in RECORDS}
+
+
+def record_tables(panel: Panel) -> dict[str, pa.Table]:
+    return {name: records_table(getattr(panel, name), schema) for name, schema in RECORDS.items()}
+
+
+def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    """Return structs as a table with the columns of ``schema``."""
+    return _table({name: [getattr(record, name) for record in records] for name in schema.names}, schema)
+
+
+def _table(values: Mapping[str, list[Any]], schema: pa.Schema) -> pa.Table:
+    return pa.table([arrow_column(values[name], schema.field(name).type) for name in schema.names], schema=schema)
+
+
+def listings_table(listings: Sequence[Listing]) -> pa.Table:
+    columns = {name: [getattr(entry.instrument, name) for entry in listings] for name in _INSTRUMENT_FIELDS}
+    columns["board"] = [str(board) for board in columns["board"]]
+    columns["listed"] = [entry.listed for entry in listings]
+    columns["delisted"] = [entry.delisted for entry in listings]
+    return _table(columns, LISTINGS)
+
+
+def read_listings(table: pa.Table) -> tuple[Listing, ...]:
+    result = []
+    for row in table.to_pylist():
+        facts = {name: row[name] for name in _INSTRUMENT_FIELDS}
+        facts["board"] = Board(facts["board"])
+        result.append(Listing(instrument=Instrument(**facts), listed=row["listed"], delisted=row["delisted"]))
+    return tuple(result)
+
+
+def indices_table(sessions: Days, indices: Mapping[str, Floats]) -> pa.Table:
+    """Return index levels as a table: the session, then one column per index, sorted by name."""
+    columns = {"session": numbers(sessions)} | {name: numbers(indices[name]) for name in sorted(indices)}
+    return pa.table(columns)
+
+
+def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:
+    """Return a (sessions, columns) array as one Arrow column whose values lie contiguous in memory."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    if flat.dtype == np.bool_:
+        flat = flat.view(np.uint8)
+    return pa.FixedSizeListArray.from_arrays(numbers(flat), values.shape[1])
+
+
+def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
+    """Return such a column as a read-only array of shape (rows, columns) without copying."""
+    width = lists.type.list_size
+    values: np.ndarray[Any, Any] = plain(lists.values)
+    return values[lists.offset * width : (lists.offset + rows) * width].reshape(rows, width)

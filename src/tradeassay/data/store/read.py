@@ -9,23 +9,37 @@ Dated records are read lazily: a binary search over the time they became known, 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from tradeassay.core.errors import DataError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_file
+from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, Ints
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel
-from tradeassay.data.store import tables
-from tradeassay.data.store.manifest import MANIFEST_FILE, FileEntry, Manifest, content_sha256, read_manifest
-from tradeassay.data.store.tables import column, days, plain
+from tradeassay.data.store.adjustment import ex_rows
+from tradeassay.data.store.manifest import (
+    MANIFEST_FILE,
+    RECORDS,
+    FileEntry,
+    Manifest,
+    arrow_column,
+    content_sha256,
+    days,
+    made_record,
+    made_records,
+    matrix,
+    plain,
+    read_listings,
+    read_manifest,
+)
 
 AGAIN = "get or import the data again"
 
@@ -111,7 +125,7 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
     """Return a column that was written as one chunk (an empty one may have no chunk at all)."""
     pieces = table.column(name)
-    return pieces.chunk(0) if pieces.num_chunks else column([], pieces.type)
+    return pieces.chunk(0) if pieces.num_chunks else arrow_column([], pieces.type)
 
 
 def integers(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -124,13 +138,10 @@ def read_panel(folder: Path) -> Panel:
     """Return a snapshot as the panel it was written from. It knows the future: for use inside ``data`` only."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    records = {name: open_table(folder, manifest, f"{name}.arrow") for name in tables.RECORDS}
+    records = {name: open_table(folder, manifest, f"{name}.arrow") for name in RECORDS}
     return replace(
         _grids(folder, manifest),
-        actions=tuple(map(tables.read_action, records["actions"].to_pylist())),
-        memberships=tables.read_memberships(records["memberships"]),
-        fundamentals=tuple(map(tables.read_fundamental, records["fundamentals"].to_pylist())),
-        news=tuple(map(tables.read_news_item, records["news"].to_pylist())),
+        **made_records(records),
     )
 
 
@@ -142,12 +153,12 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
     return Panel(
         name=manifest.name,
         facts=manifest.facts,
-        listings=tables.read_listings(open_table(folder, manifest, "listings.arrow")),
+        listings=read_listings(open_table(folder, manifest, "listings.arrow")),
         sessions=days(one_chunk(bars, "session")),
         open_time=integers(bars, "open_time"),
         close_time=integers(bars, "close_time"),
-        bars={name: tables.matrix(one_chunk(bars, name), rows) for name in FIELDS},
-        suspended=tables.matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
+        bars={name: matrix(one_chunk(bars, name), rows) for name in FIELDS},
+        suspended=matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
         minutes=read_minutes(folder, manifest),
         actions=(),
         memberships=(),
@@ -160,7 +171,7 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
 def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
     """Return a snapshot's dated records as they are stored, for their hash; none is made into an object."""
     found = {}
-    for name, schema in tables.RECORDS.items():
+    for name, schema in RECORDS.items():
         table = found[name] = open_table(folder, manifest, f"{name}.arrow")
         gaps = any(table.column(one.name).null_count for one in schema if not pa.types.is_string(one.type))
         if table.schema != schema or gaps:
@@ -188,12 +199,10 @@ _NO_ROWS: list[int] = []
 class TimedTable(Generic[T]):
     """Records in the order they became known. The file is opened on first use, records are made on demand."""
 
-    def __init__(
-        self, load: Callable[[], pa.Table], time_column: str, make: Callable[[dict[str, Any]], T], symbols: str
-    ) -> None:
+    def __init__(self, load: Callable[[], pa.Table], time_column: str, kind: str, symbols: str) -> None:
         self._load = load
         self._time_column = time_column
-        self._make = make
+        self._kind = kind
         self._symbols = symbols
         self._table: pa.Table | None = None
         self._times: Ints = np.empty(0, dtype=np.int64)
@@ -232,7 +241,8 @@ class TimedTable(Generic[T]):
 
     def _record(self, row: int) -> T:
         self._open()
-        return self._make({name: column[row].as_py() for name, column in self._columns.items()})
+        made: T = made_record(self._kind, {name: cells[row].as_py() for name, cells in self._columns.items()})
+        return made
 
     def _open(self) -> None:
         if self._table is None:
@@ -254,3 +264,247 @@ class TimedTable(Generic[T]):
                 index.setdefault(name, []).append(row)
             self._by_symbol = index
         return self._by_symbol
+
+
+NOT_DELISTED = 1 << 40
+SPECIAL = "ST"
+"""The membership list that holds the spells of special treatment."""
+
+
+class History:
+    """The arrays and tables of one snapshot."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
+        bars = self._table("bars.arrow")
+        shapes = manifest.shapes
+        if bars.num_rows != shapes.sessions:
+            raise DataError(f"{folder / 'bars.arrow'} has {bars.num_rows} sessions, not {shapes.sessions}")
+        self.sessions: Days = days(one_chunk(bars, "session"))
+        self.open_times: list[int] = integers(bars, "open_time").tolist()
+        self.close_times: list[int] = integers(bars, "close_time").tolist()
+        self.fields: dict[Field, Floats] = {name: self._matrix(bars, name) for name in FIELDS}
+        self.prev_close: Floats = self._matrix(bars, "prev_close")
+        self.suspended: Bools = self._matrix(bars, "suspended").view(np.bool_)
+        self.trading: Bools = self._matrix(bars, "trading").view(np.bool_)
+        self._load_listings()
+        self._load_adjustment(bars)
+        self._load_indices()
+        self._minutes: pa.Table | None = None
+        self.news: TimedTable[NewsItem] = TimedTable(
+            partial(self._table, "news.arrow"), "published_at", "news", "symbols"
+        )
+        self.fundamentals: TimedTable[Fundamental] = TimedTable(
+            partial(self._table, "fundamentals.arrow"), "known_at", "fundamentals", "symbol"
+        )
+        self.known_figures = lru_cache(maxsize=4096)(self._known_figures)
+        self.members = lru_cache(maxsize=1024)(self._members)
+        self.symbols = lru_cache(maxsize=None)(self._symbols)
+        self.instruments = lru_cache(maxsize=None)(self._instruments)
+        self.gone = lru_cache(maxsize=None)(self._gone)
+        self.minute_bars = lru_cache(maxsize=256)(self._minute_bars)
+
+    def _table(self, name: str) -> pa.Table:
+        return open_table(self.folder, self.manifest, name)
+
+    def _matrix(self, table: pa.Table, name: str) -> np.ndarray[Any, Any]:
+        result = matrix(one_chunk(table, name), table.num_rows)
+        if result.shape[1] != self.manifest.shapes.instruments:
+            raise DataError(f"{self.folder / 'bars.arrow'}: {name} has {result.shape[1]} columns")
+        return result
+
+    # -- instruments ---------------------------------------------------------------------------------------------
+
+    def _load_listings(self) -> None:
+        listings = read_listings(self._table("listings.arrow"))
+        self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
+        self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
+        listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
+        self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
+        self.listed_rows.flags.writeable = False
+        self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
+        last = [entry.delisted for entry in listings]
+        self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
+        for place, day in enumerate(last):
+            if day is not None:
+                after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
+                self.last_rows[place] = after - 1 if after < self.sessions.size else NOT_DELISTED
+        self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
+        self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
+
+    def special_at(self, row: int, visible: int) -> Bools | None:
+        """Return which of the first ``visible`` names are under special treatment; None when no name ever is."""
+        if SPECIAL not in self._spells:
+            return None
+        names = set(self.members_at(SPECIAL, row)) if row >= self._changes[SPECIAL][0] else set()
+        special = np.array([item.symbol in names for item in self.every_instrument[:visible]], dtype=np.bool_)
+        special.flags.writeable = False
+        return special
+
+    def _symbols(self, visible: int) -> tuple[str, ...]:
+        return tuple(item.symbol for item in self.every_instrument[:visible])
+
+    def _instruments(self, visible: int) -> tuple[Instrument, ...]:
+        return self.every_instrument[:visible]
+
+    def gone_by(self, row: int) -> tuple[str, ...]:
+        """Return the symbols whose last session lies before ``row``, in column order."""
+        return self.gone(bisect_right(self._gone_order, row - 1)) if self._gone_order else ()
+
+    def _gone(self, count: int) -> tuple[str, ...]:
+        if not count:
+            return ()
+        latest = self._gone_order[count - 1]
+        columns = self._gone_columns[self.last_rows[self._gone_columns] <= latest]
+        return tuple(self.every_instrument[column].symbol for column in columns.tolist())
+
+    # -- adjustment ----------------------------------------------------------------------------------------------
+
+    def _load_adjustment(self, bars: pa.Table) -> None:
+        self.actions: tuple[CorporateAction, ...] = tuple(
+            made_record("actions", row) for row in self._table("actions.arrow").to_pylist()
+        )
+        self.action_times: list[int] = [action.known_at for action in self.actions]
+        names = bars.column_names
+        self._split = self._matrix(bars, "split_factor") if "split_factor" in names else None
+        self._total = self._matrix(bars, "total_factor") if "total_factor" in names else None
+        live = self.manifest.facts.live_actions
+        events = []
+        self._by_row: dict[int, tuple[CorporateAction, ...]] = {}
+        for row, action in zip(ex_rows(self.actions, self.sessions).tolist(), self.actions, strict=True):
+            if action.kind in live and 0 <= row < self.sessions.size:
+                events.append((row, self.column_of[action.symbol], action.kind, action))
+        events.sort(key=lambda event: event[:3])
+        for row, _, _, action in events:
+            self._by_row[row] = (*self._by_row.get(row, ()), action)
+        self._total_rows = [event[0] for event in events]
+        self._total_columns = np.array([event[1] for event in events], dtype=np.int64)
+        splits = [event for event in events if event[2] == "split"]
+        self._split_rows = [event[0] for event in splits]
+        self._split_columns = np.array([event[1] for event in splits], dtype=np.int64)
+
+    def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
+        """Return the actions that take effect in a session, by column, a dividend before a split."""
+        return self._by_row.get(row, ())
+
+    def adjusted(self, window: Floats, field: Field, adjust: Adjustment, start: int, row: int) -> Floats:
+        """Return ``window`` (sessions from ``start`` on) in the terms of session ``row``.
+
+        The window itself comes back, uncopied, when no action lies between.
+        """
+        if adjust == "total" and field != "volume":
+            rows, columns, factor = self._total_rows, self._total_columns, self._total
+        elif adjust in ("split", "total"):
+            rows, columns, factor = self._split_rows, self._split_columns, self._split
+        else:
+            raise UserError(f"no adjustment '{adjust}'", hint="one of none, split, total")
+        if factor is None or field == "amount":
+            return window
+        low, high = bisect_right(rows, start), bisect_right(rows, row)
+        if low >= high:
+            return window
+        touched = sorted({column for column in columns[low:high].tolist() if column < window.shape[1]})
+        if not touched or not window.shape[0]:
+            return window
+        then, now = factor[start : start + window.shape[0], touched], factor[row, touched]
+        result = window.copy()
+        result[:, touched] *= (now / then) if field == "volume" else (then / now)
+        result.setflags(write=False)
+        return result
+
+    # -- indices -------------------------------------------------------------------------------------------------
+
+    def _load_indices(self) -> None:
+        table = self._table("indices.arrow")
+        self.levels: dict[str, Floats] = {
+            name: plain(one_chunk(table, name)) for name in table.column_names if name != "session"
+        }
+        self._spells: dict[str, list[tuple[int, int, int]]] = {}
+        for row in self._table("memberships.arrow").to_pylist():
+            entry = made_record("memberships", row)
+            first = int(np.searchsorted(self.sessions, np.datetime64(entry.start, "D"), side="left"))
+            after = (
+                self.sessions.size
+                if entry.end is None
+                else int(np.searchsorted(self.sessions, np.datetime64(entry.end, "D"), side="right"))
+            )
+            column = self.column_of[entry.symbol]
+            first = max(first, int(self.listed_rows[column]))
+            if first < after:
+                self._spells.setdefault(entry.index, []).append((first, after, column))
+        self._changes = {
+            index: sorted({edge for first, after, _ in spells for edge in (first, after)})
+            for index, spells in self._spells.items()
+        }
+
+    def name_of(self, index: str) -> str:
+        """Return the data's own name of an index: ``IDX`` is the one that it has, or the CSI 300 among several."""
+        return main_index(index, {**self.levels, **self._changes})
+
+    def levels_of(self, index: str) -> Floats | None:
+        """Return an index's closing levels, by name or by role; None when there are none."""
+        return self.levels.get(main_index(index, self.levels))
+
+    def members_at(self, index: str, row: int) -> tuple[str, ...]:
+        """Return an index's members in a session; raises :class:`DataError` for an index unknown by then."""
+        index = main_index(index, self._changes)
+        stretch = bisect_right(self._changes.get(index, _NOTHING), row)
+        if stretch == 0:
+            if main_index(index, self.levels) in self.levels:
+                return ()
+            raise self.no_index(index, row)
+        return self.members(index, stretch)
+
+    def _members(self, index: str, stretch: int) -> tuple[str, ...]:
+        row = self._changes[index][stretch - 1]
+        columns = sorted({column for first, after, column in self._spells[index] if first <= row < after})
+        return tuple(self.every_instrument[column].symbol for column in columns)
+
+    def no_index(self, index: str, row: int) -> DataError:
+        known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
+        hint = f"known: {', '.join(known)}" if known else "this data has no index: --index none plays without one"
+        return DataError(f"no index '{index}' is known", hint=hint)
+
+    # -- figures and minutes -------------------------------------------------------------------------------------
+
+    def _known_figures(self, symbol: str, count: int) -> tuple[Fundamental, ...]:
+        rows = self.fundamentals.of_symbol(symbol, range(len(self.fundamentals)))[:count]
+        return tuple(self.fundamentals.record(row) for row in rows)
+
+    def _minute_table(self) -> pa.Table | None:
+        if self._minutes is None and "minutes.arrow" in self.manifest.files:
+            self._minutes = self._table("minutes.arrow")
+        return self._minutes
+
+    def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
+        table = self._minute_table()
+        if table is None or f"{symbol}/close" not in table.column_names:
+            return None
+        times = integers(table, "close_time")
+        columns: dict[Field, Floats] = {name: plain(one_chunk(table, f"{symbol}/{name}")) for name in FIELDS}
+        present = ~np.isnan(columns["close"])
+        if not present.all():
+            times, columns = times[present], {name: values[present] for name, values in columns.items()}
+        for values in (times, *columns.values()):
+            values.setflags(write=False)
+        return times, columns
+
+
+_NOTHING: list[int] = []
+MAIN_INDEX = "IDX"
+"""The role of an index in a benchmark: whichever index the data is about."""
+CSI300 = frozenset(("csi300", "hs300", "000300", "000300.sh", "sh000300", "sh.000300", "399300.sz", "沪深300"))
+"""What vendors call the CSI 300, in lower case."""
+
+
+def main_index(index: str, known: Collection[str]) -> str:
+    """Return the name in ``known`` that is meant: ``index`` itself, or, for :data:`MAIN_INDEX`, the data's own.
+
+    That is the only one there is, or the CSI 300 among several; otherwise the role is not filled.
+    """
+    if index in known or index != MAIN_INDEX:
+        return index
+    names = sorted(name for name in known if name != SPECIAL)
+    if len(names) == 1:
+        return names[0]
+    return next((name for name in names if name.casefold() in CSI300), index)

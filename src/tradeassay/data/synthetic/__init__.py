@@ -2,8 +2,7 @@
 
 from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
 from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.synthetic_source import SyntheticSource
-from tradeassay.data.synthetic.world import generate
+from tradeassay.data.synthetic.world import SyntheticSource, generate
 from tradeassay.data.synthetic.world_config import (
     PRESETS,
     VERSION,

@@ -13,8 +13,7 @@ import numpy as np
 
 from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Floats
-from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.universe import WorldNames, sectors
+from tradeassay.data.synthetic.universe import Draws, WorldNames, sectors
 from tradeassay.data.synthetic.world_config import MarketModel, SyntheticConfig
 
 _ARCH, _GARCH, _DF = 0.08, 0.90, 6

@@ -19,9 +19,8 @@ import numpy as np
 
 from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.universe import Draws, WorldNames
 from tradeassay.data.synthetic.world_config import SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
@@ -271,7 +270,6 @@ class _Loop:
         self.exp_table = exact.exp(steps)
 
     def session(self, row: int) -> None:
-        """Trade one session and remember it."""
         self._go_ex(row)
         active, trading = self.active[row], self.trading[row]
         sigma = np.sqrt(self.variance)

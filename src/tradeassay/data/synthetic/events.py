@@ -6,18 +6,22 @@ Texts are written later, from the event alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib.resources import files
 from typing import Literal
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tradeassay.core import reproducible_math as exact
+from tradeassay.core.instruments import Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.synthetic.draws import Draws
-from tradeassay.data.synthetic.universe import WorldNames
-from tradeassay.data.synthetic.world_config import SyntheticConfig
+from tradeassay.data.synthetic.engine import WorldTape
+from tradeassay.data.synthetic.universe import Draws, WorldNames
+from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
 
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")
@@ -226,3 +230,200 @@ def planted_returns(
             if row < rows:
                 intraday[row, event.column] += event.drift * (weight / whole)
     return overnight, intraday
+
+
+SOURCES = ("Company Filings", "Harbour Wire", "Meridian News", "The Daily Ledger", "Streetside Talk")
+SOURCE_PARTS: dict[str, tuple[int, ...]] = {
+    "informative": (40, 32, 16, 8, 4),
+    "noise": (18, 22, 20, 22, 18),
+    "rumour": (4, 20, 16, 20, 40),
+    "duplicate": (10, 30, 26, 22, 12),
+}
+"""How often each source carries each kind, in hundredths: every source carries every kind."""
+REPEATS = ("Recap: {title}", "{title} - what we know", "In case you missed it: {title}", "{title}")
+
+
+class Text(msgspec.Struct, frozen=True, kw_only=True):
+    """One wording. ``group`` says what it can be about: a company, a coin, an index, or any of them."""
+
+    group: str
+    theme: str
+    tone: int
+    title: str
+    body: str
+
+
+class _File(msgspec.Struct, frozen=True):
+    texts: tuple[Text, ...]
+
+
+@lru_cache(maxsize=1)
+def _all() -> dict[tuple[str, str, int], tuple[Text, ...]]:
+    import tomllib
+
+    content = files("tradeassay.data.synthetic").joinpath("wording.toml").read_text(encoding="utf-8")
+    stored = msgspec.convert(tomllib.loads(content), _File)
+    found: dict[tuple[str, str, int], tuple[Text, ...]] = {}
+    for text in stored.texts:
+        key = (text.group, text.theme, text.tone)
+        found[key] = (*found.get(key, ()), text)
+    return found
+
+
+def choices(group: str, theme: str, tone: int) -> tuple[Text, ...]:
+    """Return the wordings for a theme and a tone: those of the group, else those that fit any group."""
+    texts = _all()
+    return texts.get((group, theme, tone)) or texts["any", theme, tone]
+
+
+_GROUPS: dict[Market, str] = {"us": "company", "ashare": "company", "crypto": "coin", "futures": "index"}
+_SCALE = 6.0
+"""Percent that a typical fact of size 1 claims in its text."""
+
+
+def write_news(
+    config: SyntheticConfig, instruments: tuple[Instrument, ...], events: tuple[NewsEvent, ...]
+) -> tuple[NewsItem, ...]:
+    """Return one item per event, in the same order; ids number the items by time."""
+    draws = Draws(config.seed, "sources")
+    where = draws.below(100, len(events)).tolist()
+    items: list[NewsItem] = []
+    for position, event in enumerate(events):
+        instrument = instruments[event.column]
+        told = _told(config, event, instrument) if event.origin is None else _again(event, items[event.origin])
+        number = f"{position + 1:06d}"
+        items.append(
+            NewsItem(
+                id=f"n{number}",
+                published_at=event.published_at,
+                symbols=(instrument.symbol,),
+                title=told[0],
+                body=told[1],
+                source=_source(event.kind, where[position]),
+                url=f"https://news.example/{number}",
+            )
+        )
+    return tuple(items)
+
+
+def _told(config: SyntheticConfig, event: NewsEvent, instrument: Instrument) -> tuple[str, str]:
+    scale = SURPRISE * 100.0 if event.theme == "earnings" else _SCALE
+    percent = max(round(scale * event.size * 10.0), 1) / 10.0
+    texts = choices(_GROUPS[config.preset], event.theme, event.tone)
+    text = texts[event.pick % len(texts)]
+    words = {"name": instrument.name, "symbol": instrument.symbol, "pct": f"{percent:.1f}"}
+    return text.title.format_map(words), text.body.format_map(words)
+
+
+def _again(event: NewsEvent, first: NewsItem) -> tuple[str, str]:
+    return REPEATS[event.pick % len(REPEATS)].format(title=first.title), first.body
+
+
+def _source(kind: str, draw: int) -> str:
+    for source, part in zip(SOURCES, SOURCE_PARTS[kind], strict=True):
+        draw -= part
+        if draw < 0:
+            return source
+    return SOURCES[-1]
+
+
+FIELDS = (
+    "shares_outstanding", "revenue", "net_income", "eps", "eps_ttm", "book_value_per_share",
+    "dividend_per_share_ttm", "market_cap", "pe", "pb", "dividend_yield",
+)  # fmt: skip
+SURPRISE = 0.08
+"""One standard deviation of surprise moves a quarter's earnings by this share."""
+
+
+def make_fundamentals(
+    config: SyntheticConfig, universe: WorldNames, tape: WorldTape, reports: tuple[Report, ...], burn: int
+) -> tuple[Fundamental, ...]:
+    """Write the figures of every report.
+
+    Per-share figures are in the shares of the day they are published. ``pe``, ``pb``, ``dividend_yield`` and
+    ``market_cap`` use the last close before publication; ``pe`` is left out while earnings are negative.
+    """
+    if not reports:
+        return ()
+    draws = Draws(config.seed, "fundamentals")
+    n = universe.size
+    price = universe.price / universe.unit
+    loss = draws.chance(0.08, n)
+    earnings = price / exact.exp(2.95 + 0.35 * draws.normal(n)) * np.where(loss, -0.5, 1.0) / 4.0
+    growth = 0.015 + 0.02 * draws.normal(n)
+    margin = draws.between(0.04, 0.22, n)
+    book = price / exact.exp(0.9 + 0.45 * draws.normal(n))
+    dividends = _dividends(tape, n)
+    quarters: dict[int, list[float]] = {}
+    found: list[Fundamental] = []
+    for report in sorted(reports, key=lambda r: (r.column, r.period_end)):
+        i = report.column
+        past = quarters.setdefault(i, [])
+        trend = earnings[i] * (1.0 + growth[i] * len(past))
+        past.append(float(trend + abs(trend) * SURPRISE * report.surprise))
+        row = max(burn + report.row - 1, 1)
+        values = _figures(universe, tape, i, row, past, float(margin[i]), float(book[i]))
+        paid = _trailing(dividends[i], row, config.year) / float(tape.scale[row, i]) / float(universe.unit[i])
+        close = float(tape.last[row, i]) / float(universe.unit[i])
+        values["dividend_per_share_ttm"] = paid
+        values["dividend_yield"] = paid / close
+        symbol = universe.instruments[i].symbol
+        found += [
+            Fundamental(symbol=symbol, field=name, period_end=report.period_end, known_at=report.known_at,
+                        value=_rounded(values[name]))
+            for name in FIELDS
+            if name in values
+        ]  # fmt: skip
+    found.sort(key=lambda f: (f.known_at, f.symbol))
+    return tuple(found)
+
+
+def _figures(
+    universe: WorldNames, tape: WorldTape, i: int, row: int, past: list[float], margin: float, book: float
+) -> dict[str, float]:
+    scale = float(tape.scale[row, i])
+    close = float(tape.last[row, i]) / float(universe.unit[i])
+    shares = float(tape.shares[row, i]) * 1000.0
+    eps = past[-1] / scale
+    year = past[-4:]
+    whole = year[0]
+    for quarter in year[1:]:
+        whole += quarter
+    ttm = whole * 4.0 / len(year) / scale
+    worth = book * (1.0 + 0.02 * len(past)) / scale
+    income = eps * shares
+    values = {
+        "shares_outstanding": shares,
+        "revenue": abs(income) / margin,
+        "net_income": income,
+        "eps": eps,
+        "eps_ttm": ttm,
+        "book_value_per_share": worth,
+        "market_cap": shares * close,
+        "pb": close / worth,
+    }
+    if ttm > 0:
+        values["pe"] = close / ttm
+    return values
+
+
+def _dividends(tape: WorldTape, n: int) -> list[list[tuple[int, float]]]:
+    """Return (row, ticks in the first share unit) of every dividend, per name."""
+    paid: list[list[tuple[int, float]]] = [[] for _ in range(n)]
+    for action in tape.actions:
+        if action.kind == "dividend":
+            paid[action.column].append((action.ex, action.value * float(tape.scale[action.ex, action.column])))
+    return paid
+
+
+def _trailing(paid: list[tuple[int, float]], row: int, year: int) -> float:
+    total = 0.0
+    for ex, value in paid:
+        if row - year < ex <= row:
+            total += value
+    return total
+
+
+def _rounded(value: float) -> float:
+    """Return a figure as it would be printed: whole numbers from a million up, else four decimals."""
+    return float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4

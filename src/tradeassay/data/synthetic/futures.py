@@ -14,17 +14,21 @@ import numpy as np
 from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Days, Field, Floats
-from tradeassay.data.calendars import Sessions
+from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.panel import Listing, Panel
-from tradeassay.data.synthetic.answers import news_skills, news_truths
-from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import MarketPath, clustered, make_market
 from tradeassay.data.synthetic.engine import limits
-from tradeassay.data.synthetic.events import make_events, planted_returns
-from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, World, panel_facts
-from tradeassay.data.synthetic.news import write_news
-from tradeassay.data.synthetic.past_sessions import sessions_from
-from tradeassay.data.synthetic.universe import WorldNames, sectors
+from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
+from tradeassay.data.synthetic.key import (
+    AnswerKey,
+    KeyFacts,
+    PlantedSkill,
+    World,
+    news_skills,
+    news_truths,
+    panel_facts,
+)
+from tradeassay.data.synthetic.universe import Draws, WorldNames, sectors
 from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from tradeassay.core.view import Bools, Days, Floats, Ints
 from tradeassay.data.panel import Membership
-from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.engine import CorporateMove, WorldTape
-from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.universe import Draws, WorldNames
 from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 INDEX = "IDX"
@@ -98,7 +97,6 @@ def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
 
 
 def _dated(universe: WorldNames, member: Bools, days: Days) -> tuple[Membership, ...]:
-    """Return memberships as stretches of days."""
     rows = member.shape[0]
     found = []
     for column in range(member.shape[1]):

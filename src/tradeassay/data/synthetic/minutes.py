@@ -18,10 +18,9 @@ from tradeassay.core.time import MINUTE, midnight, parse_day
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.panel import CalendarName, MinutePanel
-from tradeassay.data.synthetic.draws import Draws
 from tradeassay.data.synthetic.drivers import clustered
 from tradeassay.data.synthetic.engine import WorldTape
-from tradeassay.data.synthetic.universe import WorldNames
+from tradeassay.data.synthetic.universe import Draws, WorldNames
 from tradeassay.data.synthetic.world_config import SyntheticConfig
 
 DAY_MINUTES = 1440

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import DAY, MINUTE, parse_day
 from tradeassay.core.view import Bools, Field, Floats
-from tradeassay.data.calendars import Sessions
+from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.panel import Listing, Panel, action_known_at
-from tradeassay.data.synthetic.answers import make_key
+from tradeassay.data.source import SourceConfig, sources
 from tradeassay.data.synthetic.drivers import Drivers, make_decline, make_market, make_sectors, make_styles
 from tradeassay.data.synthetic.engine import CorporateMove, WorldTape, make_schedule, run_days
-from tradeassay.data.synthetic.events import make_events, make_reports, planted_returns
-from tradeassay.data.synthetic.fundamentals import make_fundamentals
+from tradeassay.data.synthetic.events import (
+    make_events,
+    make_fundamentals,
+    make_reports,
+    planted_returns,
+    write_news,
+)
 from tradeassay.data.synthetic.futures import generate_futures
 from tradeassay.data.synthetic.index import FUND, FUND_UNIT, INDEX, Fund, make_fund, make_index
-from tradeassay.data.synthetic.key import World, panel_facts
+from tradeassay.data.synthetic.key import World, make_key, panel_facts
 from tradeassay.data.synthetic.minutes import make_minutes
-from tradeassay.data.synthetic.news import write_news
-from tradeassay.data.synthetic.past_sessions import sessions_from
 from tradeassay.data.synthetic.universe import WorldNames, make_universe
-from tradeassay.data.synthetic.world_config import SyntheticConfig
+from tradeassay.data.synthetic.world_config import Market, SyntheticConfig, preset
 
 BURN = 253
 """Hidden sessions before the first visible one, so that every factor has its history on day one."""
@@ -78,7 +82,6 @@ def _place(universe: WorldNames) -> int:
 
 
 def fund_instrument(config: SyntheticConfig, symbol: str = FUND, index: str = INDEX) -> Instrument:
-    """Return the tradable fund of an index."""
     lot = {"ashare": 100.0, "futures": 100.0}.get(config.preset, 1.0)
     step = 1e-6 if config.preset == "crypto" else 1.0
     return Instrument(
@@ -150,3 +153,36 @@ def _action(
         known_at=min(told, action_known_at(int(sessions.open_time[ex]))),
         value=action.value / unit if action.kind == "dividend" else action.value,
     )
+
+
+class SyntheticQuery(SourceConfig, frozen=True, kw_only=True):
+    """Which world: a preset and a seed; omitted sizes are the preset's. ``first`` is an ISO day."""
+
+    preset: Market = "us"
+    seed: int = 0
+    names: int | None = None
+    sessions: int | None = None
+    first: str | None = None
+    minutes: int | None = None
+
+
+@sources.register("synthetic")
+class SyntheticSource:
+    """A generated market; the same query gives the same bytes everywhere."""
+
+    Config: ClassVar[type[SourceConfig]] = SyntheticQuery
+    summary: ClassVar[str] = "seeded worlds with known truth: us, ashare, crypto, futures"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, config: SyntheticQuery) -> None:
+        self.config = config
+
+    def load(self) -> Panel:
+        """Generate the panel; raises :class:`UserError` for sizes that make no market."""
+        asked = self.config
+        sizes: dict[str, Any] = {
+            name: value
+            for name in ("names", "sessions", "first", "minutes")
+            if (value := getattr(asked, name)) is not None
+        }
+        return generate(preset(asked.preset, seed=asked.seed, **sizes)).panel

@@ -145,7 +145,6 @@ class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def year(self) -> int:
-        """Sessions per year."""
         return 365 if self.calendar == "24/7" else 252
 
 

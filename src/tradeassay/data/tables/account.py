@@ -145,7 +145,6 @@ class _Table:
         raise UserError(f"{self.name} has no column '{asked}'", hint=has)
 
     def dates(self) -> str:
-        """Return the title of the dates."""
         if not next(iter(self.columns.values()), []):
             raise UserError(f"{self.name} has no rows", hint="write one row per session")
         for one in DATE_TITLES:

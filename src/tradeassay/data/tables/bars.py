@@ -303,7 +303,6 @@ def to_utc(wall: Ints, zone: str) -> Ints:
 
 
 def to_local(instants: Ints, zone: str) -> Ints:
-    """Return the local wall times of instants."""
     return instants + _offsets(instants, zone, local=False)
 
 

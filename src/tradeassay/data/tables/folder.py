@@ -11,10 +11,10 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import FIELDS, Field, Floats
-from tradeassay.data.doctor.panel import diagnose_panel
+from tradeassay.data.doctor import diagnose_panel
 from tradeassay.data.fault import DataFault, told_once
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
-from tradeassay.data.store.shape import normalised
+from tradeassay.data.store.write import normalised
 from tradeassay.data.tables import grid as grids
 from tradeassay.data.tables.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, session_times, timing
 from tradeassay.data.tables.cells import Stamps, is_table, stem_of

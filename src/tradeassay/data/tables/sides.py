@@ -156,7 +156,6 @@ class _Reader:
             yield line, {role: cells[index].strip() for role, cells in columns.items()}
 
     def wrong(self, line: int, what: str) -> UserError:
-        """Return the error for one line."""
         return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
 
     def days(self, role: str, *, optional: bool = False) -> list[str]:

@@ -236,7 +236,7 @@ EXAMINER: Final[tuple[Attack, ...]] = (
         "future",
         """
         import importlib
-        for name in ("tradeassay.code.bars", "tradeassay.data.synthetic.draws", "tradeassay.code.mutants"):
+        for name in ("tradeassay.code.bars", "tradeassay.data.synthetic.drivers", "tradeassay.code.mutants"):
             if importlib.import_module(name):
                 found.append("done")
         """,

@@ -1,1 +1,0 @@
-"""The data doctor: names the file, row and reason for everything that looks wrong."""
