@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
-from tradeassay.data.connectors.grid import Column, Vendor, lay_out, vendor_panel
-from tradeassay.data.home import snapshot_folder
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
@@ -33,7 +31,15 @@ from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.data import sessions_between, write_snapshot
 from tradeassay.data.connectors.retry import VendorResting
-from tradeassay.data.connectors.vendor import ConnectorConfig, sessions_asked
+from tradeassay.data.connectors.vendor import (
+    Column,
+    ConnectorConfig,
+    Vendor,
+    lay_out,
+    sessions_asked,
+    vendor_panel,
+)
+from tradeassay.data.datasets import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
 D = "2026-11-19"  # the day on which everything begins to go wrong
