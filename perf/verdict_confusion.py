@@ -34,6 +34,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from planted_studies import edge_tests, real_world, share_of
 from tradeassay.assay.leaks import LeakTestConfig, leak_test
 from tradeassay.assay.planted import (
     PASSIVE,
@@ -41,10 +42,7 @@ from tradeassay.assay.planted import (
     Plant,
     PlantConfig,
     PlantedWorld,
-    edge_tests,
     planted_world,
-    real_world,
-    share_of,
 )
 from tradeassay.assay.verdict import KINDS, VerdictConfig
 from tradeassay.assay.verdict.build import assay_series

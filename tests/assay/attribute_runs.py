@@ -31,9 +31,15 @@ def every_venue() -> Run:
     if OPEN not in benchmarks:
         day = np.busday_offset(np.datetime64("2024-01-01", "D"), [world.WARM, world.SESSIONS - 1])
         market = MarketConfig(
-            venue="us-v1", universe="IDX:6", cash=1e5, decide="at_open", mark="open",
-            first=str(day[0]), last=str(day[1]), index="IDX",
-        )  # fmt: skip
+            venue="us-v1",
+            universe="IDX:6",
+            cash=1e5,
+            decide="at_open",
+            mark="open",
+            first=str(day[0]),
+            last=str(day[1]),
+            index="IDX",
+        )
         benchmarks.add(OPEN, Benchmark(id=OPEN, title=OPEN, description="t", dataset="tiny-us", market=market))
     spec = RunSpec(
         slug="attribution",

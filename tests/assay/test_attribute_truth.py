@@ -50,12 +50,18 @@ def portfolio(inputs: MarketInputs, key: AnswerKey, score: Floats, held: int) ->
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """A world of market and styles with hardly anything else; dividends and splits are in it."""
     config = preset(
-        "us", seed=3, names=80, sessions=330, new_listings=0, delistings=0, fundamentals=False,
+        "us",
+        seed=3,
+        names=80,
+        sessions=330,
+        new_listings=0,
+        delistings=0,
+        fundamentals=False,
         noise=NoiseModel(low=0.01, high=0.0101, alpha=0.0),
         market=MarketModel(beta_spread=0.0, sector_volatility=0.0),
         news=NewsModel(events=0.0, noise=0.0, rumours=0.0),
         actions=ActionModel(payers=0.5, splits=0.3),
-    )  # fmt: skip
+    )
     return opened(config, tmp_path_factory.mktemp("quiet"))
 
 

@@ -70,9 +70,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     write_snapshot(other, home / "other", allow_faults=True)
     days = [str(one) for one in panel.sessions]
     spec = BaselineSpec(
-        dataset=str(home / "planted"), models=QUICK, train=Span(days[TRAIN[0]], days[TRAIN[1]]),
-        valid=Span(days[VALID[0]], days[VALID[1]]), size="small", threads=1, device="cpu",
-    )  # fmt: skip
+        dataset=str(home / "planted"),
+        models=QUICK,
+        train=Span(days[TRAIN[0]], days[TRAIN[1]]),
+        valid=Span(days[VALID[0]], days[VALID[1]]),
+        size="small",
+        threads=1,
+        device="cpu",
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEASSAY_HOME", str(home))
         yield Planted(panel, open_snapshot(home / "planted"), open_snapshot(home / "other"), spec, days)
@@ -244,9 +249,11 @@ def test_the_error_of_a_mean_by_hand() -> None:
 )
 def test_a_spec_that_cannot_be_is_refused(changes: dict[str, object], complaint: str) -> None:
     good: dict[str, object] = {
-        "dataset": "d", "models": ("linear",), "train": Span("2021-01-01", "2021-12-31"),
+        "dataset": "d",
+        "models": ("linear",),
+        "train": Span("2021-01-01", "2021-12-31"),
         "valid": Span("2022-01-01", "2022-06-30"),
-    }  # fmt: skip
+    }
     BaselineSpec(**good)
     with pytest.raises(UserError, match=complaint):
         BaselineSpec(**{**good, **changes})
@@ -276,9 +283,15 @@ def test_it_trades_in_a_run_like_any_other_agent(
     agent = {"name": "factor-model", "params": {"key": compared["lightgbm"].trained.key}, "label": "lightgbm"}
     # The first two sessions belong to the validation window: nothing may be traded there.
     done = api.run(
-        "ktdfin-v1", agents=[agent], dataset="planted", first=planted.days[TEST[0] - 2],
-        last=planted.days[TEST[0] + 7], folder=tmp_path / "run", executor="inline", progress="none",
-    )  # fmt: skip
+        "ktdfin-v1",
+        agents=[agent],
+        dataset="planted",
+        first=planted.days[TEST[0] - 2],
+        last=planted.days[TEST[0] + 7],
+        folder=tmp_path / "run",
+        executor="inline",
+        progress="none",
+    )
     (episode,) = [one for one in done.episodes if one.agent.label == "lightgbm"]
     records = list(done.records(episode.key))
     assert [record.decision.status for record in records[:3]] == ["failed", "failed", "ok"]

@@ -35,9 +35,12 @@ def test_the_list_names_the_eighteen_and_nothing_trained() -> None:
 )
 def test_a_wrong_wish_is_one_clear_error(changes: dict[str, str], complaint: str) -> None:
     words = {
-        "--dataset": "synthetic/ashare:7", "--models": "linear", "--train": "2022-02-07..2022-12-30",
-        "--valid": "2023-01-03..2023-03-31", **changes,
-    }  # fmt: skip
+        "--dataset": "synthetic/ashare:7",
+        "--models": "linear",
+        "--train": "2022-02-07..2022-12-30",
+        "--valid": "2023-01-03..2023-03-31",
+        **changes,
+    }
     with pytest.raises(UserError, match=complaint):
         CliRunner().invoke(
             baselines, ["train", *(part for pair in words.items() for part in pair)], catch_exceptions=False

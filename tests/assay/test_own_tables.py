@@ -87,8 +87,12 @@ FORMS = {
     ),
     "totals and remarks below": (
         "No,Date,Return",
-        [*(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))),
-         "61,Grand Total,0.1", "61,,0.2", "Source: my broker"],
+        [
+            *(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))),
+            "61,Grand Total,0.1",
+            "61,,0.2",
+            "Source: my broker",
+        ],
     ),
     "columns with blanks between": (
         "date        return",
@@ -106,8 +110,10 @@ FORMS = {
         "Datum;Rendite",
         [f"{d[8:]}. {MONTHS[int(d[5:7]) - 1]} {d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)],
     ),
-    "no titles": (f"{DAYS[0]},{float(EARNED[0])!r}", [f"{d},{float(r)!r}"
-                  for d, r in zip(DAYS[1:], EARNED[1:], strict=True)]),
+    "no titles": (
+        f"{DAYS[0]},{float(EARNED[0])!r}",
+        [f"{d},{float(r)!r}" for d, r in zip(DAYS[1:], EARNED[1:], strict=True)],
+    ),
     "Chinese": (
         "\u65e5\u671f,\u6536\u76ca\u7387",
         [f"{pd.Timestamp(d):%Y\u5e74%m\u6708%d\u65e5},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
@@ -123,10 +129,7 @@ FORMS = {
         "Date,Return",
         [f'"{pd.Timestamp(d):%A, %B %d, %Y}",{float(r)!r}' for d, r in zip(DAYS, EARNED, strict=True)],
     ),
-    "wide digits": (
-        "Date,Return",
-        [f"{d},{r:.8f}".translate(WIDE) for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
+    "wide digits": ("Date,Return", [f"{d},{r:.8f}".translate(WIDE) for d, r in zip(DAYS, EARNED, strict=True)]),
     "time zones, latest first": (
         "Date,Return",
         [f"{d}T16:00:00-05:00,{float(r)!r}" for d, r in zip(DAYS[::-1], EARNED[::-1], strict=True)],
@@ -144,7 +147,7 @@ FORMS = {
         [f"{d},{float(r)!r}," for d, r in zip(DAYS, EARNED, strict=True)],
     ),
     "another title": ("date,My Fund", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

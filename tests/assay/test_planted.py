@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "perf"))
+
+from planted_studies import expected_ratio, share_of
 from tradeassay.assay.planted import (
     EXPECTED,
     PASSIVE,
@@ -13,9 +19,7 @@ from tradeassay.assay.planted import (
     Bench,
     PlantConfig,
     PlantedWorld,
-    expected_ratio,
     planted_world,
-    share_of,
     weights_of,
 )
 from tradeassay.assay.verdict import AgentAssay, VerdictConfig

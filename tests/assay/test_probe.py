@@ -18,10 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads
-from tradeassay.assay.probe.probe_result import METRICS
+from tradeassay.assay.probe.payloads import METRICS, Probe, ProbePayload, draw_probes, make_payloads
+from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, read_guess
-from tradeassay.assay.probe.score import hits, random_baseline, sessions_apart
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -155,9 +154,18 @@ DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
 
 def probe(**changes: Any) -> Probe:
     values: dict[str, Any] = dict(
-        number=0, window="W1", first="", last="", row=10, step=0, symbol="600519", session=str(DAYS[10]),
-        sector="Liquor", board="main", names=50,
-    )  # fmt: skip
+        number=0,
+        window="W1",
+        first="",
+        last="",
+        row=10,
+        step=0,
+        symbol="600519",
+        session=str(DAYS[10]),
+        sector="Liquor",
+        board="main",
+        names=50,
+    )
     return Probe(**{**values, **changes})
 
 
@@ -194,10 +202,15 @@ def test_days_outside_the_archive_and_weekends() -> None:
 def test_chance_by_hand() -> None:
     chance = random_baseline([probe(), probe(row=0, names=100)], DAYS, 10, 4)
     expected = {
-        "top_1": (1 / 50 + 1 / 100) / 2, "top_5": (5 / 50 + 5 / 100) / 2, "date_1": (3 / 20 + 2 / 20) / 2,
-        "date_7": (15 / 20 + 8 / 20) / 2, "date_30": 1.0, "sector": 0.1, "board": 0.25,
+        "top_1": (1 / 50 + 1 / 100) / 2,
+        "top_5": (5 / 50 + 5 / 100) / 2,
+        "date_1": (3 / 20 + 2 / 20) / 2,
+        "date_7": (15 / 20 + 8 / 20) / 2,
+        "date_30": 1.0,
+        "sector": 0.1,
+        "board": 0.25,
         "joint": (0.1 * 0.75 + 0.05 * 0.4) / 2,
-    }  # fmt: skip
+    }
     assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
     bare = random_baseline([probe()], DAYS, 0, 1)
     assert bare["sector"].reason == "the data has no sectors"

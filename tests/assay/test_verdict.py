@@ -82,15 +82,33 @@ MIDDLING = LuckEvidence(percentile=span(0.4, 0.05), p=0.6, p_low=0.4, portfolios
 
 
 def found(**changes: Any) -> AgentFindings:
-    parts = {name: span(value, 0.02) for name, value in
-             (("common", 0.1), ("style", 0.01), ("selection", 0.1), ("trading", -0.01))}  # fmt: skip
+    parts = {
+        name: span(value, 0.02)
+        for name, value in (("common", 0.1), ("style", 0.01), ("selection", 0.1), ("trading", -0.01))
+    }
     fields: dict[str, Any] = {
-        "cell": "c", "benchmark": "b", "dataset": "d", "agent": "one", "by_model": False, "baseline": False,
-        "seeds": 1, "failed_seeds": 0, "sessions": 252, "first": "2024-01-02", "last": "2024-12-31",
-        "total": span(0.2, 0.1), "excess": span(0.05, 0.1), "parts": parts, "style_variance": 0.1,
-        "active_variance": 0.2, "edge": GOOD, "luck": LUCKY, "leaks": CLEAN,
-        "failure_rate": Measure(value=0.0), "ranks": Ranks(of=3, by_return=1, by_excess=1, by_selection=2),
-    }  # fmt: skip
+        "cell": "c",
+        "benchmark": "b",
+        "dataset": "d",
+        "agent": "one",
+        "by_model": False,
+        "baseline": False,
+        "seeds": 1,
+        "failed_seeds": 0,
+        "sessions": 252,
+        "first": "2024-01-02",
+        "last": "2024-12-31",
+        "total": span(0.2, 0.1),
+        "excess": span(0.05, 0.1),
+        "parts": parts,
+        "style_variance": 0.1,
+        "active_variance": 0.2,
+        "edge": GOOD,
+        "luck": LUCKY,
+        "leaks": CLEAN,
+        "failure_rate": Measure(value=0.0),
+        "ranks": Ranks(of=3, by_return=1, by_excess=1, by_selection=2),
+    }
     return AgentFindings(**(fields | changes))
 
 
@@ -261,13 +279,33 @@ halves = st.floats(0.001, 0.3)
 
 
 @given(
-    numbers, halves, numbers, halves, numbers, halves, st.floats(0.0001, 1.0), numbers, halves, st.floats(0, 1),
-    st.booleans(), st.booleans(),
-)  # fmt: skip
+    numbers,
+    halves,
+    numbers,
+    halves,
+    numbers,
+    halves,
+    st.floats(0.0001, 1.0),
+    numbers,
+    halves,
+    st.floats(0, 1),
+    st.booleans(),
+    st.booleans(),
+)
 def test_skill_is_never_said_without_its_evidence(
-    value: float, half: float, gap: float, gap_half: float, masked: float, masked_half: float, p: float,
-    both: float, both_half: float, style: float, tested_for_leaks: bool, leaked: bool,
-) -> None:  # fmt: skip
+    value: float,
+    half: float,
+    gap: float,
+    gap_half: float,
+    masked: float,
+    masked_half: float,
+    p: float,
+    both: float,
+    both_half: float,
+    style: float,
+    tested_for_leaks: bool,
+    leaked: bool,
+) -> None:
     luck = LuckEvidence(percentile=span(1 - p, 0.01), p=p, portfolios=1000)
     leaks = LeakEvidence(tested=tested_for_leaks or leaked, findings=("news",) if leaked else ())
     made = decide(
@@ -373,9 +411,19 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
         kind="counterfactual", channel="news", through="decision", session="s", step=1, detail="d"
     )
     report = LeakTestReport(
-        agent="reversal", benchmark="b", dataset="d", sessions=9, decisions_with_orders=3, futures=2,
-        repeatable=True, whole=True, findings=(finding,), moved={}, untested={}, withheld=0,
-    )  # fmt: skip
+        agent="reversal",
+        benchmark="b",
+        dataset="d",
+        sessions=9,
+        decisions_with_orders=3,
+        futures=2,
+        repeatable=True,
+        whole=True,
+        findings=(finding,),
+        moved={},
+        untested={},
+        withheld=0,
+    )
     config = msgspec.structs.replace(SMALL, portfolios=0)
     made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
     assert made.agents[0].verdict.kind == "leak"

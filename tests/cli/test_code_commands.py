@@ -165,9 +165,16 @@ def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: 
         task=TASK, program="gold", framework="backtrader", expected="solved", outcome="solved", ok=True
     )
     bad = ProgramLine(
-        task=TASK, program="reversed", framework="backtrader", expected="judge", outcome="solved", ok=False,
-        kind="wrong-direction", behaviour="passed", language="failed",
-    )  # fmt: skip
+        task=TASK,
+        program="reversed",
+        framework="backtrader",
+        expected="judge",
+        outcome="solved",
+        ok=False,
+        kind="wrong-direction",
+        behaviour="passed",
+        language="failed",
+    )
     judged = [
         Judged(program="gold", right=True, verdict="passed"),
         Judged(program="r", right=False, verdict="passed"),

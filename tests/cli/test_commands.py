@@ -149,7 +149,7 @@ def test_a_spec_file_runs_and_takes_no_second_opinion(place: Path, capsys: pytes
     (place / "grid.toml").write_text(
         'benchmarks = ["daily-crypto-v1"]\nagents = ["cash"]\n'
         '[window]\nfirst = "2022-12-01"\nlast = "2022-12-20"\n'
-    )  # fmt: skip
+    )
     assert main(["run", "grid.toml", "--workers", "1"]) == 0
     assert (place / "runs/grid/scores.json").exists()
     assert main(["run", "grid.toml", "-a", "random"]) == 2

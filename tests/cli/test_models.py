@@ -79,8 +79,9 @@ def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str])
     assert len(cells) == 4
     assert all(cell["model_calls"] > 43 and cell["input_tokens"] > 10_000 for cell in cells)
     assert {cell["model"]: cell["usd"] is None for cell in cells} == {
-        "openai/gpt-4o": False, "openai/none-such": True,
-    }  # fmt: skip
+        "openai/gpt-4o": False,
+        "openai/none-such": True,
+    }
     assert main(["plan", *grid]) == 0
     assert "price unknown" in capsys.readouterr().out
 

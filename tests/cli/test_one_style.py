@@ -62,9 +62,12 @@ def test_a_short_option_means_one_thing() -> None:
     ],
 )
 def test_ids_are_completed(
-    typed: str, expected: str, tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    expected: str,
+    tmp_path: os.PathLike[str],
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     os.makedirs("runs/this-run")
     open("runs/this-run/manifest.json", "w").close()

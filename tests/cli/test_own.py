@@ -80,8 +80,10 @@ def test_a_starter_folder_holds_a_sound_agent(place: Path, capsys: pytest.Captur
 
     assert main(["new", "agent", "slow_trend"]) == 0
     assert sorted(path.name for path in (place / "slow_trend").iterdir()) == [
-        "README.md", "slow_trend.py", "test_slow_trend.py",
-    ]  # fmt: skip
+        "README.md",
+        "slow_trend.py",
+        "test_slow_trend.py",
+    ]
     name, params = own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20})
     check_agent(name, params)
     assert main(["new", "agent", "slow_trend"]) == 2

@@ -117,9 +117,12 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | No
     commands = [*WORKS, *NEEDS]
     done = subprocess.run(
         [sys.executable, "-c", WALK, json.dumps(hidden()), json.dumps([one.split() for one in commands])],
-        cwd=place, env={**os.environ, "TRADEASSAY_HOME": str(place / "home"), "NO_COLOR": "1"},
-        capture_output=True, text=True, timeout=280,
-    )  # fmt: skip
+        cwd=place,
+        env={**os.environ, "TRADEASSAY_HOME": str(place / "home"), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
     assert done.returncode == 0, done.stderr
     return dict(zip(commands, json.loads(done.stdout), strict=True))
 

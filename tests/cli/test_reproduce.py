@@ -153,14 +153,34 @@ def test_factor_models_that_saw_nothing_of_the_windows_play_too(
     from tradeassay.data import load_dataset
 
     recipe = TrainingRecipe(
-        model="linear", dataset="d", data_sha256=load_dataset("synthetic/ashare:7").sha256, universe="IDX",
-        features="f", window=1, train=("2021-01-04", "2021-06-01"), valid=("2021-06-02", "2021-09-01"), horizon=5,
-        purge=5, size="full", settings={}, seed=0, threads=1, gpu=False, shuffled=False, versions={},
-    )  # fmt: skip
+        model="linear",
+        dataset="d",
+        data_sha256=load_dataset("synthetic/ashare:7").sha256,
+        universe="IDX",
+        features="f",
+        window=1,
+        train=("2021-01-04", "2021-06-01"),
+        valid=("2021-06-02", "2021-09-01"),
+        horizon=5,
+        purge=5,
+        size="full",
+        settings={},
+        seed=0,
+        threads=1,
+        gpu=False,
+        shuffled=False,
+        versions={},
+    )
     ours = TrainedBaseline(
-        key="abcdef0123456789", recipe=recipe, seen_until="2021-09-01", train_samples=1, valid_samples=1,
-        valid_ic=RankIC(mean=0.1, error=None, days=1), model_sha256="0", cpu_seconds=0.0,
-    )  # fmt: skip
+        key="abcdef0123456789",
+        recipe=recipe,
+        seen_until="2021-09-01",
+        train_samples=1,
+        valid_samples=1,
+        valid_ic=RankIC(mean=0.1, error=None, days=1),
+        model_sha256="0",
+        cpu_seconds=0.0,
+    )
     change = msgspec.structs.replace
     qlibs = change(ours, key="b" * 16, recipe=change(recipe, size="qlib"))
     again = change(ours, key="c" * 16, recipe=change(recipe, seed=1))

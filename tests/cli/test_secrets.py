@@ -28,12 +28,15 @@ def answered(text: str, calls: list[Any] | None = None) -> bytes:
     message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
     return json.dumps(
         {
-            "id": KEY, "object": "chat.completion", "created": 0, "model": f"tiny {KEY}",
+            "id": KEY,
+            "object": "chat.completion",
+            "created": 0,
+            "model": f"tiny {KEY}",
             "system_fingerprint": KEY,
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
             "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
         }
-    ).encode()  # fmt: skip
+    ).encode()
 
 
 def pieces(size: int) -> list[str]:
@@ -59,7 +62,7 @@ WAYS: dict[str, Callable[[dict[str, str]], Reply]] = {
     "400-ends": lambda sent: refused(400, f"{KEY[:25]}...{KEY[-12:]}"),
     "200-text": lambda sent: (200, {}, answered(f'```json\n{{"{KEY}": "{CODED}", "orders": ["{KEY}"]}}\n```')),
     "200-broken": lambda sent: (200, {}, answered(KEY)[:-30]),
-}  # fmt: skip
+}
 
 
 class Echo(BaseHTTPRequestHandler):

@@ -43,10 +43,15 @@ def test_a_way_ends_with_the_answer(way: int, tmp_path: Path) -> None:
         rows = [f"{day},{value:.6f}" for day, value in zip(days, rng.normal(0, 0.01, len(days)), strict=True)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["date,return", *rows]))
     env = {
-        **os.environ, "PATH": f"{made / 'bin'}{os.pathsep}{os.environ['PATH']}", "REPOSITORY": str(ROOT),
-        "TRADEASSAY_HOME": str(tmp_path / "home"), "NO_COLOR": "1", "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
-    }  # fmt: skip
+        **os.environ,
+        "PATH": f"{made / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "REPOSITORY": str(ROOT),
+        "TRADEASSAY_HOME": str(tmp_path / "home"),
+        "NO_COLOR": "1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
     words = ["bash", "-euo", "pipefail", str(WAYS[way])]
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-3000:]

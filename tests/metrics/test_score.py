@@ -38,8 +38,19 @@ def path(n: int = 120, drift: float = 0.0005, seed: int = 0, scale: float = 0.01
 def test_every_measure_is_there_in_order_with_an_interval() -> None:
     scores = score(series_from_nav(path(), index=path(seed=1)), bootstrap=QUICK)
     assert list(scores) == [info.id for info in MEASURES]
-    for name in ("cumulative_return", "annualised_return", "excess_return", "volatility", "sharpe", "sortino",
-                 "sortino_stockbench", "max_drawdown", "calmar", "information_ratio", "hit_rate"):  # fmt: skip
+    for name in (
+        "cumulative_return",
+        "annualised_return",
+        "excess_return",
+        "volatility",
+        "sharpe",
+        "sortino",
+        "sortino_stockbench",
+        "max_drawdown",
+        "calmar",
+        "information_ratio",
+        "hit_rate",
+    ):
         measure = scores[name]
         assert measure.value is not None, name
         assert measure.low is not None, name

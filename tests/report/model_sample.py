@@ -53,7 +53,7 @@ def decision(session: str, word: str = "") -> ModelDecision:
                 asked=(("system", word or "You manage a portfolio."), ("user", word or PROMPT)),
                 said="",
                 calls=(
-                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'),
+                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}')
                 ),
             ),
             ShownTurn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
@@ -134,16 +134,26 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
             second_hand=True,
             rows=(
                 PrintedFigure(
-                    who=word or "best model", measure="cumulative_return", printed=0.85, where="Table 4",
-                    ours=0.05, ours_by="honest", reasons=("our data is synthetic", word or "another window"),
+                    who=word or "best model",
+                    measure="cumulative_return",
+                    printed=0.85,
+                    where="Table 4",
+                    ours=0.05,
+                    ours_by="honest",
+                    reasons=("our data is synthetic", word or "another window"),
                 ),
                 PrintedFigure(
-                    who="SFM", measure="max_drawdown", printed=-0.1, where="Table 4", ours=None, ours_by="",
+                    who="SFM",
+                    measure="max_drawdown",
+                    printed=-0.1,
+                    where="Table 4",
+                    ours=None,
+                    ours_by="",
                     reasons=("our data is synthetic",),
                 ),
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 @cache

@@ -79,9 +79,20 @@ def test_every_benchmark_version_has_both_cards(tmp_path: Path) -> None:
 
 def test_a_stored_data_set_is_named_as_the_source_of_every_field() -> None:
     about = BenchmarkCard(
-        id="a-v3", title="A", description="B", rules="", rules_sha256=None, dataset="c", kind="real", window="",
-        licence="d", sha256="ab" * 32, biases=(), get="e", fields=(("close", "sc:Float", "last price"),),
-    )  # fmt: skip
+        id="a-v3",
+        title="A",
+        description="B",
+        rules="",
+        rules_sha256=None,
+        dataset="c",
+        kind="real",
+        window="",
+        licence="d",
+        sha256="ab" * 32,
+        biases=(),
+        get="e",
+        fields=(("close", "sc:Float", "last price"),),
+    )
     made = croissant(about)
     (file,), (records,) = made["distribution"], made["recordSet"]
     assert "ab" * 32 in file["description"] and made["version"] == "3.0.0"

@@ -46,9 +46,15 @@ def cell() -> CellSummary:
         playing("silent", noisy(0.006, 5), failing=0.43),
     )
     bare = CellSummary(
-        id="c", title="t", benchmark="b", dataset="d", sessions=SESSIONS, agents=agents, baseline="base",
+        id="c",
+        title="t",
+        benchmark="b",
+        dataset="d",
+        sessions=SESSIONS,
+        agents=agents,
+        baseline="base",
         badges=Badges(data="synthetic", convention="sound"),
-    )  # fmt: skip
+    )
     return compare_cell(bare, FEW)
 
 

@@ -47,9 +47,15 @@ def record(step: int, decision: Decision | None = None, *events: object) -> Step
 
 def line(step: int, index: int, reply: ModelReply, *messages: Message, attempt: int = 1) -> DialogueLine:
     return DialogueLine(
-        step=step, session="2024-01-01", index=index, purpose="research", attempt=attempt, kept=0,
-        messages=messages, reply=reply,
-    )  # fmt: skip
+        step=step,
+        session="2024-01-01",
+        index=index,
+        purpose="research",
+        attempt=attempt,
+        kept=0,
+        messages=messages,
+        reply=reply,
+    )
 
 
 def test_fates_of_orders() -> None:
@@ -82,19 +88,24 @@ def test_results_stand_with_their_calls_even_when_ids_come_again() -> None:
     ask = ToolCall(id="c", name="look", arguments="{}")
     lines = [
         line(
-            0, 0, ModelReply(calls=(ask,)),
-            Message(role="system", text="rules"), Message(role="user", text="go"),
+            0, 0, ModelReply(calls=(ask,)), Message(role="system", text="rules"), Message(role="user", text="go")
         ),
         line(
-            0, 1, ModelReply(text="hm", calls=(ask,)),
-            Message(role="assistant", text="", calls=(ask,)), Message(role="tool", text="first", call_id="c"),
+            0,
+            1,
+            ModelReply(text="hm", calls=(ask,)),
+            Message(role="assistant", text="", calls=(ask,)),
+            Message(role="tool", text="first", call_id="c"),
         ),
         line(
-            0, 2, ModelReply(error="gone", error_kind="timeout"),
-            Message(role="assistant", text="hm", calls=(ask,)), Message(role="tool", text="second", call_id="c"),
+            0,
+            2,
+            ModelReply(error="gone", error_kind="timeout"),
+            Message(role="assistant", text="hm", calls=(ask,)),
+            Message(role="tool", text="second", call_id="c"),
             Message(role="user", text="again"),
         ),
-    ]  # fmt: skip
+    ]
     made = turns(lines)
     assert made[0].asked == (("system", "rules"), ("user", "go"))
     assert [turn.calls[0].result for turn in made[:2]] == ["first", "second"]
@@ -242,10 +253,23 @@ def test_the_page_of_models(page: Page) -> None:
     assert page.wrong == []
     words = " ".join(" ".join(page.text).split())
     for wanted in (
-        "live model", "scripted model", "rule", "price unknown", "$1.50", "Mask by mask", "Decision by decision",
-        "117 others are kept", "bought 10 at 99.5", "What went wrong", "25.0%", "Valid tool calls",
-        "not comparable", "our data is synthetic", "1 benchmark in 2 settings", "You manage a portfolio.",
-    ):  # fmt: skip
+        "live model",
+        "scripted model",
+        "rule",
+        "price unknown",
+        "$1.50",
+        "Mask by mask",
+        "Decision by decision",
+        "117 others are kept",
+        "bought 10 at 99.5",
+        "What went wrong",
+        "25.0%",
+        "Valid tool calls",
+        "not comparable",
+        "our data is synthetic",
+        "1 benchmark in 2 settings",
+        "You manage a portfolio.",
+    ):
         assert wanted in words, wanted
     assert "rules only" not in words
     tags = [tag for tag, _ in page.elements]

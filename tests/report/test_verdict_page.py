@@ -34,9 +34,22 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
     words = text_of(page)
     for one in sample().agents:
         assert one.verdict.sentence in words
-    for wanted in ("skill supported", "leaked future", "failed run", "cannot be told from luck", "99.7%", "$12.40",
-                   "2 / 2 / 1", "memory", "0.08", "schema 3", "synthetic data", "No luck baseline: not asked for",
-                   "no leak test was made", "allowing for 2 trials"):  # fmt: skip
+    for wanted in (
+        "skill supported",
+        "leaked future",
+        "failed run",
+        "cannot be told from luck",
+        "99.7%",
+        "$12.40",
+        "2 / 2 / 1",
+        "memory",
+        "0.08",
+        "schema 3",
+        "synthetic data",
+        "No luck baseline: not asked for",
+        "no leak test was made",
+        "allowing for 2 trials",
+    ):
         assert wanted in words, wanted
 
 

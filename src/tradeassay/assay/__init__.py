@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from tradeassay.assay.planted import planted_trial as planted_trial
     from tradeassay.assay.power import AgentPower as AgentPower
     from tradeassay.assay.power import power_of_run as power_of_run
+    from tradeassay.assay.probe.payloads import ProbeConfig as ProbeConfig
+    from tradeassay.assay.probe.payloads import ProbeReport as ProbeReport
+    from tradeassay.assay.probe.payloads import ProbeRow as ProbeRow
     from tradeassay.assay.probe.probe import probe_mask as probe_mask
-    from tradeassay.assay.probe.probe_result import ProbeConfig as ProbeConfig
-    from tradeassay.assay.probe.probe_result import ProbeReport as ProbeReport
-    from tradeassay.assay.probe.probe_result import ProbeRow as ProbeRow
     from tradeassay.assay.regimes import IndexRegime as IndexRegime
     from tradeassay.assay.regimes import RegimePanel as RegimePanel
     from tradeassay.assay.regimes import RegimeRules as RegimeRules

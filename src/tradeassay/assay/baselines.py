@@ -312,9 +312,13 @@ class Workshop:
         """Return the samples of ``train``, ``valid`` or ``test``."""
         if (part, window) not in self._made:
             self._made[part, window] = make_samples(
-                self.snapshot, self.universe, self._rows[part], window=window, horizon=self.spec.horizon,
+                self.snapshot,
+                self.universe,
+                self._rows[part],
+                window=window,
+                horizon=self.spec.horizon,
                 purge=0 if part == "test" else self.spec.purge,
-            )  # fmt: skip
+            )
         return self._made[part, window]
 
     def test_days(self, fitted: FittedModel) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:

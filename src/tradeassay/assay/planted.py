@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from tradeassay.assay.luck.portfolios import place_among
 from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, above, below, memory_evidence, tested
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, memory_evidence
 from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -35,16 +35,13 @@ from tradeassay.assay.verdict.record import (
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import BootstrapConfig, growth, rate_measure
 from tradeassay.metrics.attribution import (
-    CrossSection,
     DailyParts,
-    Exposures,
     decompose,
     preferences,
-    regress,
     rows_of,
 )
 
@@ -131,41 +128,24 @@ def planted_world(seed: int, *, names: int = 200, sessions: int = 252, strength:
     )
 
 
-FOG = 24.0
-"""Noise in what a reader of a real market knows, in standard deviations of a session's returns."""
-
-
-def real_world(snapshot: Snapshot, first: str, last: str, *, seed: int = 0) -> PlantedWorld:
-    """Return a window of real data as a world to plant agents in: the names that were there in every session.
-
-    Nobody knows what a reader of its news could have known, so ``drift`` is what happened, seen through
-    :data:`FOG`, and as small as what can be expected of something so uncertain: enough for an information ratio
-    of about 2 where a fifth of the places is filled with it.
-    """
-    inputs = market_inputs(snapshot, MarketQuery(first=first, last=last))
-    columns = np.flatnonzero(inputs.investable.all(axis=0)).astype(np.int64)
-    returns = inputs.model.returns[:, columns]
-    spread = returns.std(axis=1, keepdims=True)
-    fog = np.random.default_rng([seed, 104_729]).normal(size=returns.shape)
-    return PlantedWorld(
-        seed=seed,
-        returns=returns,
-        exposures=inputs.model.exposures[:, :, columns],
-        drift=(returns + FOG * spread * fog) / (1.0 + FOG**2),
-        happened=returns,
-        columns=columns,
-        inputs=inputs,
-    )
-
-
 Plant = Literal[
-    "skilled", "mixed", "style", "timing", "lucky", "noise", "churning", "eaten", "memorising", "leaking",
-    "all-equal", "all-once", "all-sized", "all-traded", "half-equal",
-]  # fmt: skip
-PLANTS: tuple[Plant, ...] = (
-    "skilled", "mixed", "style", "timing", "lucky", "noise", "churning", "eaten", "memorising", "leaking",
-    "all-equal", "all-once", "all-sized", "all-traded", "half-equal",
-)  # fmt: skip
+    "skilled",
+    "mixed",
+    "style",
+    "timing",
+    "lucky",
+    "noise",
+    "churning",
+    "eaten",
+    "memorising",
+    "leaking",
+    "all-equal",
+    "all-once",
+    "all-sized",
+    "all-traded",
+    "half-equal",
+]
+PLANTS: tuple[Plant, ...] = get_args(Plant)
 PASSIVE: tuple[Plant, ...] = ("all-equal", "all-once", "all-sized", "all-traded", "half-equal")
 EXPECTED: dict[Plant, tuple[str, ...]] = {
     "skilled": ("skill",),
@@ -367,7 +347,7 @@ class Bench:
         elif plant == "lucky":
             tried = Tried(found=self.plants.tries - 1, effective=self.plants.tries - 1)
         daily, weights = self._played(plant, seed, masked=False)
-        rows = _rows(daily)
+        rows = daily_rows(daily)
         found = AgentFindings(
             cell=f"planted-{self.world.seed}",
             benchmark="planted",
@@ -394,7 +374,7 @@ class Bench:
         measured = with_daily(found, rows, YEAR, config, setting)
         assert measured.edge is not None
         if by_model:
-            masked = _rows(self._played(plant, seed, masked=True)[0])
+            masked = daily_rows(self._played(plant, seed, masked=True)[0])
             tries = measured.edge.comparisons
             memory = memory_evidence(rows, masked, YEAR, config, against="blinded", comparisons=tries)
             measured = msgspec.structs.replace(measured, memory=memory)
@@ -488,75 +468,6 @@ def _one_world(seed: int, config: VerdictConfig | None) -> Confusion:
     return confusion([planted_world(seed)], config=config)
 
 
-class EdgeTest(msgspec.Struct, frozen=True, kw_only=True):
-    """The one test behind "skill supported": was the edge found above, or below, zero? ``ratio`` is its yearly
-    information ratio."""
-
-    above: bool
-    below: bool
-    ratio: float
-
-
-def edge_tests(
-    world: PlantedWorld, plant: Plant, planting: PlantConfig, config: VerdictConfig, *, agents: int = 10
-) -> tuple[EdgeTest, ...]:
-    """Return the test on several planted agents of one kind, without the rest of the evidence."""
-    found = []
-    for seed in range(agents):
-        weights = np.zeros(world.inputs.model.returns.shape)
-        weights[:, world.columns] = weights_of(plant, world, planting, seed=seed)
-        edge = _rows(decompose(world.inputs.model, weights))[EDGE]
-        measure = tested(edge, YEAR, config, 1)
-        ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
-        found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
-    return tuple(found)
-
-
-def share_of(world: PlantedWorld, ratio: float) -> float:
-    """Return the share of places filled with knowledge that makes a yearly information ratio in a world.
-
-    What an agent could expect to earn is known by the drifts; what it happened to earn would be a ratio with an
-    error of its own, and say more of luck than of what was planted. The risk is that of an agent of another seed
-    than those that are judged.
-    """
-    held = max(2, round(PlantConfig().held * world.names))
-    own = own_drift(world)
-    best, missed = 0.0, ratio
-    for places in range(1, held + 1):
-        by = expected_ratio(world, places / held, own=own) - ratio
-        if abs(by) < missed:
-            best, missed = places / held, abs(by)
-        if by >= 0.0:
-            break
-    return best
-
-
-def expected_ratio(world: PlantedWorld, share: float, *, own: Floats | None = None, seed: int = 1) -> float:
-    """Return the yearly information ratio of the edge that a skilled agent could expect before it played.
-
-    Gain and risk are those of the same thing: of what the names do beyond market and style. ``own`` is
-    :func:`own_drift`, where it is known already.
-    """
-    weights = np.zeros(world.inputs.model.returns.shape)
-    weights[:, world.columns] = weights_of("skilled", world, PlantConfig(skill=share), seed=seed)
-    risk = float(_rows(decompose(world.inputs.model, weights))[EDGE].std())
-    gained = (weights * (own_drift(world) if own is None else own)).sum(axis=1)
-    return float(gained.mean() / risk * np.sqrt(YEAR))
-
-
-def own_drift(world: PlantedWorld) -> Floats:
-    """Return what is left of the drifts (T, all columns) after market and style, as of any return.
-
-    Every session's regression takes a part of whatever its names do on their own, the larger the more terms it has
-    for its names: with 23 for 200 about 11 %.
-    """
-    model, drift = world.inputs.model, np.zeros(world.inputs.model.returns.shape)
-    drift[:, world.columns] = world.drift
-    cross = CrossSection(drift, model.exposures, world.inputs.size, world.inputs.investable, model.factors)
-    seen = Exposures(model.exposures, model.covered, np.abs(model.exposures).sum(axis=2) > 0.0)
-    return regress(cross, seen, world.inputs.query.config).residuals
-
-
 def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
     return {
         plant: rate_measure(
@@ -566,6 +477,6 @@ def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
     }
 
 
-def _rows(daily: DailyParts) -> dict[str, Floats]:
+def daily_rows(daily: DailyParts) -> dict[str, Floats]:
     rows = rows_of(daily)
     return rows | {EDGE: rows["selection"] + rows["trading"]}

@@ -46,9 +46,12 @@ class Regression:
 
         reach = float(stdtrit(cosine_terms(n), 0.5 + level / 2.0)) * error
         return Measure(
-            value=significant(value), low=significant(value - reach), high=significant(value + reach),
-            level=level, n=n,
-        )  # fmt: skip
+            value=significant(value),
+            low=significant(value - reach),
+            high=significant(value + reach),
+            level=level,
+            n=n,
+        )
 
 
 def lagged(series: Floats, lags: int) -> list[Floats]:

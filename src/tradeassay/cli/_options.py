@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 out_option = click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
     help="Folder of the runs.",
-)  # fmt: skip
+)
 workers_option = click.option("--workers", type=click.IntRange(1), help="Processes to use. Default: one per core.")
 
 
@@ -30,9 +33,13 @@ def executor_option(
     """Return the option that says where many independent pieces are worked on."""
     words = {"local": "local processes", "inline": "this process", "ray": "a Ray cluster"}
     return click.option(
-        "--executor", type=click.Choice(choices), default=default, show_default=True, callback=_with_ray,
+        "--executor",
+        type=click.Choice(choices),
+        default=default,
+        show_default=True,
+        callback=_with_ray,
         help=f"Where to run: {', '.join(words[one] for one in choices)}. The result is the same.",
-    )  # fmt: skip
+    )
 
 
 def _with_ray(context: click.Context, option: click.Parameter, chosen: str) -> str:
@@ -66,22 +73,29 @@ def find_run(name: str, out: Path) -> Path:
 
 
 _CONCURRENCY = click.option(
-    "--concurrency", type=click.IntRange(1), default=8, show_default=True,
+    "--concurrency",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
     help="Episodes in conversation at the same time.",
-)  # fmt: skip
+)
 _PRICES = click.option(
-    "--prices", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+    "--prices",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.toml",
     help="Prices of models that override the packaged ones.",
-)  # fmt: skip
+)
 _PLAYING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
     click.option(
-        "--cassettes", type=click.Path(path_type=Path), metavar="RUN|FILE|recorded/MODEL",
+        "--cassettes",
+        type=click.Path(path_type=Path),
+        metavar="RUN|FILE|recorded/MODEL",
         help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL.",
     ),
     click.option("--base-url", metavar="URL", help="Another server that speaks the provider's API."),
-)  # fmt: skip
+)
 
 
 def planning_options(command: F) -> F:
@@ -123,35 +137,75 @@ def spec_options(command: F) -> F:
         (
             click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
             click.option(
-                "-a", "--agent", "agents", multiple=True, metavar="NAME[:KEY=VALUE,...]",
+                "-a",
+                "--agent",
+                "agents",
+                multiple=True,
+                metavar="NAME[:KEY=VALUE,...]",
                 help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
             ),
             click.option(
-                "-m", "--model", "models", multiple=True, metavar="PROVIDER/MODEL", callback=one_each,
+                "-m",
+                "--model",
+                "models",
+                multiple=True,
+                metavar="PROVIDER/MODEL",
+                callback=one_each,
                 help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
             ),
-            click.option("--mask", "masks", multiple=True, metavar="LEVEL[,LEVEL]",
-                help="What is hidden from models: bright, stock-blind, date-blind, blinded."),
-            click.option("--mode", "modes", multiple=True, metavar="MODE[,MODE]",
-                help="What models may use: memory-only, fixed-candidate, open-research."),
-            click.option("--window", "windows", multiple=True, metavar="CODE[,CODE]",
-                help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01."),
-            click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE[,VALUE]",
-                help="Any other setting of the conversation; several values make a grid."),
+            click.option(
+                "--mask",
+                "masks",
+                multiple=True,
+                metavar="LEVEL[,LEVEL]",
+                help="What is hidden from models: bright, stock-blind, date-blind, blinded.",
+            ),
+            click.option(
+                "--mode",
+                "modes",
+                multiple=True,
+                metavar="MODE[,MODE]",
+                help="What models may use: memory-only, fixed-candidate, open-research.",
+            ),
+            click.option(
+                "--window",
+                "windows",
+                multiple=True,
+                metavar="CODE[,CODE]",
+                help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
+            ),
+            click.option(
+                "-p",
+                "--set",
+                "settings",
+                multiple=True,
+                metavar="KEY=VALUE[,VALUE]",
+                help="Any other setting of the conversation; several values make a grid.",
+            ),
             click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
             click.option("--dataset", metavar="NAME", help="Trade a data set other than the benchmark's own."),
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
-            click.option("--index", metavar="NAME",
-                help="The index to compare with, or none. Default: by its role."),
-            click.option("--universe", metavar="NAME[:N]",
-                help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50."),
-            click.option("--secret", metavar="HEX",
-                help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random."),
-            click.option("--slug", metavar="NAME",
-                help="Name of the run's folder; the same slug resumes. Default: from its content."),
+            click.option(
+                "--index", metavar="NAME", help="The index to compare with, or none. Default: by its role."
+            ),
+            click.option(
+                "--universe",
+                metavar="NAME[:N]",
+                help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
+            ),
+            click.option(
+                "--secret",
+                metavar="HEX",
+                help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
+            ),
+            click.option(
+                "--slug",
+                metavar="NAME",
+                help="Name of the run's folder; the same slug resumes. Default: from its content.",
+            ),
         )
-    ):  # fmt: skip
+    ):
         command = option(command)
     return command
 
@@ -275,10 +329,17 @@ def build_spec(
         return load_spec(Path(what[0]), slug=slug)
     settings = parse_settings(options["masks"], options["modes"], options["settings"])
     return make_spec(
-        benchmarks=what, agents=tuple(map(parse_agent, agents)) or None, seeds=options["seeds"],
-        dataset=options["dataset"], first=options["first"], last=options["last"], slug=slug,
-        models=options["models"], secret=options["secret"],
-        index=options["index"], universe=options["universe"],
+        benchmarks=what,
+        agents=tuple(map(parse_agent, agents)) or None,
+        seeds=options["seeds"],
+        dataset=options["dataset"],
+        first=options["first"],
+        last=options["last"],
+        slug=slug,
+        models=options["models"],
+        secret=options["secret"],
+        index=options["index"],
+        universe=options["universe"],
         windows=[after_cutoff(code, options["models"]) for code in split_list(options["windows"])],
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
-    )  # fmt: skip
+    )

@@ -124,15 +124,21 @@ def list_command(as_json: bool) -> None:
 @click.option("--purge", default=5, show_default=True, help="Sessions kept free between two windows.")
 @click.option("--small", is_flag=True, help="Small models that train in seconds.")
 @click.option(
-    "--settings", default="ours", show_default=True, metavar="WHOSE[,WHOSE]",
+    "--settings",
+    default="ours",
+    show_default=True,
+    metavar="WHOSE[,WHOSE]",
     help="ours, qlib (the defaults of Qlib's classes), or both side by side.",
-)  # fmt: skip
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
 @click.option("--threads", default=2, show_default=True, help="Threads to train with.")
 @click.option(
-    "--device", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
+    "--device",
+    type=click.Choice(["auto", "cpu", "gpu"]),
+    default="auto",
+    show_default=True,
     help="Where to train networks; auto uses a GPU if there is one.",
-)  # fmt: skip
+)
 @click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
 @workers_option
 @executor_option()
@@ -194,9 +200,15 @@ def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
     name = f"{_model_of(one)}{' shuffled' if recipe.shuffled else ''}"
     tested = "" if one.test is None else "..".join(one.test)
     return (
-        one.key, name, recipe.dataset, "..".join(recipe.train), "..".join(recipe.valid), _ic(one.valid_ic), tested,
+        one.key,
+        name,
+        recipe.dataset,
+        "..".join(recipe.train),
+        "..".join(recipe.valid),
+        _ic(one.valid_ic),
+        tested,
         _ic(one.test_ic),
-    )  # fmt: skip
+    )
 
 
 _AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
@@ -204,9 +216,13 @@ _AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats
 
 def _against(one: ShuffleContrast) -> tuple[str, ...]:
     return (
-        one.trained.key, _model_of(one.trained), _ic(one.trained.test_ic), _ic(one.shuffled.test_ic),
-        _ic(one.gain), "yes" if one.beats else "no",
-    )  # fmt: skip
+        one.trained.key,
+        _model_of(one.trained),
+        _ic(one.trained.test_ic),
+        _ic(one.shuffled.test_ic),
+        _ic(one.gain),
+        "yes" if one.beats else "no",
+    )
 
 
 def _ic(found: RankIC | None) -> str:

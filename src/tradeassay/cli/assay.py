@@ -32,10 +32,11 @@ def _trades_options(command: F) -> F:
         json_option,
         executor_option(),
         workers_option,
-        click.option("--turnover", type=click.FloatRange(0.0),
-                     help="For a table of returns: yearly one-way turnover."),
+        click.option(
+            "--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover."
+        ),
         click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held."),
-    ):  # fmt: skip
+    ):
         command = option(command)
     return command
 
@@ -47,31 +48,65 @@ def _trades_options(command: F) -> F:
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
 )
 @click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
-@click.option("--trials", type=click.IntRange(1), default=1, show_default=True,
-              help="How many strategies were tried before this one was shown.")  # fmt: skip
-@click.option("--portfolios", type=click.IntRange(0), default=10_000, show_default=True,
-              help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.")  # fmt: skip
-@click.option("--leak-test", is_flag=True,
-              help="Replay every session with the future changed; no model is asked.")  # fmt: skip
-@click.option("--leak-sessions", type=click.IntRange(2), metavar="N",
-              help="Only the first N sessions of the leak test.")  # fmt: skip
-@click.option("--robustness", is_flag=True,
-              help="Repeat the run with other costs, delay, names and news; no model is asked again.")  # fmt: skip
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many strategies were tried before this one was shown.",
+)
+@click.option(
+    "--portfolios",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
+)
+@click.option("--leak-test", is_flag=True, help="Replay every session with the future changed; no model is asked.")
+@click.option(
+    "--leak-sessions", type=click.IntRange(2), metavar="N", help="Only the first N sessions of the leak test."
+)
+@click.option(
+    "--robustness",
+    is_flag=True,
+    help="Repeat the run with other costs, delay, names and news; no model is asked again.",
+)
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
 @click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
-@click.option("--planted", type=click.IntRange(1), metavar="WORLDS",
-              help="Without a run: judge agents of a known kind in this many synthetic worlds.")  # fmt: skip
-@click.option("--weights", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="For a table of returns: the weights that were held.")  # fmt: skip
-@click.option("--against", metavar="FILE|COLUMN",
-              help="For a table of returns: the benchmark's, in a file or a column.")  # fmt: skip
-@click.option("--dividends", type=click.FloatRange(0.0, 1.0), default=0.025, show_default=True,
-              help="For a table of returns: the most that a benchmark leaves out a year; 0 for none.")  # fmt: skip
-@click.option("--interest", type=click.FloatRange(0.0, 1.0), default=0.05, show_default=True,
-              help="For a table of returns: the most that cash earned in a year.")  # fmt: skip
+@click.option(
+    "--planted",
+    type=click.IntRange(1),
+    metavar="WORLDS",
+    help="Without a run: judge agents of a known kind in this many synthetic worlds.",
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="For a table of returns: the weights that were held.",
+)
+@click.option(
+    "--against", metavar="FILE|COLUMN", help="For a table of returns: the benchmark's, in a file or a column."
+)
+@click.option(
+    "--dividends",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.025,
+    show_default=True,
+    help="For a table of returns: the most that a benchmark leaves out a year; 0 for none.",
+)
+@click.option(
+    "--interest",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.05,
+    show_default=True,
+    help="For a table of returns: the most that cash earned in a year.",
+)
 @click.option("--column", help="For a table of returns: the account's column.")
-@click.option("--unit", type=click.Choice(["fraction", "percent", "basis points"]),
-              help="For a table of returns: what its numbers are. Default: guessed from their size.")  # fmt: skip
+@click.option(
+    "--unit",
+    type=click.Choice(["fraction", "percent", "basis points"]),
+    help="For a table of returns: what its numbers are. Default: guessed from their size.",
+)
 @click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="For a table: which way 03/04/2024 is read.")
 @click.option("--dataset", metavar="NAME", help="For a table: the data set with the prices.")
 @click.option(
@@ -81,8 +116,13 @@ def _trades_options(command: F) -> F:
     show_default=True,
     help="For a table: an index of the data set, or all.",
 )
-@click.option("--between", type=click.Choice(["cash", "hold"]), default="cash", show_default=True,
-              help="For weights: what sessions without a row mean.")  # fmt: skip
+@click.option(
+    "--between",
+    type=click.Choice(["cash", "hold"]),
+    default="cash",
+    show_default=True,
+    help="For weights: what sessions without a row mean.",
+)
 @click.option(
     "--benchmark",
     metavar="ID",
@@ -168,9 +208,20 @@ def assay(
 
 _OF_RUNS = ("agents", "leak_test", "leak_sessions", "robustness", "regimes", "rationales")
 _OF_TABLES = (
-    "weights", "against", "dividends", "interest", "column", "unit", "dates", "dataset", "universe", "between",
-    "benchmark", "names", "turnover",
-)  # fmt: skip
+    "weights",
+    "against",
+    "dividends",
+    "interest",
+    "column",
+    "unit",
+    "dates",
+    "dataset",
+    "universe",
+    "between",
+    "benchmark",
+    "names",
+    "turnover",
+)
 
 
 def _misplaced(*, table: bool) -> None:
@@ -228,11 +279,18 @@ def _print_studies(studies: Studies) -> None:
             "robustness: change a year when disturbed",
             columns,
             (
-                (one.agent, one.disturbance, one.variant, _cell(one.return_change), _cell(one.edge_change),
-                 _cell(one.decisions_changed), _cell(one.obeyed))
+                (
+                    one.agent,
+                    one.disturbance,
+                    one.variant,
+                    _cell(one.return_change),
+                    _cell(one.edge_change),
+                    _cell(one.decisions_changed),
+                    _cell(one.obeyed),
+                )
                 for one in studies.robustness.scores
             ),
-        )  # fmt: skip
+        )
         for note in studies.robustness.notes:
             say(note)
     if studies.regimes is not None:
@@ -241,11 +299,15 @@ def _print_studies(studies: Studies) -> None:
             "regimes: a year's pace in each",
             ("agent", "market", "sessions", *shown),
             (
-                (one.agent, one.regime, str(one.sessions),
-                 *(_cell(one.measures.get(name), ratio=name == "sharpe") for name in shown))
+                (
+                    one.agent,
+                    one.regime,
+                    str(one.sessions),
+                    *(_cell(one.measures.get(name), ratio=name == "sharpe") for name in shown),
+                )
                 for one in studies.regimes
             ),
-        )  # fmt: skip
+        )
     if studies.rationales is not None:
         rows = studies.rationales.rows
         print_table(
@@ -288,8 +350,9 @@ def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json:
 )
 @click.option("--portfolios", type=click.IntRange(100), default=10_000, show_default=True, help="How many.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other portfolios.")
-@click.option("--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True,
-              help="What to rank by.")  # fmt: skip
+@click.option(
+    "--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True, help="What to rank by."
+)
 @click.option(
     "--benchmark", metavar="ID", help="For a table of returns: the benchmark whose market and rules are used."
 )
@@ -368,10 +431,20 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     "--power", "wanted", type=_SHARE, default=0.8, show_default=True, help="Probability of detecting the ratio."
 )
 @click.option("--agents", type=click.IntRange(1), default=1, show_default=True, help="Agents judged together.")
-@click.option("--seed-correlation", type=click.FloatRange(0.0, 1.0), default=0.5, show_default=True,
-              help="Correlation of two seeds' active returns.")  # fmt: skip
-@click.option("--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, show_default=True,
-              help="Autocorrelation of active returns.")  # fmt: skip
+@click.option(
+    "--seed-correlation",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.5,
+    show_default=True,
+    help="Correlation of two seeds' active returns.",
+)
+@click.option(
+    "--autocorrelation",
+    type=click.FloatRange(-0.9, 0.9),
+    default=0.0,
+    show_default=True,
+    help="Autocorrelation of active returns.",
+)
 @json_option
 def power(
     run: str | None,
@@ -429,10 +502,15 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
         print_json(found)
         return
     rows = [
-        (one.cell, one.agent, "" if one.power_summary is None else f"{one.power_summary.smallest:.2f}",
-         "" if one.power_summary is None else f"{one.power_summary.chance:.0%}", one.sentence)
+        (
+            one.cell,
+            one.agent,
+            "" if one.power_summary is None else f"{one.power_summary.smallest:.2f}",
+            "" if one.power_summary is None else f"{one.power_summary.chance:.0%}",
+            one.sentence,
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)
     say("smallest ratio: the information ratio that would be found with a chance of 80 %")
 
@@ -444,25 +522,55 @@ def _listed(text: str) -> tuple[str, ...]:
 @click.command()
 @click.option("--benchmark", metavar="ID", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@click.option("--mask", "masks", default="blinded", show_default=True, metavar="LEVEL[,LEVEL]",
-              help="bright, stock-blind, date-blind, blinded.")  # fmt: skip
-@click.option("--hardening", "hardenings", default="plain", show_default=True, metavar="NAME[,NAME]",
-              help="plain, rebased, scaled, scrubbed, or all; each includes those before it.")  # fmt: skip
-@click.option("--attackers", default="levels,grid", show_default=True, metavar="NAME[,NAME]",
-              help="Models, and the programs match (always included), levels, grid, reader.")  # fmt: skip
+@click.option(
+    "--mask",
+    "masks",
+    default="blinded",
+    show_default=True,
+    metavar="LEVEL[,LEVEL]",
+    help="bright, stock-blind, date-blind, blinded.",
+)
+@click.option(
+    "--hardening",
+    "hardenings",
+    default="plain",
+    show_default=True,
+    metavar="NAME[,NAME]",
+    help="plain, rebased, scaled, scrubbed, or all; each includes those before it.",
+)
+@click.option(
+    "--attackers",
+    default="levels,grid",
+    show_default=True,
+    metavar="NAME[,NAME]",
+    help="Models, and the programs match (always included), levels, grid, reader.",
+)
 @click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
-@click.option("--mode", type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
-              default="open-research", show_default=True, help="What the model is shown.")  # fmt: skip
+@click.option(
+    "--mode",
+    type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
+    default="open-research",
+    show_default=True,
+    help="What the model is shown.",
+)
 @click.option(
     "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
 @click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
-@click.option("--cassettes", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Record answers here, and ask nothing twice.")  # fmt: skip
+@click.option(
+    "--cassettes",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Record answers here, and ask nothing twice.",
+)
 @click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
-@click.option("--answers", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write every answer here, with the truth, one JSON object per line.")  # fmt: skip
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write every answer here, with the truth, one JSON object per line.",
+)
 @json_option
 def probe(
     benchmark: str,
@@ -557,8 +665,7 @@ def _share(measure: Measure) -> str:
 @click.option("--benchmark", metavar="ID", default="daily-us-v1", show_default=True, help="The benchmark to play.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
-@click.option("--sessions", type=click.IntRange(2),
-              help="Decisions to test. Default: all; 40 for a model.")  # fmt: skip
+@click.option("--sessions", type=click.IntRange(2), help="Decisions to test. Default: all; 40 for a model.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
 @workers_option
 @executor_option()

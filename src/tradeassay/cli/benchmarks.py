@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 @click.option(
     "--needs", "dataset", metavar="DATASET", help="Say what NAME needs and how much of it this data set has."
 )
-@click.option("--cards", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Write a data card and Croissant metadata for NAME, or for every benchmark.")  # fmt: skip
+@click.option(
+    "--cards",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write a data card and Croissant metadata for NAME, or for every benchmark.",
+)
 @json_option
 def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""

@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 _SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
 _REAL = "daily-us-real-v1"
 _RULES = (
-    "equal-weight", "cash", "min-variance", "momentum-12-1", "momentum-weighted", "random", "reversal",
-    "sector-equal", "vol-target",
-)  # fmt: skip
+    "equal-weight",
+    "cash",
+    "min-variance",
+    "momentum-12-1",
+    "momentum-weighted",
+    "random",
+    "reversal",
+    "sector-equal",
+    "vol-target",
+)
 _TALKING = "ktdfin-v1"
 _RECORDED = "recorded/qwen2.5-coder-1.5b"
 _PROGRAMS = 12
@@ -81,8 +88,9 @@ def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
         asking = Asking(replay=True, cassettes=opened.folder)
     except TradeassayError as error:
         say(f"a scripted model plays: {error}")
-        spec = make_spec(_TALKING, agents=["momentum-12-1"], models=["scripted/sensible"], windows="W4",
-                         slug="demo-scripted")  # fmt: skip
+        spec = make_spec(
+            _TALKING, agents=["momentum-12-1"], models=["scripted/sensible"], windows="W4", slug="demo-scripted"
+        )
         asking = Asking()
     return run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
 

@@ -263,8 +263,12 @@ def _libraries() -> Iterator[MachineFinding]:
 
 
 @click.command()
-@click.option("--for", "what", metavar="SPEC",
-              help="Check only what this needs: a spec file, a benchmark or a model. Asks no model.")  # fmt: skip
+@click.option(
+    "--for",
+    "what",
+    metavar="SPEC",
+    help="Check only what this needs: a spec file, a benchmark or a model. Asks no model.",
+)
 @json_option
 def doctor(what: str | None, as_json: bool) -> int:
     """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails.

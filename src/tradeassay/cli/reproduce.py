@@ -78,9 +78,17 @@ def reproduce(
     set, ama a season file. Without --data, synthetic data stands in, and no figure is comparable.
     """
     wanted = _Wanted(
-        paper=paper, data=data, models=models, seeds=seeds, sample=sample, grid=grid, slug=slug, out=out,
-        workers=workers, as_json=as_json,
-    )  # fmt: skip
+        paper=paper,
+        data=data,
+        models=models,
+        seeds=seeds,
+        sample=sample,
+        grid=grid,
+        slug=slug,
+        out=out,
+        workers=workers,
+        as_json=as_json,
+    )
     if paper in ("stockbench", "ktdfin"):
         if sample is not None:
             raise UserError(f"{paper} has no tasks to sample", hint="leave --sample out, or plan it first")
@@ -274,12 +282,15 @@ def _printed(run: Run) -> list[PrintedFigures]:
 def _show_printed(figures: PrintedFigures) -> None:
     rows = [
         (
-            row.who, row.measure, f"{row.printed:+.2%}" if abs(row.printed) < 10 else f"{row.printed:g}",
-            "" if row.ours is None else f"{row.ours:+.2%}", row.ours_by,
+            row.who,
+            row.measure,
+            f"{row.printed:+.2%}" if abs(row.printed) < 10 else f"{row.printed:g}",
+            "" if row.ours is None else f"{row.ours:+.2%}",
+            row.ours_by,
             "yes" if not row.reasons else "no: " + "; ".join(row.reasons),
         )
         for row in figures.rows
-    ]  # fmt: skip
+    ]
     print_table(figures.source, ("printed by", "measure", "printed", "ours", "of", "comparable"), rows)
 
 
@@ -321,9 +332,12 @@ def _show_cited(cited: CitedFigures) -> None:
         figure = one.figure
         ratio = figure.measure == "SR"
         printed = (
-            figure.architecture, figure.model, figure.asset, figure.measure,
+            figure.architecture,
+            figure.model,
+            figure.asset,
+            figure.measure,
             f"{figure.value:+.2f}" if ratio else f"{figure.value:+.2%}",
-        )  # fmt: skip
+        )
         for ours in one.ours:
             value = ours.measure.value
             made = "" if value is None else f"{value:+.2f}" if ratio else f"{value:+.2%}"

@@ -28,13 +28,17 @@ _TERMS = (
     "subField transform"
 )
 _CONTEXT = {
-    "@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/", "conformsTo": "dct:conformsTo",
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     **{name: {"@id": f"cr:{name}", "@type": "@json"} for name in ("data", "examples")},
     **{name: f"cr:{name}" for name in _TERMS.split()},
-}  # fmt: skip
+}
 """The vocabulary that Croissant 1.0 prescribes, whole: its validator compares it."""
 _BAR_FIELDS = (
     ("session", "sc:Date", "day of the market's calendar"),
@@ -166,11 +170,15 @@ def _about_programs(name: str) -> BenchmarkCard:
 def data_card(about: BenchmarkCard) -> str:
     """Return a benchmark version's card as Markdown."""
     rows = [
-        ("data", about.dataset), ("kind", about.kind), ("window", about.window), ("licence", about.licence),
+        ("data", about.dataset),
+        ("kind", about.kind),
+        ("window", about.window),
+        ("licence", about.licence),
         ("sha256 of the data here", about.sha256 or "not in the store of this machine"),
         ("sha256 of the rules", about.rules_sha256 or "in the manifest of every run"),
-        ("known biases", "; ".join(about.biases) or "none stated"), ("get it", f"`{about.get}`"),
-    ]  # fmt: skip
+        ("known biases", "; ".join(about.biases) or "none stated"),
+        ("get it", f"`{about.get}`"),
+    ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows if value)
     rules = f"\n## Rules\n\n{about.rules.strip()}\n" if about.rules else ""
     return f"# {about.id}\n\n{about.title}. {about.description}\n\n| | |\n|---|---|\n{table}\n{rules}"
@@ -187,17 +195,24 @@ def croissant(about: BenchmarkCard) -> dict[str, Any]:
     }
     if about.sha256:
         stored = {
-            "@type": "cr:FileSet", "@id": "snapshot", "name": "snapshot",
+            "@type": "cr:FileSet",
+            "@id": "snapshot",
+            "name": "snapshot",
             "encodingFormat": "application/vnd.apache.arrow.file",
-            "includes": "*.arrow", "description": f"snapshot with the hash {about.sha256}, in the local store",
-        }  # fmt: skip
+            "includes": "*.arrow",
+            "description": f"snapshot with the hash {about.sha256}, in the local store",
+        }
         fields = [
             {
-                "@type": "cr:Field", "@id": f"records/{name}", "name": name, "description": words,
-                "dataType": kind, "source": {"fileSet": {"@id": "snapshot"}, "extract": {"column": name}},
+                "@type": "cr:Field",
+                "@id": f"records/{name}",
+                "name": name,
+                "description": words,
+                "dataType": kind,
+                "source": {"fileSet": {"@id": "snapshot"}, "extract": {"column": name}},
             }
             for name, kind, words in about.fields
-        ]  # fmt: skip
+        ]
         records = {"@type": "cr:RecordSet", "@id": "records", "name": "records", "field": fields}
         described = {"distribution": [stored], "recordSet": [records]}
     return {

@@ -26,10 +26,23 @@ from tradeassay.runs.summary.rows import Contest
 PasteFormat = Literal["md", "latex", "csv", "json", "card"]
 PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
-_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-          numbers.MINUS: "$-$", "–": "--", "·": r"$\cdot$", "<": r"\textless{}",
-          ">": r"\textgreater{}"}  # fmt: skip
+_LATEX = {
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    numbers.MINUS: "$-$",
+    "–": "--",
+    "·": r"$\cdot$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
 
 
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
@@ -166,20 +179,28 @@ def _latex(tables: Sequence[PasteTable]) -> str:
     blocks = ["% needs \\usepackage{booktabs}"]
     for table in tables:
         rows, reasons = _reasons(table)
-        align = "".join("r" if any(row[at].value is not None for row in table.rows) else "l"
-                        for at in range(len(table.columns)))  # fmt: skip
+        align = "".join(
+            "r" if any(row[at].value is not None for row in table.rows) else "l"
+            for at in range(len(table.columns))
+        )
         notes = " ".join(_tex(note) for note in (*reasons, *table.notes))
         blocks.append(
             "\n".join(
                 [
-                    r"\begin{table}", r"\centering\small", rf"\caption{{{_tex(table.title)}. {notes}}}",
-                    rf"\begin{{tabular}}{{{align}}}", r"\toprule",
-                    " & ".join(map(_tex, table.columns)) + r" \\", r"\midrule",
+                    r"\begin{table}",
+                    r"\centering\small",
+                    rf"\caption{{{_tex(table.title)}. {notes}}}",
+                    rf"\begin{{tabular}}{{{align}}}",
+                    r"\toprule",
+                    " & ".join(map(_tex, table.columns)) + r" \\",
+                    r"\midrule",
                     *(" & ".join(map(_tex, row)) + r" \\" for row in rows),
-                    r"\bottomrule", r"\end{tabular}", r"\end{table}",
+                    r"\bottomrule",
+                    r"\end{tabular}",
+                    r"\end{table}",
                 ]
             )
-        )  # fmt: skip
+        )
     return "\n\n".join(blocks) + "\n"
 
 

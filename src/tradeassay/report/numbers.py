@@ -42,8 +42,12 @@ def number(value: float, *, unit: str = "number", signed: bool = False) -> str:
     return f"{sign}{text}{tail}"
 
 
-FORMS = {"share": ("fraction", False), "change": ("fraction", True), "number": ("number", False),
-         "signed": ("number", True)}  # fmt: skip
+FORMS = {
+    "share": ("fraction", False),
+    "change": ("fraction", True),
+    "number": ("number", False),
+    "signed": ("number", True),
+}
 """Ways to write a value: a share in per cent, a change in per cent with its sign, a number, one with its sign."""
 
 

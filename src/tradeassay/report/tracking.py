@@ -69,9 +69,13 @@ _MENDS = {
 
 
 def _log_mlflow(
-    mlflow: Any, run: Run | CodeRun, project: str, params: dict[str, str], numbers: dict[str, float],
+    mlflow: Any,
+    run: Run | CodeRun,
+    project: str,
+    params: dict[str, str],
+    numbers: dict[str, float],
     files: Sequence[Path],
-) -> str:  # fmt: skip
+) -> str:
     mlflow.set_experiment(project)
     with mlflow.start_run(run_name=run.name) as begun:
         mlflow.log_params(params)
@@ -82,9 +86,13 @@ def _log_mlflow(
 
 
 def _log_wandb(
-    wandb: Any, run: Run | CodeRun, project: str, params: dict[str, str], numbers: dict[str, float],
+    wandb: Any,
+    run: Run | CodeRun,
+    project: str,
+    params: dict[str, str],
+    numbers: dict[str, float],
     files: Sequence[Path],
-) -> str:  # fmt: skip
+) -> str:
     begun = wandb.init(project=project, name=run.name, config=params)
     failed = 1
     try:

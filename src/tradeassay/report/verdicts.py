@@ -40,8 +40,14 @@ PARTS = (
     ("selection", "Selection", "What the names held did beyond market and style."),
     ("trading", "Trading", "Costs, and everything earned or paid beyond holding."),
 )
-_STYLE = {"skill": "bold cyan", "mixed": "cyan", "leak": "bold red", "memory": "bold yellow", "failed": "bold red",
-          "worse": "yellow"}  # fmt: skip
+_STYLE = {
+    "skill": "bold cyan",
+    "mixed": "cyan",
+    "leak": "bold red",
+    "memory": "bold yellow",
+    "failed": "bold red",
+    "worse": "yellow",
+}
 _WIDE = 110
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -11,11 +11,9 @@ from msgspec import Meta
 from tradeassay.core.measure import Measure
 
 Channel = Literal[
-    "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals",
-]  # fmt: skip
-CHANNELS: tuple[Channel, ...] = (
-    "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals",
-)  # fmt: skip
+    "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals"
+]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 """Where the future could come from, each rewritten on its own."""
 Kind = Literal["counterfactual", "canary", "time stamp"]
 Count = Annotated[int, Meta(ge=1)]

@@ -91,9 +91,16 @@ def simulate(
         planned = plan.first[t] < plan.first[t + 1]
         for one in range(dice.size):
             book = SeatBook(
-                books.column[one], books.units[one], books.last[one], books.held[one], books.touched[one],
-                books.money[one], books.tally[one], books.log, books.needs,
-            )  # fmt: skip
+                books.column[one],
+                books.units[one],
+                books.last[one],
+                books.held[one],
+                books.touched[one],
+                books.money[one],
+                books.tally[one],
+                books.log,
+                books.needs,
+            )
             book.money[1] = 0.0
             if tape.eventful[t]:
                 open_session(book, t, tape)

@@ -204,10 +204,16 @@ def _count(run: Run, episode: EpisodeSpec, finder: Finder, count: _Count) -> Non
             for category in {one.category for one in found}:
                 count.by[category] += 1
             for one in found:
-                _keep(count, NamedThing(
-                    category=one.category, word=one.word, reason=reason[:300], episode=episode.key,
-                    session=line.session,
-                ))  # fmt: skip
+                _keep(
+                    count,
+                    NamedThing(
+                        category=one.category,
+                        word=one.word,
+                        reason=reason[:300],
+                        episode=episode.key,
+                        session=line.session,
+                    ),
+                )
 
 
 def _keep(count: _Count, example: NamedThing) -> None:

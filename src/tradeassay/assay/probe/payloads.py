@@ -1,14 +1,15 @@
-"""Which stocks and days are probed, and the exact texts that a model would get of them under a mask."""
+"""What is probed and what was found; which stocks and days, and the exact texts a model would get of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
-from tradeassay.assay.probe.probe_result import HARDENINGS, ProbeConfig
 from tradeassay.benchmarks import Benchmark, NamedWindow, find_window, window_sets
 from tradeassay.benchmarks.ktdfin import Ktdfin
 from tradeassay.benchmarks.ktdfin.wire import Stock
@@ -16,14 +17,151 @@ from tradeassay.core.agent import Observation
 from tradeassay.core.dialogue import Given, Message, ModelReply, ToolCall
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision
-from tradeassay.data import AsOfView, Snapshot
-from tradeassay.masking import Level
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.data import Snapshot
+from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.universe import Universe, most_traded
 from tradeassay.runs.play.episodes import conversation_rng
 from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, protocol_of, with_protocol
 from tradeassay.runs.spec.run_spec import AgentSpec
+
+Mode = Literal["memory-only", "fixed-candidate", "open-research"]
+HARDENINGS: dict[str, dict[str, bool]] = {
+    "plain": {},
+    "rebased": {"rebase_prices": True},
+    "scaled": {"rebase_prices": True, "scale_volumes": True},
+    "scrubbed": {"rebase_prices": True, "scale_volumes": True, "scrub_news": True},
+}
+"""How far a mask goes beyond the published one, each level including all of the one before."""
+PROGRAMS = {
+    "match": "matches the shown returns against the price archive",
+    "levels": "matches the shown price and turnover against the archive",
+    "grid": "searches for the scale under which shown prices are whole cents, then matches price and turnover",
+    "reader": "repeats names and dates that are plainly shown, and looks for companies it knows in headlines",
+}
+"""Attackers that are not language models."""
+ALWAYS = "match"
+"""The attacker that is always asked: anyone with data access can do what it does."""
+
+
+class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One probe.
+
+    ``probes`` pairs, drawn with ``seed`` and spread evenly over windows and boards. ``masks`` and ``hardenings``
+    are compared on the same pairs; a bright market cannot be hardened. ``windows`` names some of the benchmark's
+    windows, all short ones when empty. ``lookback`` sessions are shown of a stock in open research.
+    Raises :class:`UserError` for a mask or a hardening that does not exist.
+    """
+
+    probes: Annotated[int, Meta(ge=1)] = 200
+    seed: int = 0
+    masks: tuple[Level, ...] = ("blinded",)
+    hardenings: tuple[str, ...] = ("plain",)
+    windows: tuple[str, ...] = ()
+    mode: Mode = "open-research"
+    lookback: Annotated[int, Meta(ge=2)] = 60
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+    def __post_init__(self) -> None:
+        for given, known, what in ((self.masks, LEVELS, "mask"), (self.hardenings, HARDENINGS, "hardening")):
+            if not given:
+                raise UserError(f"no {what} is given", hint=f"one of {', '.join(known)}")
+            for name in given:
+                if name not in known:
+                    raise UserError(f"no {what} '{name}'", hint=did_you_mean(name, known, ", ".join(known)))
+
+    @property
+    def variants(self) -> tuple[tuple[Level, str], ...]:
+        """Every mask with every hardening that it can have."""
+        return tuple(
+            (mask, hardening)
+            for mask in self.masks
+            for hardening in self.hardenings
+            if mask != "bright" or hardening == "plain"
+        )
+
+
+METRICS = {
+    "top_1": "the stock, first guess",
+    "top_5": "the stock, among five",
+    "date_1": "the day, within 1 session",
+    "date_7": "the day, within 7 sessions",
+    "date_30": "the day, within 30 sessions",
+    "sector": "the sector",
+    "board": "the board (which a mask leaves visible)",
+    "joint": "the stock among five, and the day within 7 sessions",
+}
+"""What is counted, in the order of tables."""
+
+
+class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One attacker against one mask.
+
+    ``response`` is the share of probes that it named a stock or a day for. ``conditional`` are its hits among the
+    probes for which it answered that question, ``of_all`` among all of them; an attacker that seldom answers can
+    be good at the one and bad at the other. ``above_random`` compares ``of_all`` with pure chance: True when the
+    whole interval lies above it; a question that is not scored has no entry. ``strata`` is ``top_1`` of all by
+    window and by board.
+    """
+
+    attacker: str
+    kind: Literal["model", "program"]
+    mask: str
+    hardening: str
+    probes: int
+    response: Measure
+    conditional: dict[str, Measure]
+    of_all: dict[str, Measure]
+    above_random: dict[str, bool]
+    strata: dict[str, Measure]
+
+
+class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attacker's answer about one pair, and the truth: enough to count everything again.
+
+    ``said`` are a model's own words (cut at 2,000 characters), ``wrong`` what of them could not be read.
+    """
+
+    attacker: str
+    mask: str
+    hardening: str
+    number: int
+    symbol: str
+    session: str
+    tickers: tuple[str, ...] = ()
+    date: str | None = None
+    sector: str | None = None
+    board: str | None = None
+    hits: tuple[str, ...] = ()
+    said: str = ""
+    wrong: tuple[str, ...] = ()
+
+
+class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All attackers against all masks, on the same pairs. ``random`` is what guessing blindly would give.
+
+    ``answers`` are all of them, in the order in which they were asked for.
+    """
+
+    benchmark: str
+    dataset: str
+    config: ProbeConfig
+    windows: tuple[str, ...]
+    boards: tuple[str, ...]
+    random: dict[str, Measure]
+    rows: tuple[ProbeRow, ...]
+    usd: float | None
+    notes: tuple[str, ...]
+    answers: tuple[ProbeAnswer, ...] = ()
+
+    def row(self, attacker: str, mask: str, hardening: str = "plain") -> ProbeRow | None:
+        """Return one row, None when it was not tried."""
+        wanted = (attacker, mask, hardening)
+        return next((row for row in self.rows if (row.attacker, row.mask, row.hardening) == wanted), None)
+
 
 _LONG = "long"
 
@@ -46,15 +184,11 @@ class Probe:
     names: int
 
 
-class ProbeWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of sessions to draw from."""
-
-    code: str
-    first: str
-    last: str
+ProbeWindow = tuple[str, str, str]
+"""A stretch of sessions to draw from: its code, its first and its last day."""
 
 
-def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> tuple[ProbeWindow, ...]:
+def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> list[ProbeWindow]:
     """Return the benchmark's windows on a data set: those named, else all short ones, else its whole period."""
     found: tuple[NamedWindow, ...] = ()
     if codes:
@@ -62,9 +196,8 @@ def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...])
     elif benchmark.protocol in window_sets:
         every = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
         found = tuple(window for window in every if window.code != _LONG)
-    if not found:
-        return (ProbeWindow(code="all", first=benchmark.market.first, last=benchmark.market.last),)
-    return tuple(ProbeWindow(code=window.code, first=window.first, last=window.last) for window in found)
+    whole = [("all", benchmark.market.first, benchmark.market.last)]
+    return [(window.code, window.first, window.last) for window in found] or whole
 
 
 def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -> tuple[Probe, ...]:
@@ -79,7 +212,7 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
     # Strata take turns, so that they differ by one probe at most; a pair is not asked twice while others are left.
     while len(probes) < config.probes:
         window, board, universe = strata[len(probes) % len(strata)]
-        rows = snapshot.rows(window.first, window.last)
+        rows = snapshot.rows(*window[1:])
         step = int(rng.integers(len(rows)))
         view = snapshot.at(rows[step], "pre_open")
         choice = universe.at(view).symbols
@@ -91,16 +224,31 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
         if (rows[step], symbol) in seen and tries < 100 * config.probes:
             continue
         seen.add((rows[step], symbol))
-        probes.append(_probe(len(probes), window, rows[step], step, view, symbol, len(choice)))
+        instrument = view.instrument(symbol)
+        probes.append(
+            Probe(
+                number=len(probes),
+                window=window[0],
+                first=window[1],
+                last=window[2],
+                row=rows[step],
+                step=step,
+                symbol=symbol,
+                session=view.session,
+                sector=instrument.sector,
+                board=instrument.board.value,
+                names=len(choice),
+            )
+        )
     return tuple(probes)
 
 
 def _strata(
-    benchmark: Benchmark, snapshot: Snapshot, windows: tuple[ProbeWindow, ...]
+    benchmark: Benchmark, snapshot: Snapshot, windows: Sequence[ProbeWindow]
 ) -> list[tuple[ProbeWindow, str, Universe]]:
     strata = []
     for window in windows:
-        rows = snapshot.rows(window.first, window.last)
+        rows = snapshot.rows(*window[1:])
         universe = Universe(
             benchmark.market.universe, most_traded(benchmark.market.universe, snapshot.at(rows[0], "pre_open"))
         )
@@ -108,25 +256,6 @@ def _strata(
         boards = sorted({view.instrument(symbol).board.value for symbol in universe.at(view).symbols})
         strata += [(window, board, universe) for board in boards]
     return strata
-
-
-def _probe(
-    number: int, window: ProbeWindow, row: int, step: int, view: AsOfView, symbol: str, names: int
-) -> Probe:
-    instrument = view.instrument(symbol)
-    return Probe(
-        number=number,
-        window=window.code,
-        first=window.first,
-        last=window.last,
-        row=row,
-        step=step,
-        symbol=symbol,
-        session=view.session,
-        sector=instrument.sector,
-        board=instrument.board.value,
-        names=names,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +311,13 @@ def _episode(
     assert isinstance(protocol, Ktdfin)
     key = f"probe {benchmark.market.first}"
     episode = EpisodeSpec(
-        key=key, cell=key, benchmark=benchmark.id, dataset=f"{snapshot.name} {key}",
-        agent=AgentSpec(name="model"), seed=config.seed,
-    )  # fmt: skip
+        key=key,
+        cell=key,
+        benchmark=benchmark.id,
+        dataset=f"{snapshot.name} {key}",
+        agent=AgentSpec(name="model"),
+        seed=config.seed,
+    )
     rng = conversation_rng(benchmark, episode, episode.dataset)
     play = Play(snapshot, benchmark.market, protocol, key=key, seed=config.seed, rng=rng)
     last = max(probe.step for probe in probes)

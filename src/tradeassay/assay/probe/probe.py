@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from tradeassay.assay.probe.payloads import Probe, ProbePayload, draw_probes, make_payloads, require_masks
-from tradeassay.assay.probe.probe_result import ALWAYS, PROGRAMS, ProbeAnswer, ProbeConfig, ProbeReport, ProbeRow
+import numpy as np
+
+from tradeassay.assay.probe.payloads import (
+    ALWAYS,
+    METRICS,
+    PROGRAMS,
+    Probe,
+    ProbeAnswer,
+    ProbeConfig,
+    ProbePayload,
+    ProbeReport,
+    ProbeRow,
+    draw_probes,
+    make_payloads,
+    require_masks,
+)
 from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive, interrogate, make_program
-from tradeassay.assay.probe.score import hits, make_row, random_baseline
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import ModelError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Days
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
     Access,
@@ -28,6 +44,8 @@ from tradeassay.llm import (
     open_model,
 )
 from tradeassay.masking import Level
+from tradeassay.metrics import rate_measure
+from tradeassay.metrics.intervals import significant
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY, addressed
 from tradeassay.runs.spec.models import Asking
@@ -71,8 +89,15 @@ def probe_mask(
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
     models = [name for name in names if "/" in name]
     budget = Budget(asking.max_usd)
-    progress = _Progress(len(models) * len(shown) * len(probes), listen)
-    said = asyncio.run(_ask_all(models, shown, config, (asking, access, budget), progress)) if models else {}
+    whole, done = len(models) * len(shown) * len(probes), 0
+
+    def answered(attacker: str) -> None:
+        nonlocal done
+        done += 1
+        if listen is not None:
+            listen(attacker, done, whole)
+
+    said = asyncio.run(_ask_all(models, shown, config, (asking, access, budget), answered)) if models else {}
     rows: list[ProbeRow] = []
     answers: list[ProbeAnswer] = []
     for variant, payloads in shown.items():
@@ -97,7 +122,7 @@ def probe_mask(
         boards=boards,
         random=chance,
         rows=tuple(rows),
-        usd=_spent(budget, models, asking.replay),
+        usd=0.0 if not models or asking.replay else None if budget.unpriced_calls else budget.spent_usd,
         notes=_notes(snapshot, models),
         answers=tuple(answers),
     )
@@ -124,18 +149,8 @@ def _answer(
     )
 
 
-class _Progress:
-    """Counts answers, and tells whoever listens."""
-
-    def __init__(self, whole: int, listen: Callable[[str, int, int], None] | None) -> None:
-        self._whole, self._listen, self._done = whole, listen, 0
-
-    def tell(self, attacker: str) -> None:
-        self._done += 1
-        if self._listen is not None:
-            self._listen(attacker, self._done, self._whole)
-
-
+Answered = Callable[[str], None]
+"""Told after every answer of a model who gave it."""
 Said = dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]
 
 
@@ -144,24 +159,29 @@ async def _ask_all(
     shown: dict[tuple[Level, str], tuple[ProbePayload, ...]],
     config: ProbeConfig,
     how: tuple[Asking, Access, Budget],
-    progress: _Progress,
+    answered: Answered,
 ) -> Said:
     asking, access, budget = how
     store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
     found: Said = {}
     for name in models:
         async with open_model(
-            name, ModelParams(max_tokens=1024), cassette=store, replay=asking.replay, budget=budget,
-            connections=asking.concurrency, access=access,
-        ) as model:  # fmt: skip
+            name,
+            ModelParams(max_tokens=1024),
+            cassette=store,
+            replay=asking.replay,
+            budget=budget,
+            connections=asking.concurrency,
+            access=access,
+        ) as model:
             for variant, payloads in shown.items():
-                asked = (_ask(model, payload, variant, config, progress) for payload in payloads)
+                asked = (_ask(model, payload, variant, config, answered) for payload in payloads)
                 found[name, variant] = list(await asyncio.gather(*asked))
     return found
 
 
 async def _ask(
-    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig, progress: _Progress
+    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig, answered: Answered
 ) -> AttackerAnswer:
     """Carry one interrogation between the generator and the model."""
     place = QuestionPlace(
@@ -176,14 +196,8 @@ async def _ask(
         return reply
 
     found = await adrive(addressed(interrogate(payload), place), answer)
-    progress.tell(model.name)
+    answered(model.name)
     return found
-
-
-def _spent(budget: Budget, models: Sequence[str], replay: bool) -> float | None:
-    if not models or replay:
-        return 0.0
-    return None if budget.unpriced_calls else budget.spent_usd
 
 
 def _notes(snapshot: Snapshot, models: Sequence[str]) -> tuple[str, ...]:
@@ -193,3 +207,136 @@ def _notes(snapshot: Snapshot, models: Sequence[str]) -> tuple[str, ...]:
     if not models:
         notes.append("no model was asked")
     return tuple(notes)
+
+
+# Counting hits: seven questions and the joint one, each with Wilson's interval, beside pure chance
+
+_TOLERANCES = (1, 7, 30)
+_WEEK = 5.0 / 7.0
+"""Sessions per calendar day, for days outside the archive."""
+
+
+def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | None]:
+    """Return for each question whether it was answered correctly; None where it was not answered."""
+    guess = guess or Guess()
+    names = [_plain(ticker) for ticker in guess.tickers[:5]]
+    truth = _plain(probe.symbol)
+    stock = [truth in names[:count] if names else None for count in (1, 5)]
+    away = None if guess.date is None else sessions_apart(guess.date, probe.row, sessions)
+    days = [None if guess.date is None else (away is not None and away <= limit) for limit in _TOLERANCES]
+    both = None if stock[1] is None or days[1] is None else stock[1] and days[1]
+    return dict(
+        zip(
+            METRICS,
+            (*stock, *days, _same(guess.sector, probe.sector), _same(guess.board, probe.board), both),
+            strict=True,
+        )
+    )
+
+
+def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
+    """Return how many sessions a guessed day lies from the session in ``row``; None when it is not a day."""
+    try:
+        day = np.datetime64(date.fromisoformat(guess), "D")
+    except ValueError:
+        return None
+    after = int(np.searchsorted(sessions, day))
+    if after == sessions.size:
+        beyond = round(int((day - sessions[-1]).astype(int)) * _WEEK)
+        return sessions.size - 1 - row + beyond
+    before = round(int((sessions[0] - day).astype(int)) * _WEEK) if day < sessions[0] else 0
+    near = [after] if after == 0 or sessions[after] == day else [after - 1, after]
+    return min(abs(place - row) for place in near) + before
+
+
+def make_row(
+    attacker: tuple[str, Literal["model", "program"]],
+    variant: tuple[str, str],
+    probes: Sequence[Probe],
+    guesses: Sequence[Guess | None],
+    sessions: Days,
+    chance: dict[str, Measure],
+    level: float,
+) -> ProbeRow:
+    """Return an attacker's rates against one mask."""
+    found = [hits(guess, probe, sessions) for guess, probe in zip(guesses, probes, strict=True)]
+    answered = sum(guess is not None and bool(guess.tickers or guess.date) for guess in guesses)
+    scored = [name for name in METRICS if chance[name].value is not None]
+    conditional = {name: _rate([one[name] for one in found if one[name] is not None], level) for name in scored}
+    of_all = {name: _rate([bool(one[name]) for one in found], level) for name in scored}
+    none = {name: chance[name] for name in METRICS if name not in scored}
+    strata = {
+        f"{kind} {value}": _rate(
+            [
+                bool(one["top_1"])
+                for one, probe in zip(found, probes, strict=True)
+                if getattr(probe, kind) == value
+            ],
+            level,
+        )
+        for kind in ("window", "board")
+        for value in dict.fromkeys(getattr(probe, kind) for probe in probes)
+    }
+    return ProbeRow(
+        attacker=attacker[0],
+        kind=attacker[1],
+        mask=variant[0],
+        hardening=variant[1],
+        probes=len(probes),
+        response=rate_measure(answered, len(probes), nothing="nothing was asked", level=level),
+        conditional=conditional | none,
+        of_all=of_all | none,
+        above_random={
+            name: (low := of_all[name].low) is not None and low > (chance[name].value or 0.0) for name in scored
+        },
+        strata=strata,
+    )
+
+
+def random_baseline(probes: Sequence[Probe], sessions: Days, sectors: int, boards: int) -> dict[str, Measure]:
+    """Return what blind guessing gives: a name of that day's universe, a day of the archive, a sector, a board.
+
+    Where the data has fewer than two sectors or boards there is nothing to guess, and nothing is scored.
+    """
+    rows = np.array([probe.row for probe in probes])
+    names = np.array([probe.names for probe in probes], dtype=np.float64)
+    near = {
+        limit: (np.minimum(rows + limit, sessions.size - 1) - np.maximum(rows - limit, 0) + 1) / sessions.size
+        for limit in _TOLERANCES
+    }
+    five = np.minimum(5.0, names) / names
+    values = (
+        1.0 / names,
+        five,
+        near[1],
+        near[7],
+        near[30],
+        np.full(rows.size, 1.0 / max(1, sectors)),
+        np.full(rows.size, 1.0 / max(1, boards)),
+        five * near[7],
+    )
+    chance = {
+        name: Measure(value=significant(float(np.mean(value))), n=len(probes), note="exact: chance alone")
+        for name, value in zip(METRICS, values, strict=True)
+    }
+    for name, count in (("sector", sectors), ("board", boards)):
+        if count < 2:
+            chance[name] = not_scored(f"the data has one {name} only" if count else f"the data has no {name}s")
+    return chance
+
+
+def _rate(outcomes: Sequence[bool | None], level: float) -> Measure:
+    return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing="this was never answered", level=level)
+
+
+def _plain(ticker: str) -> str:
+    """Return a ticker without case and without the exchange after six digits: 600519.SH is 600519."""
+    plain = ticker.strip().upper().lstrip("$")
+    digits = "".join(char for char in plain if char.isdigit())
+    return digits if len(digits) == 6 and len(plain) in (8, 9) else plain
+
+
+def _same(guess: str | None, truth: str | None) -> bool | None:
+    if guess is None:
+        return None
+    return truth is not None and guess.strip().casefold() == truth.casefold()

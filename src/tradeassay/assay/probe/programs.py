@@ -372,8 +372,11 @@ class TextReader:
 
 
 _PROGRAMS: dict[str, type[Match] | type[Levels] | type[TextReader]] = {
-    "match": Match, "levels": Levels, "grid": Grid, "reader": TextReader,
-}  # fmt: skip
+    "match": Match,
+    "levels": Levels,
+    "grid": Grid,
+    "reader": TextReader,
+}
 
 
 def nearest(archive: PriceArchive, apart: Floats) -> Guess | None:

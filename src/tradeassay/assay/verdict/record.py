@@ -5,7 +5,7 @@ The thresholds are all ours; the page of a verdict says which were used.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -81,13 +81,21 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 Kind = Literal[
-    "skill", "timing", "mixed", "luck", "style", "market", "tail", "costs", "worse", "memory", "leak",
-    "open", "failed",
-]  # fmt: skip
-KINDS: tuple[Kind, ...] = (
-    "skill", "timing", "mixed", "luck", "style", "market", "tail", "costs", "worse", "memory", "leak",
-    "open", "failed",
-)  # fmt: skip
+    "skill",
+    "timing",
+    "mixed",
+    "luck",
+    "style",
+    "market",
+    "tail",
+    "costs",
+    "worse",
+    "memory",
+    "leak",
+    "open",
+    "failed",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 LABELS: dict[Kind, str] = {
     "skill": "skill supported",
     "timing": "timing supported",
