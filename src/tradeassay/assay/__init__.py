@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from tradeassay.assay.luck.luck import luck_of_episode as luck_of_episode
     from tradeassay.assay.luck.luck import luck_of_returns as luck_of_returns
     from tradeassay.assay.luck.luck import luck_of_run as luck_of_run
+    from tradeassay.assay.memory.contrast import DirectProbe as DirectProbe
+    from tradeassay.assay.memory.contrast import Fade as Fade
+    from tradeassay.assay.memory.contrast import MemoryArm as MemoryArm
+    from tradeassay.assay.memory.contrast import MemoryConfig as MemoryConfig
+    from tradeassay.assay.memory.contrast import MemoryContrast as MemoryContrast
+    from tradeassay.assay.memory.contrast import MemoryGap as MemoryGap
     from tradeassay.assay.memory.contrast import memory_contrast as memory_contrast
-    from tradeassay.assay.memory.memory_result import DirectProbe as DirectProbe
-    from tradeassay.assay.memory.memory_result import Fade as Fade
-    from tradeassay.assay.memory.memory_result import MemoryArm as MemoryArm
-    from tradeassay.assay.memory.memory_result import MemoryConfig as MemoryConfig
-    from tradeassay.assay.memory.memory_result import MemoryContrast as MemoryContrast
-    from tradeassay.assay.memory.memory_result import MemoryGap as MemoryGap
     from tradeassay.assay.memory.rationale import NamedThing as NamedThing
     from tradeassay.assay.memory.rationale import RationaleReport as RationaleReport
     from tradeassay.assay.memory.rationale import RationaleRow as RationaleRow

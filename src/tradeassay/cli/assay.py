@@ -15,9 +15,8 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.assay import Studies
-    from tradeassay.assay.leaks import LeakTestConfig, LeakTestReport
+    from tradeassay.assay.leaks import LeakTestReport
     from tradeassay.assay.luck import Luck
-    from tradeassay.assay.probe import ProbeReport, ProbeRow
     from tradeassay.assay.studies import Study
     from tradeassay.assay.verdict import Assay, VerdictConfig
     from tradeassay.core.executors import Spread
@@ -200,10 +199,20 @@ def assay(
         )
         _show_verdicts(assay_of(own, config), html, as_json)
         return
-    wanted: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
-    studies = _studies(folder, [name for name, asked in wanted.items() if asked])
-    leaks = LeakTestConfig(sessions=leak_sessions) if leak_test or leak_sessions is not None else None
-    _show_verdicts(_recorded_assay(folder, config, agents, leaks, spread), html, as_json, studies)
+    from tradeassay.assay import study_run
+    from tradeassay.assay.verdict.evidence import leak_tests
+    from tradeassay.runs import Run
+
+    recorded = Run.load(folder)
+    asked: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
+    wanted = [name for name, chosen in asked.items() if chosen]
+    studies = study_run(recorded, wanted) if wanted else None
+    leaks = None
+    if leak_test or leak_sessions is not None:
+        tests = LeakTestConfig(sessions=leak_sessions)
+        leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
+    made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
+    _show_verdicts(made, html, as_json, studies)
 
 
 _OF_RUNS = ("agents", "leak_test", "leak_sessions", "robustness", "regimes", "rationales")
@@ -232,29 +241,6 @@ def _misplaced(*, table: bool) -> None:
         if wrong and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
             goes, here = ("a run", "a table") if table else ("a table", "a run")
             raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", hint="leave it out")
-
-
-def _recorded_assay(
-    folder: Path, config: VerdictConfig, agents: tuple[str, ...], wanted: LeakTestConfig | None, spread: Spread
-) -> Assay:
-    from tradeassay.assay.verdict import assay as assay_of
-    from tradeassay.assay.verdict.evidence import leak_tests
-    from tradeassay.runs import Run
-
-    recorded = Run.load(folder)
-    leaks = None
-    if wanted is not None:
-        leaks = leak_tests(recorded, agents=agents, config=wanted, say=say, spread=spread)
-    return assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
-
-
-def _studies(folder: Path, wanted: list[Study]) -> Studies | None:
-    if not wanted:
-        return None
-    from tradeassay.assay import study_run
-    from tradeassay.runs import Run
-
-    return study_run(Run.load(folder), wanted)
 
 
 def _show_verdicts(made: Assay, html: Path | None, as_json: bool, studies: Studies | None = None) -> None:
@@ -591,13 +577,17 @@ def probe(
     from tradeassay.assay.probe import probe_mask
     from tradeassay.runs import Asking
 
+    def progress(attacker: str, done: int, whole: int) -> None:
+        if done == whole or done % max(1, whole // 20) == 0:  # about twenty times
+            say(f"{attacker}: {done} of {whole} answers")
+
     report = probe_mask(
         benchmark,
         _listed(attackers),
         dataset=dataset,
         config=_probe_config(**asked),
         asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay),
-        listen=_tell_progress,
+        listen=progress,
     )
     if answers is not None:
         import msgspec
@@ -608,16 +598,15 @@ def probe(
     if as_json:
         print_json(report)
         return
-    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, _probe_rows(report))
+    chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
+    rows = [["by chance", "", "", *chance]]
+    for row in report.rows:
+        mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
+        rows.append([row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES)])
+    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, rows)
     say("shares of all probes; --json also has those among the probes that were answered")
     for note in report.notes:
         say(note)
-
-
-def _tell_progress(attacker: str, done: int, whole: int) -> None:
-    """Say about twenty times how far the models' answers are."""
-    if done == whole or done % max(1, whole // 20) == 0:
-        say(f"{attacker}: {done} of {whole} answers")
 
 
 def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:
@@ -642,16 +631,6 @@ _PROBE = (
     "board",
     "joint",
 )
-
-
-def _probe_rows(report: ProbeReport) -> list[tuple[str, ...]]:
-    chance = tuple("" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES)
-    return [("by chance", "", "", *chance), *(_probe_row(row) for row in report.rows)]
-
-
-def _probe_row(row: ProbeRow) -> tuple[str, ...]:
-    mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
-    return (row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES))
 
 
 def _share(measure: Measure) -> str:

@@ -65,32 +65,27 @@ def examine() -> tuple[MachineFinding, ...]:
     """Look at everything."""
     checks: tuple[Callable[[], Iterator[MachineFinding]], ...] = (
         _python,
-        _machine,
         _packages,
         _store,
         _extras,
         _plugins,
-        _tools,
         _sandbox,
         _libraries,
     )
-    return tuple(finding for check in checks for finding in _looked_at(check))
-
-
-def _looked_at(check: Callable[[], Iterator[MachineFinding]]) -> Iterator[MachineFinding]:
-    """What a check finds; one that breaks is a finding too, for a doctor who dies helps nobody."""
-    try:
-        yield from check()
-    except Exception as error:
-        yield MachineFinding(check.__name__.strip("_"), "broken", f"could not be examined: {fault_of(error)}")
+    found: list[MachineFinding] = []
+    for check in checks:
+        try:
+            found += check()
+        except Exception as error:  # a check that breaks is a finding too
+            name = check.__name__.strip("_")
+            found.append(MachineFinding(name, "broken", f"could not be examined: {fault_of(error)}"))
+    return tuple(found)
 
 
 def _python() -> Iterator[MachineFinding]:
     good = sys.version_info >= (3, 11)
     yield MachineFinding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
 
-
-def _machine() -> Iterator[MachineFinding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     yield MachineFinding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
 
@@ -139,6 +134,10 @@ def _extras() -> Iterator[MachineFinding]:
                 # A leftover folder, or a package that is only on PYTHONPATH: it may work.
                 version = "of an unknown version: it is on the path but not installed"
             yield MachineFinding(f"[{extra}]", "ok", f"{purpose}: {package} {version}")
+    if find_spec("pip") is None:
+        yield MachineFinding("pip", "absent", "'data get' needs it: python -m ensurepip")
+    else:
+        yield MachineFinding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
 
 
 def _plugins() -> Iterator[MachineFinding]:
@@ -151,13 +150,6 @@ def _plugins() -> Iterator[MachineFinding]:
     for registry in (agents, benchmarks, sources, venues):
         for name, error in registry.broken().items():
             yield MachineFinding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
-
-
-def _tools() -> Iterator[MachineFinding]:
-    if find_spec("pip") is None:
-        yield MachineFinding("pip", "absent", "'data get' needs it: python -m ensurepip")
-    else:
-        yield MachineFinding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
 
 
 def _sandbox() -> Iterator[MachineFinding]:
@@ -173,13 +165,9 @@ def _sandbox() -> Iterator[MachineFinding]:
         yield MachineFinding("sandbox", "absent", str(refused))
 
 
-def examine_for(what: str) -> tuple[MachineFinding, ...]:
+def examine_for(what: str) -> Iterator[MachineFinding]:
     """Look at what one run needs: ``what`` is a spec file, a benchmark, or a model. Nothing is asked or
     fetched."""
-    return tuple(_needs(what))
-
-
-def _needs(what: str) -> Iterator[MachineFinding]:
     from pathlib import Path
 
     from tradeassay.benchmarks import benchmarks
@@ -275,7 +263,7 @@ def doctor(what: str | None, as_json: bool) -> int:
 
     --for checks only what one run needs, before it costs anything: data, agents, packages and keys.
     """
-    findings = examine() if what is None else examine_for(what)
+    findings = examine() if what is None else tuple(examine_for(what))
     if as_json:
         print_json(findings)
     else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
     from tradeassay.benchmarks.quantcode.dialogue import Setting
     from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
-    from tradeassay.runs import AgentSpec, Run, RunSpec
+    from tradeassay.runs import AgentSpec, RunSpec
     from tradeassay.runs.summary.rows import PrintedFigures
 
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
@@ -121,16 +121,24 @@ def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
     from tradeassay.report import write_html
     from tradeassay.report.studies import print_studies
     from tradeassay.runs import Run, run
+    from tradeassay.runs.summary import summary_of
 
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
     if dataset is not None and not wanted.as_json:
-        _say_needs(_main_benchmark(wanted.paper, dataset), dataset)
+        from tradeassay.benchmarks import benchmarks
+        from tradeassay.benchmarks.needs import data_needs
+        from tradeassay.data import load_dataset
+
+        played = benchmarks.get(_main_benchmark(wanted.paper, dataset))
+        for need in data_needs(played, load_dataset(dataset)):
+            if need.status != "there":
+                say(f"{need.what}: {need.found}; {need.changes}")
     spec = _spec(wanted, dataset)
     done = run(spec, wanted.out / spec.slug, workers=wanted.workers, progress="auto", asking=asking)
     recorded = Run.load(done.folder)
     studies = paper_studies(recorded, attribution=attribution)
     page = write_html(recorded)
-    printed = _printed(recorded)
+    printed = [cell.published for cell in summary_of(recorded).cells if cell.published is not None]
     if wanted.as_json:
         print_json({"run": str(done.folder), "studies": studies, "printed": printed})
     else:
@@ -261,22 +269,6 @@ PRUNED_GRID: dict[str, list[str]] = {
 def _known(fields: dict[str, Any], models: tuple[str, ...]) -> dict[str, Any]:
     """Leave out the settings of a conversation where nobody is asked."""
     return fields if models else {key: value for key, value in fields.items() if key != "protocol"}
-
-
-def _say_needs(benchmark: str, dataset: str) -> None:
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.needs import data_needs
-    from tradeassay.data import load_dataset
-
-    for need in data_needs(benchmarks.get(benchmark), load_dataset(dataset)):
-        if need.status != "there":
-            say(f"{need.what}: {need.found}; {need.changes}")
-
-
-def _printed(run: Run) -> list[PrintedFigures]:
-    from tradeassay.runs.summary import summary_of
-
-    return [cell.published for cell in summary_of(run).cells if cell.published is not None]
 
 
 def _show_printed(figures: PrintedFigures) -> None:

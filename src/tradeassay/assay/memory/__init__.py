@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.memory.contrast import memory_contrast
-from tradeassay.assay.memory.memory_result import (
+from tradeassay.assay.memory.contrast import (
     DirectProbe,
     Fade,
     MemoryArm,
     MemoryConfig,
     MemoryContrast,
     MemoryGap,
+    memory_contrast,
 )
 from tradeassay.assay.memory.rationale import (
     CATEGORIES,

@@ -35,7 +35,7 @@ from tradeassay.metrics.attribution.totals import slope
 from tradeassay.runs.play.trading import modules_of
 
 if TYPE_CHECKING:
-    from tradeassay.assay.memory.memory_result import MemoryContrast
+    from tradeassay.assay.memory.contrast import MemoryContrast
     from tradeassay.runs import Run
     from tradeassay.runs.spec.episode import EpisodeSpec
 
@@ -262,8 +262,7 @@ def contrast_of(run: Run, masks: Iterable[str | None], config: VerdictConfig) ->
     """Return what masks say over all windows of the run; None where none was run."""
     if all(mask in (None, BRIGHT) for mask in masks):
         return None
-    from tradeassay.assay.memory.contrast import memory_contrast
-    from tradeassay.assay.memory.memory_result import MemoryConfig
+    from tradeassay.assay.memory.contrast import MemoryConfig, memory_contrast
 
     try:
         return memory_contrast(run, config=MemoryConfig(level=config.level, draws=config.draws))
