@@ -13,10 +13,10 @@ in per cent of the frame and keep their size. Points are thinned for a picture, 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Literal
+from unicodedata import east_asian_width
 
 import msgspec
 import numpy as np
@@ -309,7 +309,10 @@ def line_chart(
     from markupsafe import Markup, escape
 
     days = [_day(day) for day in chart.days]
-    unit = 1e-5 if look.form == "share" else _unit_of(chart)
+    unit = 1e-5
+    if look.form == "number":  # five digits of the largest value are whole numbers
+        top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
+        unit = 10.0 ** (math.floor(math.log10(top)) - 4)
     styles = {curve.entry: look.styles.get(curve.entry, PLAIN) for curve in chart.curves}
     body = []
     if chart.band is not None:
@@ -326,9 +329,11 @@ def line_chart(
             f'stroke-width="{style.width:g}" stroke-dasharray="{style.dash}" d="{drawn}"/>'
         )
     back, front, view = [], [], ""
-    spans = _spans(days, [_day(day) for one in marks for day, _, _ in one.points], periods)
-    for period, first, last in spans:
-        frame = _frame(chart, look, marks, (first, last))
+    every = [*days, *(_day(day) for one in marks for day, _, _ in one.points)]
+    for period in periods if every else ():
+        # A period longer than the whole is the whole.
+        first = max(min(every), max(every) - period) if period else min(every)
+        frame = _frame(chart, look, marks, (first, max(every)))
         hidden = "" if period == 0 else " hidden"
         view = view or frame.view(unit)
         seen = f'<g class="period" data-days="{period}"'
@@ -337,7 +342,9 @@ def line_chart(
         if look.names == "ends":
             texts += _names(frame, chart, styles, _HEIGHT[look.size])
         front.append(f"{seen}{hidden}>{''.join(texts)}</g>")
-    longest = max((_letters(curve.label) for curve in chart.curves), default=0) if look.names != "none" else 0
+    # In Latin letters, about: wide ones count twice.
+    wide = [sum(1 + (east_asian_width(sign) in "WF") for sign in curve.label) for curve in chart.curves]
+    longest = max(wide, default=0) if look.names != "none" else 0
     room = f"--wide:{min(longest, _LONGEST)};--thin:{min(longest, _LONGEST_ON_PHONES)}"
     return Markup(
         f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" data-cell="{escape(cell)}" '
@@ -377,15 +384,6 @@ def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float
     )
 
 
-def _spans(days: Sequence[int], marked: Sequence[int], periods: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the periods with their first and last day; those as long as the whole are the whole."""
-    every = [*days, *marked]
-    if not every:
-        return []
-    first, last = min(every), max(every)
-    return [(period, max(first, last - period) if period else first, last) for period in periods]
-
-
 def _frame(chart: Equity, look: ChartLook, marks: Sequence[Marks], days: tuple[int, int]) -> _Frame:
     """Return the frame around everything that lies between two days."""
     seen = [place for place, day in enumerate(chart.days) if days[0] <= _day(day) <= days[1]]
@@ -395,12 +393,6 @@ def _frame(chart: Equity, look: ChartLook, marks: Sequence[Marks], days: tuple[i
     values = [value for row in rows for place in seen if (value := row[place]) is not None]
     values += [value for one in marks for _, value, _ in one.points if value is not None]
     return _Frame(days, values, zero=look.filled or look.names == "room")
-
-
-def _unit_of(chart: Equity) -> float:
-    """Return the unit in which five digits of the largest value are whole numbers."""
-    top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
-    return 10.0 ** (math.floor(math.log10(top)) - 4)
 
 
 def _path(points: Iterable[tuple[int, float | None]], unit: float) -> str:
@@ -542,11 +534,6 @@ def _names(frame: _Frame, chart: Equity, styles: Mapping[str, LineStyle], height
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
-
-
-def _letters(text: str) -> int:
-    """Return how many Latin letters wide a text is, about."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def _key(marks: Sequence[Marks]) -> str:

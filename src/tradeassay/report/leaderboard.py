@@ -21,7 +21,6 @@ from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import (
     AgentSummary,
     CellSummary,
-    Contest,
     Contrast,
     RunSummary,
     failed_too_often,
@@ -77,12 +76,23 @@ class TerminalReport:
         self.data = data
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
         for place, cell in enumerate(self.data.cells):
             if place:
                 yield ""
-            yield _head(cell)
+            head = Text(cell.title, style="bold underline")
+            window = f"{cell.sessions[0]} to {cell.sessions[-1]}" if cell.sessions else "no sessions"
+            where = f"  {cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions, {window}\n"
+            head.append(where, style="not bold not underline dim")
+            badges = " | ".join(words for _, words in cell_badges(cell))
+            head.append(badges, style="not bold not underline italic")
+            yield head
             yield board(cell, self.data.level, options.max_width)
-            yield _sentences(cell, self.data.level)
+            said = Text(f"{answer(cell, self.data.level).headline}\n", style="bold")
+            for sentence in (*contest_words(cell), *in_words(cell, self.data.level), *cell.limits):
+                said.append(f"- {sentence}\n", style="not bold")
+            yield said
         for contrast in self.data.contrasts:
             yield _side_by_side(contrast, self.data.level)
         for found in self.data.over_markets:
@@ -116,8 +126,11 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
             table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty)
             continue
+        where = None if failed_too_often(agent) else place + 1
+        if cell.contest is not None:
+            where = cell.contest.tier_of(agent.name)
         table.add_row(
-            _place(agent, place, cell.contest),
+            "-" if where is None else str(where),
             Text(agent.name, style="dim" if agent.baseline else "bold"),
             _value("cumulative_return", agent, bounds=True),
             _versus(agent, told),
@@ -125,13 +138,6 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
             *(_cost(agent) if models else ()),
         )
     return table
-
-
-def _place(agent: AgentSummary, place: int, contest: Contest | None) -> str:
-    if contest is None:
-        return "-" if failed_too_often(agent) else str(place + 1)
-    tier = contest.tier_of(agent.name)
-    return "-" if tier is None else str(tier)
 
 
 def _columns(width: int, models: bool) -> list[str]:
@@ -149,28 +155,6 @@ def _cost(agent: AgentSummary) -> tuple[Text, Text]:
     if cost is None:
         return Text("-", style="dim"), Text("-", style="dim")
     return Text(numbers.short(cost.input_tokens + cost.output_tokens)), Text(numbers.dollars(cost.usd))
-
-
-def _head(cell: CellSummary) -> Text:
-    from rich.text import Text
-
-    text = Text()
-    text.append(cell.title, style="bold underline")
-    window = f"{cell.sessions[0]} to {cell.sessions[-1]}" if cell.sessions else "no sessions"
-    text.append(f"  {cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions, {window}\n", style="dim")
-    text.append(" | ".join(words for _, words in cell_badges(cell)), style="italic")
-    return text
-
-
-def _sentences(cell: CellSummary, level: float) -> Text:
-    from rich.text import Text
-
-    said = answer(cell, level)
-    text = Text()
-    text.append(said.headline + "\n", style="bold")
-    for sentence in (*contest_words(cell), *in_words(cell, level), *cell.limits):
-        text.append(f"- {sentence}\n")
-    return text
 
 
 def _side_by_side(contrast: Contrast, level: float) -> Text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from tradeassay.assay.papers import StudyTable, paper_studies
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import MEASURES
 from tradeassay.report import numbers
-from tradeassay.report.charts import CellCharts, cell_charts
+from tradeassay.report.charts import cell_charts
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.palette import LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
@@ -51,25 +50,35 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 
 class AgentOnPage:
-    """One agent: its record, its place on the page, and its measures written out."""
+    """One agent: its record, its place on the page, and its measures written out.
+
+    ``difference`` is the yearly one from the baseline, None where nothing was compared. ``place`` is its tier, or
+    where nobody was compared its rank: a place among equals would be luck. ``chance`` says how sure a first place
+    is, or why it has none.
+    """
 
     def __init__(self, id: str, rank: int | None, agent: AgentSummary, cell: CellOnPage) -> None:
         self.id, self.rank, self.agent, self._cell = id, rank, agent, cell
-
-    @property
-    def style(self) -> LineStyle:
-        """How it is drawn."""
-        return self._cell.look[self.agent.name]
-
-    @cached_property
-    def standing(self) -> AgentStanding:
-        """How it compares with the baseline."""
-        return standing(self.agent, self._cell.cell, self._cell.level)
-
-    @property
-    def cost(self) -> str:
-        """Who gave its answers and what they took, in one line; empty for a rule."""
-        return cost_line(self.agent)
+        self.style: LineStyle = cell.look[agent.name]
+        self.standing: AgentStanding = standing(agent, cell.cell, cell.level)
+        self.cost = cost_line(agent)
+        self.difference: MeasureShown | None = None
+        if agent.versus is not None:
+            self.difference = shown(agent.corrected or agent.versus.difference, "change", cell.differences)
+        contest = cell.cell.contest
+        found = rank if contest is None else contest.tier_of(agent.name)
+        self.place = "\u2013" if found is None else str(found)
+        self.chance = ""
+        if contest is not None and agent.name in contest.unranked:
+            self.chance = f"not ranked: {contest.unranked[agent.name]}"
+        elif contest is not None and (first := contest.best.get(agent.name)) is not None:
+            self.chance = f"first in {first:.0%} of redraws"
+        # Below the difference: its p-value, and the interval that holds for all agents at once. The latter only
+        # where the interval shown is not corrected itself: two answers to one question may differ.
+        p, joint = agent.row.p_adjusted, agent.jointly if agent.corrected is None else None
+        self.small_print = [] if p is None else [numbers.p_value(p)]
+        if joint is not None and joint.low is not None and joint.high is not None:
+            self.small_print.append(f"all agents together: {shown(joint, 'change').interval}")
 
     def figure(self, name: str) -> MeasureShown:
         """Return a measure written out; the return has its interval drawn."""
@@ -84,108 +93,33 @@ class AgentOnPage:
         low, high = numbers.written(found.lowest, form), numbers.written(found.highest, form)
         return f"{found.n} seeds: {low} to {high}"
 
-    @property
-    def difference(self) -> MeasureShown | None:
-        """The yearly difference from the baseline, None where nothing was compared."""
-        versus = self.agent.versus
-        if versus is None:
-            return None
-        return shown(self.agent.corrected or versus.difference, "change", self._cell.differences)
-
-    @property
-    def place(self) -> str:
-        """Its tier, or where nobody was compared its rank: a place among equals would be luck."""
-        contest = self._cell.cell.contest
-        found = self.rank if contest is None else contest.tier_of(self.agent.name)
-        return "\u2013" if found is None else str(found)
-
-    @property
-    def chance(self) -> str:
-        """How sure a first place is, or why it has none; empty where nobody was compared."""
-        contest = self._cell.cell.contest
-        if contest is None:
-            return ""
-        if self.agent.name in contest.unranked:
-            return f"not ranked: {contest.unranked[self.agent.name]}"
-        chance = contest.best.get(self.agent.name)
-        return "" if chance is None else f"first in {chance:.0%} of redraws"
-
-    @property
-    def small_print(self) -> tuple[str, ...]:
-        """The text below the difference: its p-value, and the interval that holds for all agents at once.
-
-        The latter only where the interval shown is not corrected itself: two answers to one question may differ.
-        """
-        p = self.agent.row.p_adjusted
-        joint = self.agent.jointly if self.agent.corrected is None else None
-        words = [] if p is None else [numbers.p_value(p)]
-        if joint is not None and joint.low is not None and joint.high is not None:
-            words.append(f"all agents together: {shown(joint, 'change').interval}")
-        return tuple(words)
-
 
 class CellOnPage:
-    """One tab: a cell's record with what its rows share on the page."""
+    """One tab: a cell's record with what its rows share on the page.
+
+    ``returns`` and ``differences`` are common scales; ``hottest`` is the largest return of a month, by size, for
+    the depth of colours.
+    """
 
     def __init__(self, id: str, tab: str, cell: CellSummary, level: float) -> None:
         self.id, self.tab, self.cell, self.level = id, tab, cell, level
         self.look = styles([agent.name for agent in cell.agents], cell.baseline)
-        self.agents = [
-            AgentOnPage(f"{id}-a{place}", _place(agent, place), agent, self)
-            for place, agent in enumerate(cell.ranked)
-        ]
-
-    @property
-    def badges(self) -> tuple[tuple[str, str], ...]:
-        """What to know before believing a number."""
-        return cell_badges(self.cell)
-
-    @cached_property
-    def answer(self) -> BestAnswer:
-        """Which agent is best."""
-        return answer(self.cell, self.level)
-
-    @property
-    def in_words(self) -> tuple[str, ...]:
-        """How every agent stands, and what the data could not have shown."""
-        return (*in_words(self.cell, self.level), *self.cell.limits)
-
-    @cached_property
-    def returns(self) -> Scale:
-        """The common scale of returns."""
-        return common_scale([agent.result for agent in self.cell.agents])
-
-    @cached_property
-    def differences(self) -> Scale:
-        """The common scale of differences from the baseline."""
-        return common_scale(
-            [agent.corrected or agent.versus.difference for agent in self.cell.agents if agent.versus is not None]
+        self.returns: Scale = common_scale([agent.result for agent in cell.agents])
+        self.differences: Scale = common_scale(
+            [agent.corrected or agent.versus.difference for agent in cell.agents if agent.versus is not None]
         )
-
-    @cached_property
-    def hottest(self) -> float:
-        """The largest return of a month, by size, for the depth of colours."""
-        details = [agent.detail for agent in self.cell.agents if agent.detail is not None]
+        self.agents = []
+        for place, agent in enumerate(cell.ranked):
+            placed = agent.result.value is not None and failed_too_often(agent) is None
+            self.agents.append(AgentOnPage(f"{id}-a{place}", place + 1 if placed else None, agent, self))
+        self.badges = cell_badges(cell)
+        self.answer: BestAnswer = answer(cell, level)
+        self.in_words = (*in_words(cell, level), *cell.limits)
+        details = [agent.detail for agent in cell.agents if agent.detail is not None]
         months = [month for detail in details for year in detail.months for month in year.months]
-        return max([0.01, *(abs(month) for month in months if month is not None)])
-
-    @property
-    def has_models(self) -> bool:
-        """Whether a model played here."""
-        return any(agent.model is not None for agent in self.cell.agents)
-
-    @property
-    def rules(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The rules as blocks of ("p" | "h4" | "ul", lines)."""
-        return paragraphs(self.cell.rules)
-
-    def charts(self) -> CellCharts:
-        """Return what its charts draw."""
-        return cell_charts(self.cell, self.id, self.look, {one.agent.name: one.id for one in self.agents})
-
-
-def _place(agent: AgentSummary, place: int) -> int | None:
-    return None if agent.result.value is None or failed_too_often(agent) is not None else place + 1
+        self.hottest = max([0.01, *(abs(month) for month in months if month is not None)])
+        self.has_models = any(agent.model is not None for agent in cell.agents)
+        self.rules = paragraphs(cell.rules)
 
 
 def render_html(data: RunSummary, studies: Sequence[StudyTable] = (), verified: VerifyReport | None = None) -> str:
@@ -196,7 +130,10 @@ def render_html(data: RunSummary, studies: Sequence[StudyTable] = (), verified: 
     """
     tabs = _tabs(data.cells)
     cells = [CellOnPage(f"c{place}", tabs[place], cell, data.level) for place, cell in enumerate(data.cells)]
-    charts = {view.id: view.charts() for view in cells}
+    charts = {
+        view.id: cell_charts(view.cell, view.id, view.look, {one.agent.name: one.id for one in view.agents})
+        for view in cells
+    }
     context = {
         "data": data,
         "verified": verified,

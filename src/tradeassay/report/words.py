@@ -34,7 +34,7 @@ ANSWERS = {"scripted": "scripted model", "replayed": "replayed model", "live": "
 Tone = Literal["above", "below", "same", "none", "baseline", "failed"]
 
 
-class AgentStanding(msgspec.Struct, frozen=True, kw_only=True):
+class AgentStanding(msgspec.Struct, frozen=True):
     """One agent against what it is compared with: a short label for a chip, a sentence, and its tone."""
 
     tone: Tone
@@ -42,7 +42,7 @@ class AgentStanding(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-class BestAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class BestAnswer(msgspec.Struct, frozen=True):
     """The answer to "which agent is best?": a headline and what supports it."""
 
     headline: str
@@ -91,34 +91,24 @@ def standing(agent: AgentSummary, cell: CellSummary, level: float) -> AgentStand
     phrase = cell.baseline_phrase
     if agent.result.value is None:
         reason = agent.failure or str(agent.result.reason)
-        return AgentStanding(tone="failed", label="failed", sentence=f"{agent.name} has no result: {reason}.")
+        return AgentStanding("failed", "failed", f"{agent.name} has no result: {reason}.")
     if agent.baseline:
-        return AgentStanding(
-            tone="baseline", label="baseline", sentence=f"{agent.name} is the baseline: {phrase}."
-        )
+        return AgentStanding("baseline", "baseline", f"{agent.name} is the baseline: {phrase}.")
     versus = agent.versus
     if versus is None or versus.distinguishable is None:
         reason = "no baseline" if versus is None else str(versus.difference.reason)
-        return AgentStanding(
-            tone="none", label="not compared", sentence=f"{agent.name} was not compared with {phrase}: {reason}."
-        )
+        return AgentStanding("none", "not compared", f"{agent.name} was not compared with {phrase}: {reason}.")
     if versus.difference.low == versus.difference.high == 0.0:
-        return AgentStanding(
-            tone="same", label="same", sentence=f"{agent.name} is the same as {phrase}, day by day."
-        )
+        return AgentStanding("same", "same", f"{agent.name} is the same as {phrase}, day by day.")
     tone = told_apart(agent, level)
     if tone == "above":
-        return AgentStanding(
-            tone=tone, label="better", sentence=f"{agent.name} beats {phrase} by more than luck explains."
-        )
+        return AgentStanding(tone, "better", f"{agent.name} beats {phrase} by more than luck explains.")
     if tone == "below":
-        return AgentStanding(
-            tone=tone, label="worse", sentence=f"{agent.name} falls behind {phrase} by more than luck explains."
-        )
+        return AgentStanding(tone, "worse", f"{agent.name} falls behind {phrase} by more than luck explains.")
     sentence = f"{agent.name} cannot be told apart from {phrase}"
     if versus.distinguishable:
         sentence += " once the number of agents compared is allowed for"
-    return AgentStanding(tone="same", label="cannot be told apart", sentence=sentence + ".")
+    return AgentStanding("same", "cannot be told apart", sentence + ".")
 
 
 def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
@@ -128,36 +118,36 @@ def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
         told = standing(agent, cell, level)
         if told.tone != "baseline":
             said.setdefault(told.sentence.removeprefix(agent.name), []).append(agent.name)
-    return tuple(f"{_all(names)}{_plural(rest, names)}" for rest, names in said.items())
-
-
-def _plural(rest: str, names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return rest
-    for one, many in _PLURALS:
-        if rest.startswith(one):
-            return many + rest[len(one) :]
-    return rest
+    sentences = []
+    for rest, names in said.items():
+        verb = next(((one, many) for one, many in _PLURALS if len(names) > 1 and rest.startswith(one)), ("", ""))
+        sentences.append(f"{_all(names)}{verb[1]}{rest.removeprefix(verb[0])}")
+    return tuple(sentences)
 
 
 # Which agent is best
 
 
 def answer(cell: CellSummary, level: float) -> BestAnswer:
-    """BestAnswer "which agent is best?" in plain words, best-founded statement first."""
+    """Answer "which agent is best?" in plain words, best-founded statement first."""
     rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
     rivals = [agent for agent in rivals if failed_too_often(agent) is None] or rivals
+    if not rivals and any(agent.result.value is not None for agent in cell.agents):
+        return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
     if not rivals:
-        return _nobody(cell)
+        return BestAnswer("No agent has a result.", ("Every episode failed; the reasons are below.",))
     winners = [agent for agent in rivals if told_apart(agent, level) == "above"]
     behind = [agent for agent in rivals if told_apart(agent, level) == "below"]
     if winners:
         support = _winners(winners, cell)
-        headline = _headline(winners, cell)
+        headline = f"{_list([agent.name for agent in winners])} beat {cell.baseline_phrase}"
+        if len(winners) == 1 or cell.leader_apart:
+            headline = f"{winners[0].name} is best: it beats {cell.baseline_phrase}"
+        headline += " by more than luck explains."
     else:
         support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
-    return BestAnswer(headline=headline, support=(*contest_words(cell), *support, *_others(behind, cell)))
+    return BestAnswer(headline, (*contest_words(cell), *support, *_others(behind, cell)))
 
 
 def contest_words(cell: CellSummary) -> list[str]:
@@ -229,14 +219,6 @@ def _others(behind: Sequence[AgentSummary], cell: CellSummary) -> list[str]:
     return sentences
 
 
-def _nobody(cell: CellSummary) -> BestAnswer:
-    if any(agent.result.value is not None for agent in cell.agents):
-        return BestAnswer(
-            headline="Only the baseline has a result.", support=("There is nobody to compare it with.",)
-        )
-    return BestAnswer(headline="No agent has a result.", support=("Every episode failed; the reasons are below.",))
-
-
 def _first(agent: AgentSummary, cell: CellSummary) -> str:
     """Name the best of those compared with the baseline, behind the baseline where that returned more."""
     base = next((one.result.value for one in cell.agents if one.baseline), None)
@@ -269,13 +251,6 @@ def _winners(winners: list[AgentSummary], cell: CellSummary) -> list[str]:
     return sentences
 
 
-def _headline(winners: list[AgentSummary], cell: CellSummary) -> str:
-    if len(winners) == 1 or cell.leader_apart:
-        return f"{winners[0].name} is best: it beats {cell.baseline_phrase} by more than luck explains."
-    names = _list([agent.name for agent in winners])
-    return f"{names} beat {cell.baseline_phrase} by more than luck explains."
-
-
 # An agent against itself under another setting
 
 
@@ -284,24 +259,16 @@ def arm_standing(arm: ContrastArm, reference: str, level: float) -> AgentStandin
     versus = arm.versus
     if versus is None or versus.distinguishable is None or versus.difference.value is None:
         reason = "" if versus is None else str(versus.difference.reason)
-        return AgentStanding(
-            tone="none", label="not compared", sentence=f"was not compared with {reference}: {reason}"
-        )
+        return AgentStanding("none", "not compared", f"was not compared with {reference}: {reason}")
     if versus.difference.low == versus.difference.high == 0.0:
-        return AgentStanding(
-            tone="same", label="same", sentence=f"is the same as under {reference}, session by session"
-        )
+        return AgentStanding("same", "same", f"is the same as under {reference}, session by session")
     sure = versus.distinguishable and arm.p_adjusted is not None and arm.p_adjusted <= 1.0 - level
     if not sure:
-        return AgentStanding(
-            tone="same", label="cannot be told apart", sentence=f"cannot be told apart from {reference}"
-        )
+        return AgentStanding("same", "cannot be told apart", f"cannot be told apart from {reference}")
     better = versus.difference.value > 0
-    return AgentStanding(
-        tone="above" if better else "below",
-        label="better" if better else "worse",
-        sentence=f"does {'better' if better else 'worse'} than under {reference} by more than luck explains",
-    )
+    word = "better" if better else "worse"
+    said = f"does {word} than under {reference} by more than luck explains"
+    return AgentStanding("above" if better else "below", word, said)
 
 
 def contrast_in_words(one: Contrast, level: float) -> tuple[str, ...]:
