@@ -53,7 +53,7 @@ def decision(session: str, word: str = "") -> ModelDecision:
                 asked=(("system", word or "You manage a portfolio."), ("user", word or PROMPT)),
                 said="",
                 calls=(
-                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}')
+                    CallNote(name=word or "screen", arguments=word or "{}", result=word or '{"names":["S01"]}'),
                 ),
             ),
             ShownTurn(purpose="submit", attempt=2, asked=(("assistant", word or "before"),), said=word or "Done."),
