@@ -36,7 +36,7 @@ from tradeassay.code.submission import Submission, SubmissionRunner, closes_of, 
 from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox import Job, JobLimits, JobResult
 from tradeassay.sandbox.codec import CodecError, decode, encode
-from tradeassay.sandbox.result import JobUsage
+from tradeassay.sandbox.job import JobUsage
 from tradeassay.sandbox.tier import Tier
 
 NASTY = (

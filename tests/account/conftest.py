@@ -169,9 +169,16 @@ class Tape:
     ) -> None:
         own = self.venue.concentration
         day = AuditDay(
-            self.venue, session, actions, gone, members=self.universe, fill=self.fill, mark=self.mark,
-            max_weight=own.max_weight, max_positions=own.max_positions,
-        )  # fmt: skip
+            self.venue,
+            session,
+            actions,
+            gone,
+            members=self.universe,
+            fill=self.fill,
+            mark=self.mark,
+            max_weight=own.max_weight,
+            max_positions=own.max_positions,
+        )
         found = [*self.auditor.opening(day, opening), *self.auditor.session(day, placed, events)]
         assert [finding.what for finding in found] == []
 

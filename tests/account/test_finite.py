@@ -31,8 +31,29 @@ from tradeassay.testing.exchange import rough_market
 
 CASH = 100_000.0
 SESSIONS = 4
-SPECIAL = [nan, inf, -inf, 0.0, -0.0, 5e-324, -5e-324, 1e-308, 2.3e-308, 1e-300, 1e-12, 1e12, 1e15, LARGEST,
-           -LARGEST, 2.0**53 + 2, 1e16, 1e155, 1.7e308, -1.7e308, 1.7976931348623157e308]  # fmt: skip
+SPECIAL = [
+    nan,
+    inf,
+    -inf,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e-308,
+    2.3e-308,
+    1e-300,
+    1e-12,
+    1e12,
+    1e15,
+    LARGEST,
+    -LARGEST,
+    2.0**53 + 2,
+    1e16,
+    1e155,
+    1.7e308,
+    -1.7e308,
+    1.7976931348623157e308,
+]
 numbers = st.one_of(st.sampled_from(SPECIAL), st.floats(), st.floats(min_value=-1e6, max_value=1e6))
 ids = pytest.mark.parametrize("venue", BUILTIN, ids=lambda venue: venue.id)
 

@@ -60,9 +60,14 @@ def play(
     for step, (session, batch) in enumerate(zip(market, stream, strict=True)):
         opening = exchange.open_session(session.bars, session.actions, ledger, delisted=session.delisted)
         day = AuditDay(
-            venue, session.bars, session.actions, session.delisted,
-            fill=fill, max_weight=own.max_weight, max_positions=own.max_positions,
-        )  # fmt: skip
+            venue,
+            session.bars,
+            session.actions,
+            session.delisted,
+            fill=fill,
+            max_weight=own.max_weight,
+            max_positions=own.max_positions,
+        )
         assert [finding.what for finding in auditor.opening(day, opening)] == []
         placed = [(f"{step}.{number}", order) for number, order in enumerate(batch)]
         events = exchange.execute(placed, session.bars, ledger, fill=fill)
@@ -156,7 +161,20 @@ def test_random_streams_reach_the_rules():
                         reasons.add(event.reason)
     assert fills > 500
     assert reasons >= {
-        "unknown_symbol", "bad_amount", "bad_price", "no_change", "suspended", "limit_up", "lot", "not_listed",
-        "insufficient_cash", "no_shorting", "margin", "no_volume", "side_contradicts_target", "unsupported",
-        "expired_contract", "insufficient_shares",
-    }  # fmt: skip
+        "unknown_symbol",
+        "bad_amount",
+        "bad_price",
+        "no_change",
+        "suspended",
+        "limit_up",
+        "lot",
+        "not_listed",
+        "insufficient_cash",
+        "no_shorting",
+        "margin",
+        "no_volume",
+        "side_contradicts_target",
+        "unsupported",
+        "expired_contract",
+        "insufficient_shares",
+    }

@@ -1,6 +1,6 @@
 """Names that do not trade: refused, marked stale, and never dropped."""
 
-from tradeassay.account import BUILTIN, Resting
+from tradeassay.account import ASHARE_DATED, BUILTIN, Resting
 
 
 def test_suspended_names_do_not_trade_and_keep_their_mark(play, plain):
@@ -74,7 +74,7 @@ def test_a_target_against_its_own_side_does_not_wait_to_trade_the_other_way(play
     )
 
 
-def test_in_first_versions_of_venues_such_a_target_waits_and_trades_as_it_says(play, plain):
+def test_where_a_side_does_not_bind_such_a_target_waits_and_trades_as_it_says(play, plain):
     play(
         plain(),
         """
@@ -84,6 +84,4 @@ def test_in_first_versions_of_venues_such_a_target_waits_and_trades_as_it_says(p
             fill a A +100 @10 fee 0.00 cash -1000.00
         """,
     )
-    assert {venue.id for venue in BUILTIN if venue.resting.held_to_side is not True} == {
-        venue.id for venue in BUILTIN if venue.id.endswith("-v1")
-    }
+    assert [venue for venue in BUILTIN if venue.resting.held_to_side is True] == [ASHARE_DATED]

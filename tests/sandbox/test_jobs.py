@@ -232,9 +232,18 @@ def test_who_and_where_it_is(sandbox: Sandbox) -> None:
     text = "import os\nreturn {'k': list(os.environ), 'v': list(os.environ.values())}"
     names = set(body(text, sandbox).need()["k"].tolist())
     assert names <= {
-        "PYTHONHASHSEED", "TZ", "LC_ALL", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS", "MPLBACKEND", "MPLCONFIGDIR", "HOME", "TMPDIR",
-    }  # fmt: skip
+        "PYTHONHASHSEED",
+        "TZ",
+        "LC_ALL",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "MPLBACKEND",
+        "MPLCONFIGDIR",
+        "HOME",
+        "TMPDIR",
+    }
 
 
 def test_pyarrow_and_polars_are_hidden(sandbox: Sandbox) -> None:

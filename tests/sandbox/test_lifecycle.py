@@ -231,9 +231,15 @@ def test_the_zygote_is_alone_and_shares_no_memory(sandbox: Sandbox) -> None:
     assert len(list(Path(f"/proc/{inner}/task").iterdir())) == 1
     environment = Path(f"/proc/{inner}/environ").read_bytes().split(b"\0")
     assert {entry.partition(b"=")[0] for entry in environment if entry} == {
-        b"PYTHONHASHSEED", b"TZ", b"LC_ALL", b"OMP_NUM_THREADS", b"OPENBLAS_NUM_THREADS", b"MKL_NUM_THREADS",
-        b"NUMEXPR_NUM_THREADS", b"MPLBACKEND",
-    }  # fmt: skip
+        b"PYTHONHASHSEED",
+        b"TZ",
+        b"LC_ALL",
+        b"OMP_NUM_THREADS",
+        b"OPENBLAS_NUM_THREADS",
+        b"MKL_NUM_THREADS",
+        b"NUMEXPR_NUM_THREADS",
+        b"MPLBACKEND",
+    }
     shared = [
         line for line in Path(f"/proc/{inner}/maps").read_text().splitlines() if line.split()[1][1::2] == "ws"
     ]

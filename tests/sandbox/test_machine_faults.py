@@ -77,7 +77,7 @@ def test_a_child_killed_from_outside_is_run_again(
     done = in_the_middle(monkeypatch, sent(signal.Signals[name]), times=1)
     result = sandbox.run(HONEST)
     assert len(done) == 1 and result.ok and result.need()["a"].tolist() == [2.0, 4.0]
-    assert result.retried == f"crashed while it was to run: {name}"
+    assert result.retried == f"crashed in stage 'run': {name}"
 
 
 def test_a_machine_that_goes_on_killing_is_an_error_and_no_finding(
@@ -119,11 +119,11 @@ def test_memory_that_the_machine_lacks(sandbox: Sandbox, monkeypatch: pytest.Mon
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
     in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
     result = sandbox.run(HONEST)
-    assert result.ok and result.retried.startswith("killed for want of memory")
+    assert result.ok and result.retried.startswith("killed for lack of memory")
     monkeypatch.undo()
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
     in_the_middle(monkeypatch, sent(signal.SIGKILL), times=2)
-    with pytest.raises(SandboxError, match="could not be judged: killed for want of memory"):
+    with pytest.raises(SandboxError, match="could not be judged: killed for lack of memory"):
         sandbox.run(HONEST)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.sandbox.scratch import collect, seal
+from tradeassay.sandbox.supervise import collect, seal
 
 
 def test_sealed_memory_cannot_be_changed() -> None:

@@ -14,14 +14,13 @@ from tradeassay.account.builtin import (
 from tradeassay.account.cash import Cash
 from tradeassay.account.commission import Fees
 from tradeassay.account.exchange import Exchange
-from tradeassay.account.futures import Futures
 from tradeassay.account.ledger import TOLERANCE, Ledger
 from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.position import Holding
 from tradeassay.account.resting import Resting
-from tradeassay.account.settlement import Settlement, Shorting
+from tradeassay.account.settlement import Futures, Settlement, Shorting
 from tradeassay.account.slippage import Slippage
 from tradeassay.account.venue import Era, Venue, venues
 

@@ -72,7 +72,6 @@ class AuditDay:
 
     @cached_property
     def columns(self) -> dict[str, int]:
-        """The bars' columns by symbol."""
         return _columns(self.bars.symbols)
 
     @cached_property
@@ -92,15 +91,12 @@ class AuditDay:
         return {symbol: price for symbol, price, trading in rows if trading and is_price(price)}
 
     def instrument(self, symbol: str) -> Instrument:
-        """The facts about a symbol."""
         return self.bars.instruments[self.columns[symbol]]
 
     def trades(self, symbol: str) -> bool:
-        """Whether it traded in this session."""
         return self._trading[self.columns[symbol]]
 
     def price(self, which: str, symbol: str) -> float:
-        """A field of the bar (``open``, ``high``, ``low``, ``close``, ``volume``, ``prev_close``)."""
         return self.field(which)[self.columns[symbol]]
 
     def field(self, which: str) -> list[float]:
@@ -130,7 +126,6 @@ class _Books:
     called: bool = False
 
     def hold(self, symbol: str, quantity: float) -> None:
-        """Set a holding; a quantity of zero ends it."""
         if quantity == 0:
             self.shares.pop(symbol, None)
             self.marks.pop(symbol, None)
@@ -138,7 +133,6 @@ class _Books:
             self.shares[symbol] = quantity
 
     def book(self, event: Event) -> None:
-        """Carry an event into the books."""
         if not isinstance(event, Marked):
             cash = getattr(event, "cash", 0.0)
             self.cash += cash
@@ -180,20 +174,17 @@ class Auditor:
         self._orders: dict[str, Order] = {}
 
     def step(self, place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
-        """Check one line of a journal; the first one must pay in the benchmark's ``deposit``."""
         yield from _form(place, day, record, deposit)
         yield from self.opening(day, record.opening)
         yield from self.session(day, _placed(record), record.events)
 
     def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[AuditFinding]:
-        """Check what happened before the open."""
         self._books.called = False
         yield from _opening(day, self._books, events)
         for event in events:
             yield from self._event(day, event, None)
 
     def session(self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]) -> Iterator[AuditFinding]:
-        """Check a session's orders, its fills and its end."""
         self._orders |= new
         fills = _Fills(day, self._books, self._orders, frozenset(new))
         yield from _orders(day, self._books, new, self._orders, events)
@@ -229,7 +220,6 @@ def _placed(record: StepRecord) -> dict[str, Order]:
 
 
 def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
-    """Check the form of one line of a journal."""
     if record.step != place:
         yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
     if record.session != day.bars.session:
@@ -392,7 +382,6 @@ class _Fills:
         self._nav = 0.0 if day.max_weight is None else _value_at_reference(day, books)
 
     def check(self, fill: Filled) -> Iterator[AuditFinding]:
-        """Yield what is wrong with a fill; the books must not include it yet."""
         day = self._day
         if fill.symbol not in day.columns:
             yield AuditFinding("fills", f"{fill.symbol} was filled but is not listed by then")
@@ -465,9 +454,12 @@ class _Fills:
             return
         board = day.instrument(fill.symbol).board
         limit = {
-            Board.MAIN: limits.main, Board.CHINEXT: limits.chinext, Board.STAR: limits.star, Board.BSE: limits.bse,
+            Board.MAIN: limits.main,
+            Board.CHINEXT: limits.chinext,
+            Board.STAR: limits.star,
+            Board.BSE: limits.bse,
             Board.NONE: limits.none,
-        }[board]  # fmt: skip
+        }[board]
         before = day.price("prev_close", fill.symbol)
         if limit is None or not before > 0:
             return
@@ -486,8 +478,11 @@ class _Fills:
         if boards is None or board == Board.NONE or not before > 0:
             return
         rule = {
-            Board.MAIN: boards.main, Board.CHINEXT: boards.chinext, Board.STAR: boards.star, Board.BSE: boards.bse
-        }[board]  # fmt: skip
+            Board.MAIN: boards.main,
+            Board.CHINEXT: boards.chinext,
+            Board.STAR: boards.star,
+            Board.BSE: boards.bse,
+        }[board]
         bars, column = day.bars, day.columns[fill.symbol]
         first = 0 if bars.first_row is None else int(bars.first_row[column])
         if first > 0 and bars.row - first < rule.free_sessions:

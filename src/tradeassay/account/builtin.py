@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from tradeassay.account.commission import Fees
-from tradeassay.account.futures import Futures
 from tradeassay.account.limits import BoardLimits, BoardRule, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
-from tradeassay.account.settlement import Settlement, Shorting
+from tradeassay.account.settlement import Futures, Settlement, Shorting
 from tradeassay.account.slippage import Slippage
 from tradeassay.account.venue import Era, Venue, venues
 

@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.account.lots import DIGITS, floor_to
-from tradeassay.account.session import Session
-from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.account.session import Refusal, Session, Ticket
 
 DUST = 1e-9
 """An order that exceeds the cash by less than this share of its value spends the account to
@@ -21,7 +20,6 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
     on_short: Literal["reject", "trim"] = "trim"
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Work out costs and the change of cash; refuse or trim what the account cannot pay."""
         # What :meth:`_pays` does, written out: nearly every order can be paid for.
         quantity, buying = ticket.quantity, ticket.buying
         value = quantity * ticket.price * ticket.multiplier

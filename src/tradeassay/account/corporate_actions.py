@@ -27,7 +27,6 @@ def apply_actions(
     session: Session,
     events: list[Event],
 ) -> None:
-    """Apply a session's actions to what the account holds."""
     account = session.account
     for action in actions:
         if action.kind == "dividend":

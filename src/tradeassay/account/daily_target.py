@@ -79,7 +79,6 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
     fee_bp: float
 
     def execute(self, action: Action, held: int, nav: float) -> Booking:
-        """Return what a decision does to an account worth ``nav`` that holds ``held``."""
         position = next_position(action, held, self.hold)
         paid = nav * fee_factor(held, position, self.fee_bp)
         return _finite(
@@ -89,7 +88,6 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settle(self, last: Booking, moved: float) -> Booking:
-        """Return what an executed decision has earned since its price moved by ``moved``."""
         # A short that loses more than everything ends at nothing: paper trading has no debtors.
         nav = max(last.nav * (1.0 + last.position * moved), 0.0)
         earned = nav / last.nav_before - 1.0 if last.nav_before > 0 else 0.0
@@ -142,7 +140,6 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         return target * (value - fee) / value, fee
 
     def settle(self, last: Booking, value: float, moved: float) -> Booking:
-        """Return what an executed decision has earned for an account now worth ``value``."""
         exposure = last.exposure or 0.0
         # An account that is gone stays gone: paper trading has no debtors.
         after = max(value + exposure * moved, 0.0) if value > 0 else 0.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from tradeassay.account.futures import is_over
 from tradeassay.account.ledger import Ledger
 from tradeassay.account.margin import EQUAL, Margin
 from tradeassay.account.session import Session
+from tradeassay.account.settlement import is_over
 from tradeassay.account.venue import Venue
 from tradeassay.core.events import (
     BorrowCharged,
@@ -24,13 +24,11 @@ from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:
-    """Record an event and apply it."""
     events.append(event)
     account.apply(event)
 
 
 def settle(symbol: str, price: float, multiplier: float, account: Ledger, events: list[Event]) -> None:
-    """Mark a held future to ``price`` and move the difference in cash; does nothing when it is there already."""
     quantity = account.quantity(symbol)
     if quantity == 0.0:
         return

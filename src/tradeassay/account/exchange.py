@@ -22,8 +22,7 @@ from tradeassay.account.orders import (
     wanted,
 )
 from tradeassay.account.resting import RestingBook, RestingOrder
-from tradeassay.account.session import Moment, Session
-from tradeassay.account.ticket import WAITS, Refusal, Ticket
+from tradeassay.account.session import WAITS, Moment, Refusal, Session, Ticket
 from tradeassay.account.venue import Era, Venue
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
@@ -137,7 +136,6 @@ class Exchange:
         raise ExchangeError(f"no order '{order_id}' is waiting", hint="it may have been filled or have run out")
 
     def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
-        """Rebuild the book of waiting orders from all orders ever placed and all journalled events."""
         self.book.rebuild(placed, events)
         self._session = None
 
@@ -146,7 +144,12 @@ class Exchange:
         last = self._session
         if last is not None and last.bars is bars and last.account is account:
             return last
-        session = self._session = Session(self._fees_of(bars.session), bars, account, self._column_map(bars))
+        # Views hand out the same tuple while no name is added, so that identity settles most sessions.
+        if bars.symbols is not self._symbols:
+            if bars.symbols != self._symbols:
+                self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
+            self._symbols = bars.symbols
+        session = self._session = Session(self._fees_of(bars.session), bars, account, self._columns)
         if last is not None and last.bars.session == bars.session and last.account is account:
             # Another object for the same session: what was used up stays used up.
             session.delisted, session.used = last.delisted, last.used
@@ -171,20 +174,13 @@ class Exchange:
         self._bar_worked = False
         self._tried: set[str] = set()
 
-    def _column_map(self, bars: SessionBars) -> dict[str, int]:
-        # Views hand out the same tuple while no name is added, so that identity settles most sessions.
-        if bars.symbols is not self._symbols:
-            if bars.symbols != self._symbols:
-                self._columns = {symbol: column for column, symbol in enumerate(bars.symbols)}
-            self._symbols = bars.symbols
-        return self._columns
-
     def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
         """Turn waiting and new orders into tickets with a reference price."""
         tickets: list[Ticket] = []
         waiting = self.book.orders
         if waiting and not self._met_batch:
-            self._supersede(orders, session, events)
+            if self.venue.resting.supersede:
+                self._drop_waiting({order.symbol for _, order in orders}, session.account, events)
             if not self._bar_worked:
                 self._line_up_waiting(session, events, tickets)
         self._met_batch = True
@@ -207,7 +203,8 @@ class Exchange:
     def _trade(self, tickets: list[Ticket], session: Session, events: list[Event]) -> None:
         """Carry tickets out in the order they trade; NAV is taken once, before the first of them."""
         if tickets:
-            tickets.sort(key=_stage_then_sells if self.venue.priority == "sells_first" else _stage)
+            sells_first = self.venue.priority == "sells_first"
+            tickets.sort(key=lambda ticket: 2 * ticket.stage + (sells_first and ticket.buying))
             session.take_nav()
             for ticket in tickets:
                 self._carry_out(ticket, session, events)
@@ -217,10 +214,6 @@ class Exchange:
             if waiting.order.symbol in symbols:
                 emit(Expired(waiting.id, waiting.order.symbol), account, events)
                 self.book.drop(waiting.id)
-
-    def _supersede(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> None:
-        if self.venue.resting.supersede:
-            self._drop_waiting({order.symbol for _, order in orders}, session.account, events)
 
     def _admit(
         self, order_id: str, order: Order, session: Session, events: list[Event], tickets: list[Ticket]
@@ -246,7 +239,8 @@ class Exchange:
         if refusal is None:
             ticket.buying = order.side == "BUY" if order.side is not None else _buys(ticket, session)
             if ticket.buying and session.universe is not None and symbol not in session.universe:
-                refusal = _outside(ticket, session)
+                if not session.account.quantity(symbol) < 0.0:  # covering a short position is always allowed
+                    refusal = Refusal("not_in_universe", f"{symbol} may not be bought now")
         if refusal is not None:
             self._refuse(ticket, refusal, session, events)
             return
@@ -395,18 +389,3 @@ def _buys(ticket: Ticket, session: Session) -> bool:
     price = session.reference[ticket.column] if price is None else price
     held = session.account.quantity(ticket.symbol)
     return wanted(order, price * ticket.multiplier, held, session) > 0.0
-
-
-def _outside(ticket: Ticket, session: Session) -> Refusal | None:
-    """Refuse to buy what is not in the universe; covering a short position is always allowed."""
-    if session.account.quantity(ticket.symbol) < 0.0:
-        return None
-    return Refusal("not_in_universe", f"{ticket.symbol} may not be bought now")
-
-
-def _stage(ticket: Ticket) -> int:
-    return ticket.stage
-
-
-def _stage_then_sells(ticket: Ticket) -> int:
-    return 2 * ticket.stage + ticket.buying

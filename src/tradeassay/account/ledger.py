@@ -5,7 +5,7 @@ relative, nine orders below a cent on a million; decimals would cost the hot loo
 and buy nothing a test can see. Every sum runs in one fixed order (positions in the order they were
 opened), so that a replay gives the same bits as the live account.
 
-Each accounting identity is a function that raises when it is broken. Comparisons allow a relative
+An accounting identity that is broken raises. Comparisons allow a relative
 :data:`TOLERANCE`, because an event's ``cash`` and the product it stands for may be summed in another order.
 The negated form ``not (x <= y)`` also catches NaN, and a scale that must be finite an infinity on both sides.
 """
@@ -71,50 +71,6 @@ def _check_settled_first(event: Filled, holding: Holding) -> None:
         )
 
 
-def _check_dividend(event: DividendPaid, holding: Holding) -> None:
-    """A dividend is paid on the shares held, and debited on shares sold short."""
-    _finite(f"dividend of {event.symbol}", event.per_share)
-    _same_money(event.quantity, holding.quantity, holding.quantity, f"dividend of {event.symbol}, shares")
-    expected = event.per_share * event.quantity
-    _same_money(event.cash, expected, expected, f"dividend of {event.symbol}, cash")
-
-
-def _check_split(event: SplitApplied, holding: Holding) -> None:
-    """A split changes neither value nor cost: new shares at the new price plus the paid-out fraction."""
-    _finite(f"split of {event.symbol}", event.ratio, event.quantity)
-    if not event.ratio > 0.0:
-        raise LedgerError(f"split of {event.symbol} has ratio {event.ratio!r}")
-    before = holding.quantity * holding.mark
-    _same_money(
-        event.quantity * holding.mark / event.ratio + event.cash, before, before, f"split of {event.symbol}, value"
-    )
-
-
-def _check_delisting(event: Delisted, holding: Holding) -> None:
-    """A payout closes the whole position at its price; a settled future has nothing left to pay."""
-    _finite(f"delisting of {event.symbol}", event.price)
-    _same_money(event.quantity, holding.quantity, holding.quantity, f"delisting of {event.symbol}, quantity")
-    value = event.quantity * event.price * holding.multiplier
-    _same_money(event.cash, 0.0 if holding.margined else value, value, f"delisting of {event.symbol}, cash")
-
-
-def _check_settlement(event: Settled, holding: Holding) -> None:
-    """A settlement moves the price change since the last one on the whole position."""
-    _same_money(event.quantity, holding.quantity, holding.quantity, f"settlement of {event.symbol}, contracts")
-    expected = event.quantity * (event.price - holding.mark) * holding.multiplier
-    scale = event.quantity * event.price * holding.multiplier
-    _finite(f"settlement of {event.symbol}", event.price)
-    _same_money(event.cash, expected, scale, f"settlement of {event.symbol}, cash")
-
-
-def _check_mark(event: Marked, cash: float, positions: float) -> None:
-    """Cash + positions = NAV, and all three are the ledger's own."""
-    scale = abs(cash) + abs(positions)
-    _same_money(event.cash, cash, scale, "marked cash")
-    _same_money(event.positions, positions, scale, "marked positions")
-    _same_money(event.nav, cash + positions, scale, "marked NAV")
-
-
 class Ledger:
     """An account. The only way to change it is :meth:`apply`; :class:`Marked` ends a session.
 
@@ -173,11 +129,9 @@ class Ledger:
 
     @property
     def terms(self) -> AccountTerms:
-        """The terms the account is kept under."""
         return self._deposit.terms
 
     def quantity(self, symbol: str) -> float:
-        """Shares held now (negative when short)."""
         holding = self.holdings.get(symbol)
         return 0.0 if holding is None else holding.quantity
 
@@ -201,7 +155,6 @@ class Ledger:
         return self.cash + self._positions()
 
     def state(self) -> AccountState:
-        """Return the frozen account as an agent is told about it."""
         if self._state is None:
             positions: dict[str, Position] = {}
             sessions = self.sessions
@@ -279,15 +232,26 @@ class Ledger:
             raise NotFinite(f"fill of {symbol}: its average cost would become {holding.cost!r}")
 
     def _dividend(self, event: DividendPaid) -> None:
-        """Pay it and take it out of the mark: going ex changes where the money is, not how much."""
-        holding = self._held(event.symbol)
-        _check_dividend(event, holding)
+        """Pay it, on the shares held (and debit it on shares sold short), and take it out of the mark: going ex
+        changes where the money is, not how much.
+        """
+        holding, what = self._held(event.symbol), f"dividend of {event.symbol}"
+        _finite(what, event.per_share)
+        _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, shares")
+        expected = event.per_share * event.quantity
+        _same_money(event.cash, expected, expected, f"{what}, cash")
         self._move(event.cash)
         holding.mark = max(holding.mark - event.per_share, 0.0)
 
     def _split(self, event: SplitApplied) -> None:
-        holding = self._held(event.symbol)
-        _check_split(event, holding)
+        """Change neither value nor cost: new shares at the new price plus the paid-out fraction."""
+        holding, what = self._held(event.symbol), f"split of {event.symbol}"
+        _finite(what, event.ratio, event.quantity)
+        if not event.ratio > 0.0:
+            raise LedgerError(f"{what} has ratio {event.ratio!r}")
+        before = holding.quantity * holding.mark
+        after = event.quantity * holding.mark / event.ratio + event.cash
+        _same_money(after, before, before, f"{what}, value")
         self._move(event.cash)
         if event.quantity == 0.0:
             del self.holdings[event.symbol]
@@ -295,10 +259,15 @@ class Ledger:
         holding.quantity = event.quantity
         holding.cost /= event.ratio
         holding.mark /= event.ratio
-        _finite(f"split of {event.symbol}", holding.cost, holding.mark)
+        _finite(what, holding.cost, holding.mark)
 
     def _delisted(self, event: Delisted) -> None:
-        _check_delisting(event, self._held(event.symbol))
+        """Close the whole position at its price; a settled future has nothing left to pay."""
+        holding, what = self._held(event.symbol), f"delisting of {event.symbol}"
+        _finite(what, event.price)
+        _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, quantity")
+        value = event.quantity * event.price * holding.multiplier
+        _same_money(event.cash, 0.0 if holding.margined else value, value, f"{what}, cash")
         self._move(event.cash)
         del self.holdings[event.symbol]
 
@@ -308,10 +277,14 @@ class Ledger:
         self._move(event.cash)
 
     def _settled(self, event: Settled) -> None:
-        holding = self._held(event.symbol)
+        """Move the price change since the last settlement on the whole position."""
+        holding, what = self._held(event.symbol), f"settlement of {event.symbol}"
         if not holding.margined:
             raise LedgerError(f"{event.symbol} is not a future and cannot be settled")
-        _check_settlement(event, holding)
+        _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, contracts")
+        expected = event.quantity * (event.price - holding.mark) * holding.multiplier
+        _finite(what, event.price)
+        _same_money(event.cash, expected, event.quantity * event.price * holding.multiplier, f"{what}, cash")
         self._move(event.cash)
         holding.mark = event.price
 
@@ -336,7 +309,11 @@ class Ledger:
             holding.locked = 0.0
             if not holding.margined:
                 positions += holding.quantity * price * holding.multiplier
-        _check_mark(event, self.cash, positions)
+        # Cash + positions = NAV, and all three are the ledger's own.
+        scale = abs(self.cash) + abs(positions)
+        _same_money(event.cash, self.cash, scale, "marked cash")
+        _same_money(event.positions, positions, scale, "marked positions")
+        _same_money(event.nav, self.cash + positions, scale, "marked NAV")
         if self._margin:
             self._check_margin(event.nav)
         self._called = False

@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.account.lots import floor_to
-from tradeassay.account.session import Session
-from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.account.session import Refusal, Session, Ticket
 from tradeassay.core.instruments import Board
 
 AT_LIMIT = 1e-9
@@ -38,7 +37,6 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     limit_test: Literal["open", "close_change"] = "open"
 
     def threshold(self, board: Board) -> float | None:
-        """Return the change at which a board's names stop trading, or None."""
         if board is _MAIN:
             limit = self.main
         elif board is _NONE:
@@ -52,7 +50,6 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
         return None if limit is None else limit - self.buffer
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Refuse a buy at limit-up and a sale at limit-down."""
         threshold = self.threshold(ticket.instrument.board)
         if threshold is None:
             return None
@@ -104,7 +101,6 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
     buffer: float = 0.005
 
     def threshold(self, board: Board, *, special: bool, age: int) -> float | None:
-        """Return the change at which a name stops trading, or None; ``age`` counts its sessions, -1 = unknown."""
         if board is _MAIN:
             rule = self.main
         elif board is _CHINEXT:
@@ -121,7 +117,6 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
         return None if limit is None else limit - self.buffer
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Refuse a buy at limit-up and a sale at limit-down."""
         bars, column = session.bars, ticket.column
         board = ticket.instrument.board
         threshold = self.threshold(board, special=bars.is_special(column), age=bars.age(column))
@@ -144,7 +139,6 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
     index_funds: bool = False
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Trim an order to the share of volume still free, or refuse it when there is none."""
         if self.max_share is None or (ticket.instrument.kind == "index" and not self.index_funds):
             return None
         volume: float = session.volume[ticket.column]
@@ -182,11 +176,9 @@ class Concentration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def binds(self) -> bool:
-        """Whether there is any limit at all."""
         return self.max_weight is not None or self.max_positions is not None
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Refuse or trim an order that makes the portfolio too concentrated."""
         held = ticket.held
         after = held + ticket.signed(ticket.quantity)
         if abs(after) <= abs(held):

@@ -7,8 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.session import Session
-from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.account.session import Refusal, Session, Ticket
 from tradeassay.core.instruments import Instrument
 
 WHOLE = 1e-6
@@ -55,15 +54,12 @@ class Lots(msgspec.Struct, frozen=True, kw_only=True):
     min_value: float = 0.0
 
     def lot_of(self, instrument: Instrument) -> float:
-        """Return the buying multiple of an instrument."""
         return instrument.lot if self.lot is None else self.lot
 
     def step_of(self, instrument: Instrument) -> float:
-        """Return the smallest quantity of an instrument."""
         return instrument.step if self.step is None else self.step
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Make the quantity one that exists, or say why it cannot be."""
         lot = ticket.lot
         quantity = ticket.quantity
         against = -ticket.held if ticket.buying else ticket.held

@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.account.lots import DIGITS, floor_to
-from tradeassay.account.session import Session
-from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.account.session import Refusal, Session, Ticket
 
 EQUAL = 1e-9
 """Equity this far below the requirement, relatively, is still equal to it."""
@@ -30,11 +29,9 @@ class Margin(msgspec.Struct, frozen=True, kw_only=True):
     on_short: Literal["reject", "trim"] = "trim"
 
     def required(self, value: float) -> float:
-        """Return the maintenance requirement of one position of signed ``value``."""
         return value * self.maintenance_long if value > 0.0 else -value * self.maintenance_short
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
-        """Work out costs and the change of cash; refuse or trim what the margin does not carry."""
         self._charge(ticket, session)
         held = ticket.held
         after = held + ticket.signed(ticket.quantity)

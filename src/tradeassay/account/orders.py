@@ -20,13 +20,11 @@ from __future__ import annotations
 from math import isfinite, ulp
 
 from tradeassay.account.ledger import Ledger
-from tradeassay.account.session import Session
-from tradeassay.account.ticket import Refusal, Ticket
+from tradeassay.account.session import Refusal, Session, Ticket
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
 
 
 def malformed(order: Order) -> Refusal | None:
-    """Say what is wrong with an order before looking at any market."""
     amount, unit = order.amount, order.unit
     wrong = not_a_size(amount)
     if wrong is not None:

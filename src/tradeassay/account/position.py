@@ -41,7 +41,6 @@ class Holding:
         self.quantity = after
 
     def position(self, symbol: str, sessions: int) -> Position:
-        """Return the frozen form of this holding."""
         quantity = self.quantity
         return Position(
             symbol,

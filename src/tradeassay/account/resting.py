@@ -52,7 +52,6 @@ class RestingBook:
         self.orders[waiting.id] = waiting
 
     def drop(self, order_id: str) -> None:
-        """Take an order off the book, if it is there."""
         self.orders.pop(order_id, None)
 
     def rebuild(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:

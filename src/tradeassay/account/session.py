@@ -1,13 +1,15 @@
-"""One session as the policies see it: prices by column, the account, and what was used up so far."""
+"""What the policies of a venue see: one session, and one order on its way through it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tradeassay.account.commission import Fees
 from tradeassay.account.ledger import Ledger
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.events import RejectReason
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order
 from tradeassay.core.view import SessionBars
 
 Moment = Literal["open", "close"]
@@ -23,9 +25,22 @@ class Session:
     """
 
     __slots__ = (
-        "_nav", "account", "bars", "close", "columns", "delisted", "fees", "moment", "open", "prev_close",
-        "reference", "trading", "universe", "used", "volume",
-    )  # fmt: skip
+        "_nav",
+        "account",
+        "bars",
+        "close",
+        "columns",
+        "delisted",
+        "fees",
+        "moment",
+        "open",
+        "prev_close",
+        "reference",
+        "trading",
+        "universe",
+        "used",
+        "volume",
+    )
 
     def __init__(self, fees: Fees, bars: SessionBars, account: Ledger, columns: dict[str, int]) -> None:
         self.fees = fees
@@ -51,18 +66,15 @@ class Session:
         self._nav: float | None = None
 
     def has_price(self, column: int) -> bool:
-        """Say whether a column trades in this session and has a reference price."""
         return bool(self.trading[column]) and LEAST_PRICE <= self.reference[column] <= LARGEST_PRICE
 
     def price_of(self, symbol: str) -> float:
-        """Return a held symbol's reference price, or its last mark when it has none this session."""
         column = self.columns[symbol]
         price: float = self.reference[column]
         traded = self.trading[column] and LEAST_PRICE <= price <= LARGEST_PRICE
         return price if traded else self.account.mark(symbol)
 
     def exposure(self) -> tuple[float, float]:
-        """Return (equity, gross exposure) of the account now, at reference prices."""
         account, instruments, columns = self.account, self.bars.instruments, self.columns
         reference, trading = self.reference, self.trading
         equity = account.cash
@@ -95,3 +107,68 @@ class Session:
         if self._nav is None:
             self._nav = self.exposure()[0]
         return self._nav
+
+
+class Refusal(NamedTuple):
+    """A counted reason and a sentence for the reader of the log."""
+
+    reason: RejectReason
+    detail: str
+
+
+WAITS: frozenset[RejectReason] = frozenset(
+    {"suspended", "no_price", "limit_up", "limit_down", "no_volume", "t_plus_1"}
+)
+"""Reasons that another day may cure: a good-till-cancelled order rests on them, any other is rejected."""
+
+
+class Ticket:
+    """Working state of one order in one session.
+
+    ``quantity`` is a magnitude, ``buying`` its direction, ``held`` the signed holding it meets.
+    ``reference`` is the price before slippage at which it would trade, ``price`` the one after, ``lot``
+    the multiple in which the name trades. ``explicit`` says that the quantity was given as a number of
+    shares, so that rounding it would be a correction. ``resting`` marks an order of an earlier session.
+    """
+
+    # Class-level defaults keep the constructor short: it runs for every order.
+    buying = True
+    explicit = True
+    resting = False
+    stage = 0
+    held = 0.0
+    reference = 0.0
+    price = 0.0
+    quantity = 0.0
+    asked = 0.0
+    fee = 0.0
+    tax = 0.0
+    cash = 0.0
+    trims: list[tuple[RejectReason, float, float]] | None = None
+
+    def __init__(self, id: str, order: Order, column: int, instrument: Instrument, lot: float) -> None:
+        self.id = id
+        self.order = order
+        self.symbol = order.symbol
+        self.column = column
+        self.instrument = instrument
+        self.multiplier = instrument.multiplier
+        self.lot = lot
+
+    @property
+    def side(self) -> str:
+        return "BUY" if self.buying else "SELL"
+
+    def ask(self, change: float) -> None:
+        self.buying = change > 0.0
+        self.quantity = self.asked = float(abs(change))
+
+    def signed(self, quantity: float) -> float:
+        """Return a magnitude with this order's sign: positive for a buy."""
+        return quantity if self.buying else -quantity
+
+    def trim(self, quantity: float, reason: RejectReason) -> None:
+        if self.trims is None:
+            self.trims = []
+        self.trims.append((reason, self.quantity, quantity))
+        self.quantity = quantity

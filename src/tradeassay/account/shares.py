@@ -45,7 +45,6 @@ class DecisionList:
 
 
 def decision_list(found: list[tuple[int, int, float, int]]) -> DecisionList:
-    """Return a list from (row, leg, fraction, signal) tuples."""
     row, leg, fraction, signal = zip(*found, strict=True) if found else ((), (), (), ())
     return DecisionList(
         np.array(row, dtype=np.int64),
@@ -59,19 +58,13 @@ class Trades(Protocol):
     """Trades in the order of their bars: bar, leg and signed quantity of each."""
 
     @property
-    def row(self) -> Ints:
-        """The bars."""
-        ...
+    def row(self) -> Ints: ...
 
     @property
-    def leg(self) -> Ints:
-        """The legs, by place."""
-        ...
+    def leg(self) -> Ints: ...
 
     @property
-    def quantity(self) -> Floats:
-        """What was bought (positive) or sold."""
-        ...
+    def quantity(self) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +82,10 @@ class TradedAccount:
 
     @property
     def ruined(self) -> bool:
-        """Whether equity was ever zero or less."""
         return bool(self.equity.size and self.equity.min() <= 0.0)
 
 
 def keep_account(trades: Trades, closes: Floats, capital: float) -> TradedAccount:
-    """Return the account of trades on closes of shape (legs, bars)."""
     legs, bars = closes.shape
     change = np.zeros((legs, bars))
     np.add.at(change, (trades.leg, trades.row), trades.quantity)
@@ -112,7 +103,6 @@ def keep_account(trades: Trades, closes: Floats, capital: float) -> TradedAccoun
 
 
 def realised_by(trades: Trades, closes: Floats) -> Floats:
-    """Return what each trade earned against the average entry price."""
     size, price = [0.0] * closes.shape[0], [0.0] * closes.shape[0]
     earned = np.zeros(trades.row.size)
     moves = zip(trades.row.tolist(), trades.leg.tolist(), trades.quantity.tolist(), strict=True)

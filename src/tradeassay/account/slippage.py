@@ -16,7 +16,6 @@ class Slippage(msgspec.Struct, frozen=True, kw_only=True):
     bps: float = 0.0
 
     def price(self, reference: float, buying: bool, limit: float | None = None) -> float:
-        """Return the price paid or received."""
         if self.bps == 0.0:
             return reference
         if buying:

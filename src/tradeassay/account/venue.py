@@ -9,15 +9,13 @@ import msgspec
 
 from tradeassay.account.cash import Cash
 from tradeassay.account.commission import BPS, Fees
-from tradeassay.account.futures import Futures
 from tradeassay.account.limits import BoardLimits, Concentration, Participation, PriceLimits
 from tradeassay.account.lots import Lots
 from tradeassay.account.margin import Margin
 from tradeassay.account.resting import Resting
-from tradeassay.account.session import Session
-from tradeassay.account.settlement import Settlement, Shorting
+from tradeassay.account.session import Refusal, Session, Ticket
+from tradeassay.account.settlement import Futures, Settlement, Shorting
 from tradeassay.account.slippage import Slippage
-from tradeassay.account.ticket import Refusal, Ticket
 from tradeassay.core.account import AccountTerms
 from tradeassay.core.agent import Rules
 from tradeassay.core.errors import UserError
@@ -90,7 +88,6 @@ class Venue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terms(self) -> AccountTerms:
-        """The terms under which a ledger keeps an account at this venue."""
         margin = self.margin
         if margin is None:
             return AccountTerms(t_plus_1=self.settlement.t_plus == 1)

@@ -44,7 +44,6 @@ class SplicedSnapshot(Snapshot):
         self._history = self._spliced
 
     def move(self, row: int, moment: Moment) -> None:
-        """Let the present be a moment of the session in ``row``: everything after it is another future."""
         self._spliced.move(row, moment, self._clocks[moment][row])
 
 
@@ -81,7 +80,6 @@ class _Spliced(History):
         return shown
 
     def move(self, row: int, moment: Moment, clock: Instant) -> None:
-        """Let the present be ``moment`` of session ``row``."""
         unknown = row + 1 if moment == "close" else row
         start = min(self._now, unknown)
         for array, true, false in self._sources:
@@ -138,14 +136,12 @@ class _Spliced(History):
         self.last_rows: Ints = np.where(over, self._true.last_rows, self._false.last_rows)
 
     def gone_by(self, row: int) -> tuple[str, ...]:
-        """Return the symbols whose last session lies before ``row``, in column order."""
         return self._true.gone_by(row) if row <= self._now else self._false.gone_by(row)
 
     def _symbols(self, visible: int) -> tuple[str, ...]:
         return tuple(item.symbol for item in self.every_instrument[:visible])
 
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
-        """Return an index's members in a session."""
         return (self._true if row <= self._now else self._false).members_at(index, row)
 
     # -- actions -------------------------------------------------------------------------------------------------
@@ -157,7 +153,6 @@ class _Spliced(History):
         self.action_times = true.action_times[:known] + false.action_times[told:]
 
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
-        """Return the actions that take effect in a session."""
         return (self._true if row <= self._now else self._false).actions_of(row)
 
     # -- figures and minutes -------------------------------------------------------------------------------------
@@ -187,7 +182,6 @@ class _SplicedTable(TimedTable[T]):
         self.move(1 << 62)
 
     def move(self, clock: Instant) -> None:
-        """Let the present be ``clock``."""
         self._clock = clock
         self._cut, self._skipped = self._true.up_to(clock), self._false.up_to(clock)
 
@@ -195,17 +189,14 @@ class _SplicedTable(TimedTable[T]):
         return self._cut + len(self._false) - self._skipped
 
     def up_to(self, clock: Instant) -> int:
-        """Return how many records are known at ``clock``."""
         if clock <= self._clock:
             return self._true.up_to(clock)
         return self._cut + self._false.up_to(clock) - self._skipped
 
     def between(self, since: Instant, clock: Instant) -> range:
-        """Return the rows of the records that became known in (since, clock]."""
         return range(self.up_to(since), self.up_to(clock))
 
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        """Return the rows inside ``rows`` that are about one symbol, oldest first."""
         found = self._true.of_symbol(symbol, range(rows.start, min(rows.stop, self._cut)))
         if rows.stop > self._cut:
             shift = self._skipped - self._cut
@@ -214,11 +205,9 @@ class _SplicedTable(TimedTable[T]):
         return found
 
     def of_symbols(self, symbols: Iterable[str], rows: range) -> list[int]:
-        """Return the rows inside ``rows`` that are about any of the symbols, oldest first, each once."""
         return sorted({row for symbol in symbols for row in self.of_symbol(symbol, rows)})
 
     def count_of_symbol(self, symbol: str, stop: int) -> int:
-        """Return how many of the first ``stop`` records are about one symbol."""
         return len(self.of_symbol(symbol, range(min(stop, len(self)))))
 
     def _record(self, row: int) -> T:

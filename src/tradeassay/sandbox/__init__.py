@@ -7,7 +7,6 @@ code is not run.
 
 from __future__ import annotations
 
-from tradeassay.sandbox.executor import JobExecutor, open_executor
 from tradeassay.sandbox.failures import (
     BadResult,
     ChildClaim,
@@ -29,9 +28,8 @@ from tradeassay.sandbox.failures import (
     kind_of,
 )
 from tradeassay.sandbox.feed import FrameFeed
-from tradeassay.sandbox.job import Job, JobLimits
-from tradeassay.sandbox.result import JobResult, JobUsage
-from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
+from tradeassay.sandbox.job import Job, JobExecutor, JobLimits, JobResult, JobUsage
+from tradeassay.sandbox.sandbox import Sandbox, SandboxPool, open_executor
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Kernel, SandboxRefused, Tier, ask_kernel, refusal
 from tradeassay.sandbox.trusted import TrustedCodeInProcess

@@ -97,7 +97,6 @@ def encode(columns: Mapping[str, Any]) -> list[bytes]:
 
 
 def encode_claim(claim: ClaimHead) -> bytes:
-    """Return the message of a child that has no columns to send."""
     return _encode_head(Head(claim=claim))
 
 
@@ -204,7 +203,6 @@ def _read_head(data: Buffer) -> tuple[Head, int]:
 
 
 def _take(data: Buffer, offset: int, dtype: np.dtype[Any], count: int) -> tuple[Array, int]:
-    """Return ``count`` items at ``offset`` and where the next part begins."""
     size = count * dtype.itemsize
     end = offset + size
     following = end + (-size % _ALIGN)

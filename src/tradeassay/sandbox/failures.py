@@ -19,7 +19,7 @@ import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -56,9 +56,18 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line, e.g. ``network: socket(AF_INET, SOCK_STREAM) x3``."""
         times = f" x{self.count}" if self.count > 1 else ""
         return f"{self.family}: {self.call}({self.detail}){times}"
+
+
+class _Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure in one line: ``says``, with its fields filled in."""
+
+    says: ClassVar[str]
+
+    @property
+    def text(self) -> str:
+        return self.says.format(self)
 
 
 class SyntaxFault(msgspec.Struct, frozen=True, tag="syntax", kw_only=True):
@@ -69,7 +78,6 @@ class SyntaxFault(msgspec.Struct, frozen=True, tag="syntax", kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line for a report."""
         return f"syntax error{f' in line {self.line}' if self.line is not None else ''}: {self.message}"
 
 
@@ -81,31 +89,24 @@ class ForbiddenImport(msgspec.Struct, frozen=True, tag="forbidden_import", kw_on
 
     @property
     def text(self) -> str:
-        """One line for a report."""
         return f"forbidden import of '{self.module}'{f' in line {self.line}' if self.line is not None else ''}"
 
 
-class CpuTimeout(msgspec.Struct, frozen=True, tag="cpu_timeout", kw_only=True):
+class CpuTimeout(_Verdict, frozen=True, tag="cpu_timeout", kw_only=True):
     """The kernel ended it for using more processor time than allowed."""
+
+    says = "used {0.used_s:.2f} s of processor time, {0.limit_s:g} s are allowed"
 
     limit_s: float
     used_s: float
 
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"used {self.used_s:.2f} s of processor time, {self.limit_s:g} s are allowed"
 
-
-class WallTimeout(msgspec.Struct, frozen=True, tag="wall_timeout", kw_only=True):
+class WallTimeout(_Verdict, frozen=True, tag="wall_timeout", kw_only=True):
     """The host ended it for taking too long by the clock."""
 
-    limit_s: float
+    says = "not done after {0.limit_s:g} s"
 
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"not done after {self.limit_s:g} s"
+    limit_s: float
 
 
 class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True):
@@ -116,20 +117,16 @@ class OutputLimit(msgspec.Struct, frozen=True, tag="output_limit", kw_only=True)
 
     @property
     def text(self) -> str:
-        """One line for a report."""
         unit = "bytes" if self.stream in ("result", "log", "answers") else "calls"
         return f"{self.stream}: more than {self.limit} {unit}"
 
 
-class OomKilled(msgspec.Struct, frozen=True, tag="oom_killed", kw_only=True):
+class OomKilled(_Verdict, frozen=True, tag="oom_killed", kw_only=True):
     """The kernel's out-of-memory killer ended it."""
 
-    peak_mb: float
+    says = "killed for lack of memory at {0.peak_mb:.0f} MB"
 
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"killed for want of memory at {self.peak_mb:.0f} MB"
+    peak_mb: float
 
 
 class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
@@ -141,17 +138,13 @@ class Crashed(msgspec.Struct, frozen=True, tag="crashed", kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line for a report."""
-        return f"crashed while it was to {self.stage}: {self.signal or f'exit code {self.exit_code}'}"
+        return f"crashed in stage '{self.stage}': {self.signal or f'exit code {self.exit_code}'}"
 
 
-class _Refused(msgspec.Struct, frozen=True, kw_only=True):
+class _Refused(_Verdict, frozen=True, kw_only=True):
+    says = "refused {0.attempt.text}"
+
     attempt: RefusedCall
-
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"refused {self.attempt.text}"
 
 
 class NetworkAttempt(_Refused, frozen=True, tag="network_attempt", kw_only=True):
@@ -170,15 +163,12 @@ class PrivilegedAttempt(_Refused, frozen=True, tag="privileged_attempt", kw_only
     """It tried something that only an administrator needs, or a way around its limits."""
 
 
-class BadResult(msgspec.Struct, frozen=True, tag="bad_result", kw_only=True):
+class BadResult(_Verdict, frozen=True, tag="bad_result", kw_only=True):
     """What it sent back is missing, malformed or over a cap."""
 
-    reason: str
+    says = "bad result: {0.reason}"
 
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"bad result: {self.reason}"
+    reason: str
 
 
 HostVerdict = (
@@ -202,7 +192,7 @@ _HOST_FOLDER = re.compile(r"/[^\s'\"():,]*/(?=(?:site-packages|python3\.\d+)/)")
 """Where this machine keeps its packages: no business of a model's, and another text on every machine."""
 
 
-class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
+class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
     """The child's own account of why it has no result. Nothing checks it.
 
     ``kind``: it raised (``exception``), exceeded its memory limit (``memory``), lacked or was refused a
@@ -210,15 +200,12 @@ class ChildClaim(msgspec.Struct, frozen=True, tag="child_claim", kw_only=True):
     hold (``unreturnable``), or called ``exit``.
     """
 
+    says = "the code says: {0.error}: {0.message}"
+
     kind: ClaimKind
     error: str
     message: str
     trace: str = ""
-
-    @property
-    def text(self) -> str:
-        """One line for a report."""
-        return f"the code says: {self.error}: {self.message}"
 
     @property
     def line(self) -> int | None:
@@ -237,7 +224,6 @@ Failure = HostVerdict | ChildClaim
 
 
 def decided_by_host(failure: Failure) -> bool:
-    """Return whether a failure is a finding rather than the child's word."""
     return not isinstance(failure, ChildClaim)
 
 
@@ -276,7 +262,6 @@ class ChildFacts:
 
 
 def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
-    """Return the child's columns, or why there are none."""
     ended = _how_it_ended(facts)
     if ended is not None:
         return ended
@@ -343,14 +328,20 @@ _AS_IN_3_11: Final = tuple(
         ("AttributeError", r" and no __dict__ for setting new attributes$", ""),
         ("ValueError", r"^(max|min)\(\) iterable argument is empty$", r"\1() arg is an empty sequence"),
         ("ZeroDivisionError", r"^float modulo by zero$", "float modulo"),
-        ("TypeError", r"^(sort|print)\(\) got an unexpected keyword argument ('\w+')$",
-         r"\2 is an invalid keyword argument for \1()"),
-        ("TypeError", r"^str expected at most 3 arguments, got (\d+)$",
-         r"str() takes at most 3 arguments (\1 given)"),
+        (
+            "TypeError",
+            r"^(sort|print)\(\) got an unexpected keyword argument ('\w+')$",
+            r"\2 is an invalid keyword argument for \1()",
+        ),
+        (
+            "TypeError",
+            r"^str expected at most 3 arguments, got (\d+)$",
+            r"str() takes at most 3 arguments (\1 given)",
+        ),
         ("ImportError", r"\(python3\.\d+/", "(python3.11/"),
         ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
-)  # fmt: skip
+)
 """What later interpreters word differently: a model is told the same about a program whatever runs it. On 3.11
 itself nothing here applies."""
 _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
@@ -358,7 +349,6 @@ _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
 
 
 def attempt_verdict(attempt: RefusedCall) -> HostVerdict:
-    """Return the verdict that names a refused call."""
     if attempt.family == "network":
         return NetworkAttempt(attempt=attempt)
     if attempt.family == "process":

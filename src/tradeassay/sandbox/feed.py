@@ -104,7 +104,6 @@ class FeedLine:
         return self._bytes <= limit and self._take()
 
     def close(self) -> None:
-        """Close the host's ends. May be called twice."""
         self._end()
         if self._in >= 0:
             os.close(self._in)

@@ -1,19 +1,22 @@
-"""A job: untrusted source, the rows it may see, and how much it may use."""
+"""A job (untrusted source, the rows it may see, how much it may use), what came of it, and whatever runs jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
+from numpy.typing import NDArray
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox.codec import Caps
+from tradeassay.sandbox.failures import Failure, RefusedCall
 from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.strategy import Scalar, StrategyCall
 from tradeassay.sandbox.syscalls import Family
+from tradeassay.sandbox.tier import Tier
 
 
 class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +46,6 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(f"limit '{name}' must be more than 0", hint="leave it out to take the default")
 
     def caps(self) -> Caps:
-        """Return the part that bounds the result."""
         return Caps(columns=self.columns, rows=self.rows, total=self.result_mb << 20)
 
 
@@ -97,7 +99,6 @@ class Job:
 
     @property
     def call(self) -> StrategyCall:
-        """What to call, and how."""
         return StrategyCall(entry=self.entry, params=dict(self.params), pass_as=self.pass_as, harness=self.harness)
 
     @property
@@ -113,3 +114,66 @@ class ChildOrder(msgspec.Struct, frozen=True, kw_only=True):
     limits: JobLimits
     seed: int
     guard_imports: bool
+
+
+class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job used: processor and clock seconds, and the peak of its resident memory (libraries included)."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """Either ``columns`` or a ``failure``, never both.
+
+    ``attempts`` are the refused calls the kernel reported, even if the job went on and returned something.
+    ``answers`` are what a fed job said to each frame it got, even if it failed later.
+    ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept for a reader and
+    never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code. ``retried`` is
+    how an earlier try ended that says nothing about the code; empty when the first counted.
+    """
+
+    source: str
+    tier: Tier
+    usage: JobUsage
+    columns: Mapping[str, NDArray[Any]] | None = None
+    failure: Failure | None = None
+    attempts: tuple[RefusedCall, ...] = ()
+    answers: tuple[bytes, ...] = ()
+    log: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    retried: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.columns is None) == (self.failure is None):
+            raise ValueError("a job's result has either columns or a failure")
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    def need(self) -> Mapping[str, NDArray[Any]]:
+        """Return the columns; raises :class:`SandboxError` with the failure's text when there are none."""
+        if self.columns is None:
+            assert self.failure is not None
+            raise SandboxError(f"the job failed: {self.failure.text}")
+        return self.columns
+
+
+class JobExecutor(Protocol):
+    """Runs jobs. A bad job is a result; only a broken executor raises (SandboxError)."""
+
+    @property
+    def tier(self) -> Tier: ...
+
+    def run(self, job: Job) -> JobResult: ...
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> JobExecutor: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -62,12 +62,10 @@ def collapse(address: int, length: int) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave the caller's namespaces named by ``flags``."""
     syscall("unshare", flags)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    """Mount ``source`` on ``target``."""
     words = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
     syscall("mount", words[0], words[1], words[2], flags, words[3])
 
@@ -93,10 +91,8 @@ def die_with_parent() -> None:
 
 
 def no_new_privileges() -> None:
-    """Give up ever gaining privileges by executing a file."""
     syscall("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Give up every capability."""
     syscall("capset", struct.pack("=Ii", _CAPABILITY_V3, 0), bytes(24))

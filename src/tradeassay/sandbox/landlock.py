@@ -32,7 +32,6 @@ _OF_A_FILE: Final = _WRITE_FILE | _READ_FILE | _TRUNCATE
 
 
 def abi() -> int:
-    """Return the kernel's Landlock version, 0 when it has none (or it was not switched on at boot)."""
     try:
         return kernel.syscall("landlock_create_ruleset", None, 0, _VERSION_QUERY)
     except OSError:

@@ -35,7 +35,6 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
     zones: tuple[str, ...]
 
     def readable(self) -> tuple[str, ...]:
-        """Return every path that may be read once ``covered`` is out of the way."""
         return (*self.stdlib, *self.packages, *self.zones)
 
     def readable_one_by_one(self) -> tuple[str, ...]:
@@ -50,7 +49,6 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_roots() -> LibraryRoots:
-    """Return the roots of everything this interpreter has loaded so far."""
     paths = sysconfig.get_paths()
     stdlib = tuple(dict.fromkeys(paths[key] for key in ("stdlib", "platstdlib") if os.path.isdir(paths[key])))
     # In a virtual environment sysconfig names its own lib folder, which holds no standard library.

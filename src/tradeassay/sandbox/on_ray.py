@@ -13,8 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError, require
-from tradeassay.sandbox.job import Job
-from tradeassay.sandbox.result import JobResult
+from tradeassay.sandbox.job import Job, JobResult
 from tradeassay.sandbox.sandbox import Sandbox
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Tier
@@ -45,16 +44,13 @@ class RaySandboxPool:
 
     @property
     def tier(self) -> Tier:
-        """The weakest walls among the workers."""
         return min(self._tiers, key=lambda tier: (tier.level == "strong", len(tier.walls)))
 
     def run(self, job: Job) -> JobResult:
-        """Run one job and wait for it."""
         result: JobResult = self._get(self._submit(job))
         return result
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""
         waiting: deque[Any] = deque()
         for job in jobs:
             waiting.append(self._submit(job))
@@ -64,7 +60,6 @@ class RaySandboxPool:
             yield self._get(waiting.popleft())
 
     def close(self) -> None:
-        """End the workers' sandboxes, and the local cluster if this pool started it. May be called twice."""
         if not self._ray.is_initialized():
             return
         for actor in self._actors:

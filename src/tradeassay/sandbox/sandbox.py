@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Literal
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
-from tradeassay.sandbox.job import Job
-from tradeassay.sandbox.result import JobResult
+from tradeassay.sandbox.job import Job, JobExecutor, JobResult
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
@@ -37,7 +37,6 @@ class Sandbox:
 
     @property
     def tier(self) -> Tier:
-        """The walls that jobs run behind."""
         return self._line.current().tier
 
     def walls(self) -> Tier:
@@ -46,12 +45,10 @@ class Sandbox:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Modules of ``config.preload`` that are not installed here."""
         return self._line.current().hello.absent
 
     @property
     def modules(self) -> frozenset[str]:
-        """Top-level modules that guarded code may import."""
         return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
@@ -92,12 +89,10 @@ class Sandbox:
         return replace(second, retried=said, attempts=(*seen, *second.attempts))
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs one after the other, in order."""
         for job in jobs:
             yield self.run(job)
 
     def close(self) -> None:
-        """End the zygote and all its children. May be called twice."""
         self._end()
 
     def __enter__(self) -> Sandbox:
@@ -156,7 +151,6 @@ class _ZygoteLine:
             return self.current()
 
     def close(self) -> None:
-        """End the line."""
         with self._lock:
             zygote, self._zygote = self._zygote, None
             if zygote is not None:
@@ -178,16 +172,13 @@ class SandboxPool:
 
     @property
     def tier(self) -> Tier:
-        """The walls that jobs run behind."""
         return self._sandbox.tier
 
     @property
     def modules(self) -> frozenset[str]:
-        """Top-level modules that guarded code may import."""
         return self._sandbox.modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job and wait for it."""
         return self.submit(job).result()
 
     def submit(self, job: Job) -> Future[JobResult]:
@@ -202,7 +193,6 @@ class SandboxPool:
             raise SandboxError(what, hint=hint) from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs in parallel; results come in their order. Jobs are taken as workers become free."""
         waiting: deque[Future[JobResult]] = deque()
         try:
             for job in jobs:
@@ -216,7 +206,6 @@ class SandboxPool:
                 future.cancel()
 
     def close(self) -> None:
-        """Wait for running jobs, drop queued ones, end the zygote. May be called twice."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._sandbox.close()
 
@@ -225,3 +214,25 @@ class SandboxPool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def open_executor(
+    kind: Literal["sandbox", "ray", "trusted-in-process"] = "sandbox",
+    *,
+    config: SandboxConfig | None = None,
+    workers: int = 1,
+) -> JobExecutor:
+    """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
+    if workers < 1:
+        raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
+    if kind == "sandbox":
+        return SandboxPool(config, workers=workers)
+    if kind == "ray":
+        from tradeassay.sandbox.on_ray import RaySandboxPool
+
+        return RaySandboxPool(config, workers=workers)
+    if kind == "trusted-in-process":
+        from tradeassay.sandbox.trusted import TrustedCodeInProcess
+
+        return TrustedCodeInProcess()
+    raise UserError(f"no executor '{kind}'", hint="known: sandbox, ray, trusted-in-process")

@@ -177,7 +177,6 @@ def receive(listener: int) -> Notice | None:
 
 
 def refuse(listener: int, notice: Notice, code: int) -> None:
-    """Make the call fail with errno ``code``."""
     _send(listener, _ANSWER.pack(notice.ticket, 0, -code, 0))
 
 

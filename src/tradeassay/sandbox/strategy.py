@@ -214,7 +214,6 @@ def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
 
 
 def claim_of(error: BaseException) -> ClaimHead:
-    """Return an exception as the claim it is."""
     kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
     try:
         message = str(error)

@@ -7,7 +7,9 @@ import os
 import select
 import signal
 import socket
+import stat
 import time
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -17,9 +19,7 @@ from tradeassay.sandbox.child import ORDER_LENGTH
 from tradeassay.sandbox.codec import encode
 from tradeassay.sandbox.failures import ChildFacts, Doubt, OutputLimit, WallTimeout, doubt, judge
 from tradeassay.sandbox.feed import FeedLine
-from tradeassay.sandbox.job import ChildOrder, Job
-from tradeassay.sandbox.result import JobResult, JobUsage
-from tradeassay.sandbox.scratch import collect, seal
+from tradeassay.sandbox.job import ChildOrder, Job, JobResult, JobUsage
 from tradeassay.sandbox.strategy import Parsed
 from tradeassay.sandbox.tier import Tier
 from tradeassay.sandbox.watch import ChildWatch, Reach
@@ -309,3 +309,52 @@ def _oom_kills() -> int:
             if line.startswith("oom_kill "):
                 return int(line.split()[1])
     return 0
+
+
+_F_ADD_SEALS: Final = 1033
+_SEAL_SEAL_SHRINK_GROW_WRITE: Final = 0x1 | 0x2 | 0x4 | 0x8
+
+
+def seal(parts: Iterable[bytes], name: str) -> int:
+    descriptor = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    try:
+        for part in parts:
+            view = memoryview(part)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        fcntl.fcntl(descriptor, _F_ADD_SEALS, _SEAL_SEAL_SHRINK_GROW_WRITE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+_MAX_FILES: Final = 64
+
+
+def collect(folder: int, cap: int) -> dict[str, bytes]:
+    """Return the plain files at the top of ``folder`` (a descriptor), by name, at most ``cap`` bytes and 64 files.
+
+    Links, devices and folders are left alone; a name that is not text is left out.
+    """
+    found: dict[str, bytes] = {}
+    for name in sorted(os.listdir(folder))[:_MAX_FILES]:
+        content = _read(folder, name, cap)
+        if content is not None and name.isprintable():
+            found[name] = content
+            cap -= len(content)
+    return found
+
+
+def _read(folder: int, name: str, cap: int) -> bytes | None:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > cap:
+            return None
+        return os.pread(descriptor, facts.st_size, 0)
+    finally:
+        os.close(descriptor)

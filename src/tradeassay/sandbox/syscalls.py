@@ -183,7 +183,6 @@ _FAMILY_OF: Final[dict[str, Family]] = {
 
 
 def machines() -> tuple[str, ...]:
-    """Return the machines whose calls are known, as ``platform.machine()`` names them."""
     return tuple(SYSCALLS)
 
 
@@ -193,17 +192,14 @@ def number(machine: str, name: str) -> int:
 
 
 def name_of(machine: str, nr: int) -> str:
-    """Return a call's name, or ``syscall 999`` for one that is not in the table."""
     return _names(machine).get(nr, f"syscall {nr}")
 
 
 def family_of(name: str) -> Family:
-    """Return what a refused call was after."""
     return _FAMILY_OF.get(name, "other")
 
 
 def audit_arch(machine: str) -> int:
-    """Return the value the kernel gives as ``seccomp_data.arch`` for this machine's own calls."""
     return AUDIT_ARCH[machine]
 
 

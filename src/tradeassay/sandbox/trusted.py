@@ -15,8 +15,7 @@ from typing import Any
 from tradeassay.core.errors import SandboxError
 from tradeassay.sandbox.codec import CodecError, decode, encode
 from tradeassay.sandbox.failures import BadResult, Failure, SyntaxFault, claim
-from tradeassay.sandbox.job import Job
-from tradeassay.sandbox.result import JobResult, JobUsage
+from tradeassay.sandbox.job import Job, JobResult, JobUsage
 from tradeassay.sandbox.strategy import Unreturnable, claim_of, fix_seeds, parse, run_code
 from tradeassay.sandbox.tier import IN_PROCESS, Tier
 
@@ -30,7 +29,6 @@ class TrustedCodeInProcess:
 
     @property
     def tier(self) -> Tier:
-        """No walls."""
         return IN_PROCESS
 
     def run(self, job: Job) -> JobResult:
@@ -61,7 +59,6 @@ class TrustedCodeInProcess:
         )
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs one after the other, in order."""
         for job in jobs:
             yield self.run(job)
 

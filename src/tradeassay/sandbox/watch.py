@@ -71,7 +71,6 @@ class ChildWatch:
 
     @property
     def attempts(self) -> tuple[RefusedCall, ...]:
-        """The refused calls in the order of their first try, repeats added up."""
         return tuple(self._seen.values())
 
     def answer(self, listener: int) -> None:

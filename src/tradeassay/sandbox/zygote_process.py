@@ -112,21 +112,17 @@ class ZygoteProcess:
 
     @property
     def tier(self) -> Tier:
-        """The walls that its children run behind."""
         assert self.hello.tier is not None
         return self.hello.tier
 
     @property
     def pid(self) -> int:
-        """The process id of the outermost process, as the host sees it."""
         return self._process.pid
 
     def alive(self) -> bool:
-        """Return whether it still runs."""
         return self._process.poll() is None
 
     def close(self) -> None:
-        """Hang up, and wait until it and all its children are gone. In a forked copy of the host: only hang up."""
         self.socket.close()
         if os.getpid() != self._owner:
             return

@@ -34,8 +34,12 @@ def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-1
     key = lambda trade: (trade.asset, trade.tradeid, trade.entry_bar, trade.exit_bar or 10**9)  # noqa: E731
     for mine, other in zip(sorted(ours.trades, key=key), sorted(theirs.trades, key=key), strict=True):
         assert (mine.asset, mine.tradeid, mine.entry_bar, mine.exit_bar, mine.long) == (
-            other.asset, other.tradeid, other.entry_bar, other.exit_bar, other.long,
-        )  # fmt: skip
+            other.asset,
+            other.tradeid,
+            other.entry_bar,
+            other.exit_bar,
+            other.long,
+        )
         assert mine.pnl == pytest.approx(other.pnl, rel=rtol, abs=1e-9)
         assert mine.net == pytest.approx(other.net, rel=rtol, abs=1e-9)
     assert ours.equity.shape == (bars.rows,)
@@ -47,9 +51,18 @@ def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-1
 
 
 SINGLE = (
-    "cross", "reverse", "too_large", "protected", "signals", "own_sizer", "ends_early", "before_the_start",
-    "late_child", "timers", "no_number",
-)  # fmt: skip
+    "cross",
+    "reverse",
+    "too_large",
+    "protected",
+    "signals",
+    "own_sizer",
+    "ends_early",
+    "before_the_start",
+    "late_child",
+    "timers",
+    "no_number",
+)
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))

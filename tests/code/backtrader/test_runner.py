@@ -139,7 +139,7 @@ PEEPS = {
         "    if ahead and ahead[0] > 90: self.buy()"
     ),
     "line": body("def __init__(self): self.ahead = self.data.close(1)\ndef next(self):\n    self.ahead[0]"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PEEPS)

@@ -4,13 +4,14 @@ from tradeassay.account.backtrader.broker import (
     BarTable,
     BrokerReplay,
     BrokerTerms,
+    Fill,
+    RoundTrip,
     Sizing,
     carry_targets,
     replay,
 )
 from tradeassay.account.backtrader.matching import Status
 from tradeassay.account.backtrader.orders import EMPTY, MAX_SIZE, BadOrders, OrderLog, read_orders
-from tradeassay.account.backtrader.trades import Fill, RoundTrip
 
 __all__ = [
     "EMPTY",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from tradeassay.account.backtrader.matching import Bar, OrderState, Status, make_order, price_of
 from tradeassay.account.backtrader.orders import BadOrders, OrderLog, order_log
-from tradeassay.account.backtrader.trades import Fill, RoundTrip, TradeBook
 from tradeassay.account.position import BrokerPosition
 from tradeassay.core.errors import UserError
 from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
@@ -76,6 +75,120 @@ class BarTable(Protocol):
     def feeds(self) -> Mapping[str, Mapping[str, NDArray[Any]]]: ...
 
 
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """One execution. ``size`` is signed; ``opened`` and ``closed`` are its parts, ``pnl`` what closing earned."""
+
+    bar: int
+    ref: int
+    asset: str
+    size: float
+    price: float
+    opened: float
+    closed: float
+    commission: float
+    pnl: float
+
+
+class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
+    """A position from nothing back to nothing, or still open (``exit_bar`` None).
+
+    ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is
+    before, ``net`` after commission, both of what has been closed so far.
+    """
+
+    asset: str
+    entry_bar: int
+    exit_bar: int | None
+    size: float
+    entry_price: float
+    exit_price: float | None
+    pnl: float
+    commission: float
+    net: float
+    tradeid: int = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.exit_bar is not None
+
+    @property
+    def long(self) -> bool:
+        return self.size > 0
+
+
+@dataclass(slots=True)
+class _Running:
+    """A trade in progress."""
+
+    size: float = 0.0
+    price: float = 0.0
+    peak: float = 0.0
+    pnl: float = 0.0
+    commission: float = 0.0
+    entry_bar: int = -1
+    exit_bar: int | None = None
+    exit_price: float | None = None
+    sign: float = 0.0
+
+    def update(self, bar: int, size: float, price: float, commission: float) -> None:
+        self.commission += commission
+        old = self.size
+        self.size += size
+        if not old:
+            self.entry_bar = bar
+            self.sign = 1.0 if size > 0 else -1.0
+        over = bool(old) and not self.size
+        self.exit_bar, self.exit_price = (bar, price) if over else (None, None)
+        if abs(self.size) > abs(old):
+            self.price = (old * self.price + size * price) / self.size
+            self.peak = max(self.peak, abs(self.size))
+        else:
+            self.pnl += -size * (price - self.price)
+
+
+@dataclass(slots=True)
+class TradeBook:
+    """Trades by asset and trade id; fed with fills, as the framework's strategies are."""
+
+    _running: dict[tuple[str, int], list[_Running]] = field(default_factory=dict)
+    _started: list[tuple[str, int, _Running]] = field(default_factory=list)
+
+    def add(self, fill: Fill, tradeid: int, closing: float, opening: float) -> None:
+        """Count a fill; ``closing`` and ``opening`` are the commissions of its two parts."""
+        line = self._running.setdefault((fill.asset, tradeid), [])
+        if not line:
+            self._start(fill.asset, tradeid, line)
+        if fill.closed:
+            line[-1].update(fill.bar, fill.closed, fill.price, closing)
+        if fill.opened:
+            if line[-1].exit_bar is not None:
+                self._start(fill.asset, tradeid, line)
+            line[-1].update(fill.bar, fill.opened, fill.price, opening)
+
+    def trades(self) -> tuple[RoundTrip, ...]:
+        return tuple(
+            RoundTrip(
+                asset=asset,
+                entry_bar=run.entry_bar,
+                exit_bar=run.exit_bar,
+                size=run.sign * run.peak,
+                entry_price=run.price,
+                exit_price=run.exit_price,
+                pnl=run.pnl,
+                commission=run.commission,
+                net=run.pnl - run.commission,
+                tradeid=tradeid,
+            )
+            for asset, tradeid, run in self._started
+            if run.sign
+        )
+
+    def _start(self, asset: str, tradeid: int, line: list[_Running]) -> None:
+        run = _Running()
+        line.append(run)
+        self._started.append((asset, tradeid, run))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BrokerReplay:
     """The outcome of the orders. ``equity`` is the account's value after each bar, ``statuses`` one per order."""
@@ -88,7 +201,6 @@ class BrokerReplay:
 
     @property
     def value(self) -> float:
-        """The account's value after the last bar."""
         return float(self.equity[-1])
 
 
@@ -187,11 +299,9 @@ class _Broker:
 
     @property
     def busy(self) -> bool:
-        """Whether an order is waiting for a bar."""
         return bool(self._pending or self._submitted)
 
     def take(self, log: OrderLog, number: int) -> None:
-        """Take one order or cancellation of a record."""
         if log.action[number] != ACTION_SUBMIT:
             self._cancel(self._by_ref[int(log.ref[number])])
             return
@@ -271,7 +381,6 @@ class _Broker:
         return False
 
     def turn(self, bar: int) -> None:
-        """Process one bar."""
         self._bar = bar
         while self._to_activate:
             self._to_activate.popleft().active = True

@@ -69,7 +69,6 @@ class OrderState:
 
 
 def make_order(log: OrderLog, number: int, close: float, now: float) -> OrderState:
-    """Return the order in row ``number`` of the log, given at a bar that closed at ``close``."""
     given = int(log.given[number])
 
     def named(name: str) -> float | None:
@@ -119,7 +118,6 @@ class Bar(NamedTuple):
 
 
 def price_of(order: OrderState, bar: Bar) -> float | None:
-    """Return the price at which ``bar`` fills ``order``, or None."""
     if order.triggered:
         return _limit(order, bar, order.limit)
     return _RULES[order.kind](order, bar)

@@ -100,7 +100,6 @@ def whole_lots(units: float, lot: float) -> float:
 
 @inner
 def within(bound: float, lot: float) -> float:
-    """Return the most whole lots that do not exceed a bound."""
     if bound == np.inf:
         return bound
     fits = whole_lots(bound, lot) if bound > 0.0 else 0.0
@@ -121,7 +120,6 @@ def cash_change(units: float, price: float, multiplier: float, buying: bool, rul
 
 @inner
 def slipped(reference: float, buying: bool, rules: TapeRules) -> float:
-    """Return the price paid or received."""
     if rules.slip_bps == 0.0:
         return reference
     return reference * (1.0 + rules.slip_bps * BPS) if buying else reference * (1.0 - rules.slip_bps * BPS)
@@ -152,7 +150,6 @@ def book_trade(book: SeatBook, at: int, t: int, change: float, cash: float, valu
 
 @inlined
 def clear(book: SeatBook, at: int) -> None:
-    """Empty a place."""
     book.held[book.column[at]] = False
     book.column[at] = EMPTY
     book.units[at] = 0.0
@@ -227,7 +224,6 @@ def largest(
 
 @inner
 def paid(cash: float, units: float, unit: float, lot: float, rules: TapeRules) -> float:
-    """Return how many of ``units`` a cash account can pay."""
     if cash + cash_change(units, unit, 1.0, True, rules) >= 0.0:
         return units
     rate = rules.buy_bps * BPS
@@ -331,7 +327,6 @@ def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
 
 @inlined
 def need(book: SeatBook, at: int, t: int, tape: Tape, rules: TapeRules) -> float:
-    """Return the maintenance requirement of one place."""
     column = book.column[at]
     if column == EMPTY:
         return 0.0

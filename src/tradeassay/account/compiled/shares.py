@@ -66,7 +66,6 @@ def price_decisions(
 
 @inner
 def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
-    """Return an account's value at a close, never below zero."""
     value = cash
     for k in range(held.size):
         if held[k] != 0.0:
@@ -76,7 +75,6 @@ def worth(cash: float, held: Floats, closes: Floats, bar: int) -> float:
 
 @inner
 def draw(path: Floats, first: int, last: int, cash: float, held: Floats, closes: Floats) -> None:
-    """Write the equity of bars over which quantities do not change."""
     for t in range(first, last):
         path[t] = worth(cash, held, closes, t)
 

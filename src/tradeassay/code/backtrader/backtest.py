@@ -15,9 +15,20 @@ from tradeassay.core.errors import UserError
 from tradeassay.sandbox import Failure, JobUsage, RefusedCall
 
 _DECIDED: Final = (
-    "action", "asset", "side", "size", "kind", "price", "pricelimit", "trailamount", "trailpercent", "valid",
-    "given", "transmit", "tradeid",
-)  # fmt: skip
+    "action",
+    "asset",
+    "side",
+    "size",
+    "kind",
+    "price",
+    "pricelimit",
+    "trailamount",
+    "trailpercent",
+    "valid",
+    "given",
+    "transmit",
+    "tradeid",
+)
 _ENDS: Final = 2
 """The action in a trace that ends the run."""
 
@@ -70,12 +81,10 @@ class Backtest:
 
     @property
     def ok(self) -> bool:
-        """Whether it ran to its end."""
         return self.failure is None
 
     @property
     def grave(self) -> tuple[Trick, ...]:
-        """The tricks that are enough for a score of zero."""
         return tuple(trick for trick in self.tricks if trick.grave)
 
     def trace(self) -> Trace:

@@ -103,7 +103,6 @@ def in_order(
 
 
 def terms_of(task: CodeTask) -> BrokerTerms:
-    """Return the terms that a task states."""
     return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
 
 
@@ -119,7 +118,6 @@ def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
 
 
 def sandbox_job(job: BacktestJob) -> Job:
-    """Return the sandbox's job for a run."""
     return Job(
         source=job.source,
         columns=job.bars.columns(),
@@ -197,7 +195,6 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 def replayed_run(
     result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
 ) -> Backtest:
-    """Return a run whose orders were carried out on the host."""
     return Backtest(
         orders=orders,
         fills=done.fills,
@@ -215,7 +212,6 @@ def replayed_run(
 
 
 def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
-    """Return a run that reached no decisions."""
     return Backtest(
         failure=failure,
         tricks=tuple(tricks),

@@ -32,22 +32,18 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         super().__init__()
 
     def next(self) -> None:
-        """Count the turn and take it."""
         self.turns += 1
         super().next()
 
     def buy(self, *args: Any, **kwargs: Any) -> Any:
-        """Note the group it belongs to, then buy."""
         self._oco_ref = _oco(args, kwargs)
         return super().buy(*args, **kwargs)
 
     def sell(self, *args: Any, **kwargs: Any) -> Any:
-        """Note the group it belongs to, then sell."""
         self._oco_ref = _oco(args, kwargs)
         return super().sell(*args, **kwargs)
 
     def submit(self, order: Any, check: bool = True) -> Any:
-        """Note the order, then take it."""
         values = {
             "action": ACTION_SUBMIT,
             "ref": order.ref,
@@ -135,7 +131,6 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
 
 
 def frame_of(timeframe: str) -> tuple[int, int]:
-    """Return the framework's terms for a timeframe: the unit and how many of them."""
     return _FRAMES[timeframe]
 
 

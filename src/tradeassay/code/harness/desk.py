@@ -51,7 +51,6 @@ class Layout:
         self.single = len(groups) == 1
 
     def bar(self, values: Sequence[Any]) -> Any:
-        """Return the bar, or the bars by feed, of one row of values."""
         if self.single:
             return tuple.__new__(self._types[self.feeds[0]], values)
         return {
@@ -61,7 +60,6 @@ class Layout:
 
     @property
     def only(self) -> type[Any]:
-        """The bar type of the only feed."""
         return self._types[self.feeds[0]]
 
 

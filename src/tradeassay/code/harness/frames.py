@@ -33,7 +33,7 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
     answer its last target. Return what it says about the whole table, where that came.
 
     A call that raises is answered with the claim; the others go on. With numbers in ``DRAWN`` the whole table is
-    followed by calls on the first rows up to six places: a hint, for a program that forgets between two calls.
+    followed by calls on the first rows up to four places: a hint, for a program that forgets between two calls.
     """
     function = vars(module).get(ENTRY)
     if not callable(function):
@@ -79,13 +79,13 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
 _CLOSE: Final = 1e-9
 DRAWN: Final = "drawn"
 SUSPECT: Final = "suspect row"
-"""The column with six random numbers that choose rows, and that with the first row on which answers differ (-1:
+"""The column with random numbers that choose rows, and that with the first row on which answers differ (-1:
 none)."""
 
 
 def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int]:
-    """Return six rows: where the program changes its mind for the shortest time, where it changes it otherwise,
-    anywhere. None where the answer is not one number a row, which the host will refuse.
+    """Return rows on which the program changes its mind: two where it does so for the shortest time, and drawn
+    ones. None where the answer is not one number a row, which the host will refuse.
     """
     if not whole or any(len(values) != rows or values.dtype.kind not in "fiub" for values in whole.values()):
         return []
@@ -95,8 +95,7 @@ def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int
     at = np.flatnonzero(changed)
     lasts = np.diff(np.append(at, rows))
     chosen = at[np.argsort(lasts, kind="stable")][:2].tolist() if at.size else []
-    chosen += [int(at[int(draw * at.size)]) for draw in drawn[:2]] if at.size else []
-    chosen += [int(draw * (rows - 1)) for draw in drawn[2 : 6 - len(chosen) + 2]]
+    chosen += [int(at[int(draw * at.size)]) for draw in drawn] if at.size else []
     return sorted(set(chosen))
 
 

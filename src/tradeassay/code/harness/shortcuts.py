@@ -14,13 +14,11 @@ from backtrader.lineseries import Lines, LineSeries
 
 
 def length_of_lines(self: Any) -> int:
-    """Return the length of the first line."""
     length: int = self.lines[0].lencount
     return length
 
 
 def length_of_series(self: Any) -> int:
-    """Return the length of a series: that of its first line."""
     length: int = self.lines.lines[0].lencount
     return length
 

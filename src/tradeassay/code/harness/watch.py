@@ -94,10 +94,29 @@ class LineWatch:
 
 _MOST: Final = 20
 _PARTS: Final = (
-    "analyzer", "broker", "brokers.bbroker", "cerebro", "comminfo", "feed", "indicator", "linebuffer",
-    "lineiterator", "lineroot", "lineseries", "metabase", "observer", "order", "position", "sizer",
-    "sizers.fixedsize", "sizers.percents_sizer", "store", "strategy", "timer", "trade",
-)  # fmt: skip
+    "analyzer",
+    "broker",
+    "brokers.bbroker",
+    "cerebro",
+    "comminfo",
+    "feed",
+    "indicator",
+    "linebuffer",
+    "lineiterator",
+    "lineroot",
+    "lineseries",
+    "metabase",
+    "observer",
+    "order",
+    "position",
+    "sizer",
+    "sizers.fixedsize",
+    "sizers.percents_sizer",
+    "store",
+    "strategy",
+    "timer",
+    "trade",
+)
 
 
 class Print(NamedTuple):
@@ -111,7 +130,6 @@ class Print(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it has been replaced, or is made of something else."""
         if vars(self.owner).get(self.attribute) is not self.value:
             return True
         inner = _function(self.value)
@@ -119,7 +137,6 @@ class Print(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its dotted name."""
         if inspect.ismodule(self.owner):
             return f"{self.owner.__name__}.{self.attribute}"
         return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
@@ -133,12 +150,10 @@ class Members(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether a function was added to it, which hides its base's."""
         return bool(self._added())
 
     @property
     def name(self) -> str:
-        """The dotted name of what was added."""
         return f"{self.owner.__module__}.{self.owner.__qualname__}.{'/'.join(sorted(self._added()))}"
 
     def _added(self) -> list[str]:

@@ -69,12 +69,10 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
     length: bool = False
 
     def subject(self) -> FunctionSubject:
-        """Return the strategy, to be run in this process: it ships with the project."""
         decide = self.decide()
         return FunctionSubject(lambda columns: Trace.of_rows(decide(columns)))
 
     def decide(self) -> Callable[[Columns], dict[str, Array]]:
-        """Return a function from columns to decisions by row."""
         from tradeassay.sandbox.strategy import StrategyCall, parse, run_code
 
         code, parsed = parse(self.source, None)
@@ -90,7 +88,6 @@ class BenchCase(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1)
 def load_bench() -> tuple[BenchCase, ...]:
-    """Return all cases, leaky ones first."""
     folder = files("tradeassay.code.lookahead")
     return tuple(
         msgspec.convert({**one, "leaky": kind == "leaky"}, BenchCase)

@@ -107,7 +107,6 @@ class Feeds:
 
 
 def grid_of(prices: Array) -> int | None:
-    """Return how many decimals all prices have; None where they lie on no grid."""
     known = np.asarray(prices, dtype=np.float64)
     known = known[np.isfinite(known)]
     for decimals in range(_MOST_DECIMALS + 1):

@@ -72,7 +72,7 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, drawn=200, changes=100)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, drawn=40, changes=40)
 """On the home market, and on the other judged ones."""
-SHORT: Final = GrowthPlan(every=24, warm_up=0, drawn=6, changes=12, slower=1)
+SHORT: Final = GrowthPlan(every=24, warm_up=0, drawn=4, changes=12, slower=1)
 """Where nobody judges, on the first third or so of the home market: all that a reward can afford."""
 
 
@@ -128,7 +128,7 @@ def run_grown(
     again: bool = False,
 ) -> list[GrownRun]:
     """Call programs on growing tables and then on the whole ones, a child for each table. With ``again`` the child
-    calls once more on the first rows up to six places where the whole answer changes, as a hint.
+    calls once more on the first rows up to four places where the whole answer changes, as a hint.
 
     Raises SandboxError when the executor cannot feed a child.
     """
@@ -140,7 +140,7 @@ def run_grown(
         for job, rows in zip(jobs, wanted, strict=True)
     ]
     sent = [
-        _grown_job(job, rows, last, plan.slower, rng.random(6) if again else None)
+        _grown_job(job, rows, last, plan.slower, rng.random(2) if again else None)
         for job, rows, last, (plan, rng) in zip(jobs, wanted, reach, plans, strict=True)
     ]
     made = []
