@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from tradeassay.sandbox import (
     Crashed,
     FileAttempt,
     ForbiddenImport,
+    FrameFeed,
     Job,
     JobLimits,
     OomKilled,
@@ -204,3 +206,35 @@ def test_memory_that_runs_out_twice_is_the_codes_own_word(sandbox: Sandbox) -> N
     job = Job(source="def run(columns):\n    return b'x' * (1 << 40)", pass_as="columns")
     result = sandbox.run(job)
     assert isinstance(result.failure, ChildClaim) and result.failure.kind == "memory" and result.retried
+
+
+@pytest.fixture(scope="module")
+def feeder(machine: None) -> Iterator[Sandbox]:
+    with Sandbox(SandboxConfig(preload=("numpy",), harnesses=("tradeassay.code.harness.streaming",))) as opened:
+        yield opened
+
+
+def fed_job(last: str) -> Job:
+    """Three bars, and something that happens on the last of them."""
+    source = f"class Strategy:\n    def on_bar(self, bar, desk):\n        if bar.close == 3:\n            {last}\n"
+    frames = struct.pack("<3d", 1.0, 2.0, 3.0)
+    return Job(
+        source=source,
+        harness="tradeassay.code.harness.streaming:serve",
+        params={"columns": "close", "format": "<d"},
+        feed=FrameFeed(frames=frames, size=8),
+    )
+
+
+def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder: Sandbox) -> None:
+    """A second child could be told what the first one saw: its end after the last bar is its own."""
+    for last in ("raise MemoryError", "import os; os.abort()"):
+        result = feeder.run(fed_job(last))
+        assert result.failure is not None and not result.retried and len(result.answers) == 2
+
+
+def test_a_child_killed_while_it_is_fed_is_not_judged(feeder: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
+    with pytest.raises(SandboxError, match="never fed the same rows twice"):
+        feeder.run(fed_job("open('/nowhere')"))
+    assert len(done) == 1

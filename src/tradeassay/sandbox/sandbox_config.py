@@ -38,6 +38,7 @@ OURS: Final = (
     "tradeassay.core.hashing",
     "tradeassay.core.lazy",
     "tradeassay.core.order_columns",
+    "tradeassay.core.secrets",
     "tradeassay.core.syntax",
     "tradeassay.sandbox.",
     "tradeassay.code",

@@ -1,10 +1,14 @@
-"""Run a strategy bar by bar: trusted code in this process, untrusted code in a sandbox fed from outside."""
+"""Strategies that are fed bar by bar, and so cannot look ahead.
+
+``class Strategy`` with ``on_bar(self, bar, desk)``. :func:`stream` runs trusted code in this process,
+:func:`stream_in_sandbox` feeds untrusted code from outside and certifies the result.
+"""
 
 from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -22,6 +26,17 @@ from tradeassay.code.harness.desk import (
 from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
+
+__all__ = [
+    "HARNESS",
+    "BarDecision",
+    "BarDesk",
+    "Streamed",
+    "StreamingStrategy",
+    "stream",
+    "stream_in_sandbox",
+    "trace_of",
+]
 
 HARNESS: Final = "tradeassay.code.harness.streaming"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
@@ -83,11 +98,14 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
     """
     layout, bars = _layout(columns)
     desk = BarDesk(layout.feeds[0])
+    on_bar, new, number = strategy.on_bar, tuple.__new__, 0
+    made = layout.only if layout.single else None
     before = time.process_time()
-    if layout.single:
-        _drive_one(strategy.on_bar, desk, layout.only, _chunks(columns, bars))
-    else:
-        _drive_many(strategy.on_bar, desk, layout, _chunks(columns, bars))
+    for chunk in _chunks(columns, bars):
+        for values in chunk:
+            desk.row = number
+            on_bar(layout.bar(values) if made is None else new(made, values), desk)
+            number += 1
     used = time.process_time() - before
     return Streamed(decisions=tuple(desk.decisions), bars=bars, certified=False, cpu_s=used)
 
@@ -136,29 +154,6 @@ def stream_in_sandbox(
         failure=failure,
         result=result,
     )
-
-
-def _drive_one(
-    on_bar: Callable[[Any, BarDesk], None], desk: BarDesk, made: type[Any], rows: Iterator[Any]
-) -> None:
-    new = tuple.__new__
-    number = 0
-    for chunk in rows:
-        for values in chunk:
-            desk.row = number
-            on_bar(new(made, values), desk)
-            number += 1
-
-
-def _drive_many(
-    on_bar: Callable[[Any, BarDesk], None], desk: BarDesk, layout: Layout, rows: Iterator[Any]
-) -> None:
-    number = 0
-    for chunk in rows:
-        for values in chunk:
-            desk.row = number
-            on_bar(layout.bar(values), desk)
-            number += 1
 
 
 def _layout(columns: Columns) -> tuple[Layout, int]:
