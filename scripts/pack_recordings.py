@@ -24,8 +24,12 @@ import msgspec
 from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, replay_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import find_protocol
-from tradeassay.runs import Asking, RunSpec, run
+from tradeassay.core.errors import TradeassayError
+from tradeassay.data import load_dataset
+from tradeassay.runs import Asking, RunSpec, expand, run
+from tradeassay.runs.spec.episode import describe_protocol, with_protocol
 from tradeassay.runs.store.archive import (
     SEASON,
     OpenRecording,
@@ -34,8 +38,14 @@ from tradeassay.runs.store.archive import (
     read_members,
     write_recording,
 )
-from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import encode_manifest, read_manifest
+from tradeassay.runs.store.folder import RunFolder, Versions
+from tradeassay.runs.store.manifest import (
+    RunManifest,
+    agent_record,
+    build_manifest,
+    encode_manifest,
+    read_manifest,
+)
 
 LABEL = "recording.json"
 ACCIDENTS = frozenset(["work_sha256", "events_sha256", "outcomes", "prompts", "rules"])
@@ -74,9 +84,8 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], *, write:
     old = dict(read_members(file))
     label = msgspec.json.decode(old.pop(LABEL), type=RecordingLabel)
     answers = {renamed(name): content for name, content in old.items() if name.startswith("models/")}
-    before = {
-        renamed(name): json.loads(renamed(text.decode())) for name, text in old.items() if name.endswith(".json")
-    }
+    records = {name: text.decode() for name, text in old.items() if name.endswith(".json")}
+    before = {renamed(name): json.loads(renamed(text)) for name, text in records.items()}
     said = {name: getattr(label, name) for name in ("engine", "precision", "recorded", "complete")}
     said["command"] = renamed(label.command)
     taken = place / "taken"
@@ -85,7 +94,13 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], *, write:
         (taken / name).write_bytes(content)
     if SEASON in old:
         return _season(file, taken, old, before, said, label, write=write)
-    now, python = _played(before["manifest.json"], taken, place / "again")
+    manifest = before["manifest.json"]
+    if any(not _is_here(name) for name in manifest.get("datasets", ())):
+        print(f"{file}: its data set is not stored here, so it is not played", flush=True)
+        made, python = _unplayed(manifest)
+        now = {renamed(name): renamed(text).encode() for name, text in records.items()} | {"manifest.json": made}
+    else:
+        now, python = _played(manifest, taken, place / "again")
     found = [
         line
         for name in before
@@ -112,6 +127,30 @@ def _played(manifest: dict[str, Any], taken: Path, folder: Path) -> tuple[dict[s
     for episode in again.episodes:
         found[f"episodes/{episode.key}/outcome.json"] = _live(made.outcome(episode.key).read_bytes())
     return found, versions.python
+
+
+def _unplayed(manifest: dict[str, Any]) -> tuple[bytes, str]:
+    """Return the manifest of a run that cannot be played here: what follows from its spec is made anew."""
+    spec = msgspec.convert(manifest["spec"], RunSpec)
+    made = build_manifest(spec, (), {}, msgspec.convert(manifest["versions"], Versions))
+    told = {name: manifest[name] for name in ("datasets", "windows", "models")}
+    told |= msgspec.to_builtins({"protocols": {}, "episodes": expand(spec)})
+    again = msgspec.convert({**msgspec.to_builtins(made), **told}, RunManifest)
+    ways = {one.cell: with_protocol(benchmarks.get(one.benchmark), one.protocol) for one in again.episodes}
+    again = msgspec.structs.replace(
+        again,
+        agents={one.agent.name: agent_record(one.agent.name) for one in again.episodes},
+        protocols={one.cell: describe_protocol(ways[one.cell]) for one in again.episodes if one.by_model},
+    )
+    return encode_manifest(again), again.versions.python
+
+
+def _is_here(dataset: str) -> bool:
+    try:
+        load_dataset(dataset)
+    except TradeassayError:
+        return False
+    return True
 
 
 def _live(content: bytes) -> bytes:
