@@ -1,15 +1,21 @@
-"""What is wrong with an answer's form, in words that a model can act on: no paths, no names of Python types."""
+"""What models read: what is wrong with an answer's form, why an order was refused, and plain tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 _KINDS = {
-    "float": "a number", "int": "a whole number", "str": "a text", "array": "a list", "object": "an object",
-    "null": "null", "bool": "true or false", "number": "a number",
-}  # fmt: skip
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+    "bool": "true or false",
+    "number": "a number",
+}
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _UNKNOWN = re.compile(r"unknown field `(.*)`$", re.DOTALL)
 _TYPE = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
@@ -72,21 +78,56 @@ def _where(steps: list[str]) -> tuple[str, str | None]:
 
 
 REFUSALS: dict[str, str] = {
-    "unknown_symbol": "there is no such stock", "not_in_universe": "it cannot be bought any more",
-    "bad_amount": "the amount is not a number above 0", "bad_price": "the price is not a number above 0",
+    "unknown_symbol": "there is no such stock",
+    "not_in_universe": "it cannot be bought any more",
+    "bad_amount": "the amount is not a number above 0",
+    "bad_price": "the price is not a number above 0",
     "side_contradicts_target": "at the open the position was already beyond the target",
-    "no_change": "it would have changed nothing", "suspended": "trading in it was suspended",
-    "not_listed": "it was not listed", "no_price": "it had no price", "limit_up": "it opened at its upper limit",
-    "limit_down": "it opened at its lower limit", "t_plus_1": "it was bought too recently to be sold",
-    "lot": "it was less than one lot", "below_minimum": "it was worth less than the smallest order",
-    "insufficient_cash": "there was not enough cash", "insufficient_shares": "not so much of it was held",
-    "no_shorting": "only what is held can be sold", "no_borrow": "the shares could not be borrowed",
-    "margin": "the margin did not allow it", "max_weight": "it would have exceeded the largest weight",
-    "max_positions": "too many stocks would have been held", "no_volume": "too little of it was traded",
-}  # fmt: skip
+    "no_change": "it would have changed nothing",
+    "suspended": "trading in it was suspended",
+    "not_listed": "it was not listed",
+    "no_price": "it had no price",
+    "limit_up": "it opened at its upper limit",
+    "limit_down": "it opened at its lower limit",
+    "t_plus_1": "it was bought too recently to be sold",
+    "lot": "it was less than one lot",
+    "below_minimum": "it was worth less than the smallest order",
+    "insufficient_cash": "there was not enough cash",
+    "insufficient_shares": "not so much of it was held",
+    "no_shorting": "only what is held can be sold",
+    "no_borrow": "the shares could not be borrowed",
+    "margin": "the margin did not allow it",
+    "max_weight": "it would have exceeded the largest weight",
+    "max_positions": "too many stocks would have been held",
+    "no_volume": "too little of it was traded",
+}
 """Why an order was refused or cut by the exchange, in words for a model."""
 
 
 def refusal_in_words(reason: str) -> str:
     """Return an exchange's reason in words."""
     return REFUSALS.get(reason, reason.replace("_", " "))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a plain table, one row per line, cells between bars. What is not known is a dash."""
+    lines = [" | ".join(columns)]
+    lines.extend(" | ".join(map(cell, row)) for row in rows)
+    return "\n".join(lines)
+
+
+def cell(value: object) -> str:
+    """Return one cell: numbers without needless digits, an unknown one as a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def unknown_fields(body: Mapping[str, object], known: Iterable[str]) -> list[str]:
+    """Return the fields of an answer that nobody asked for."""
+    allowed = set(known)
+    return [key for key in body if key not in allowed]

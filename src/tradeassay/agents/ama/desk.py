@@ -23,6 +23,7 @@ from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
 from tradeassay.core.schema import schema_text
+from tradeassay.llm.ask_again import GIVE_UP, REPEATED, GaveUp, Inquiry, Refused, Tail, ask_until_read
 from tradeassay.llm.prompting import answer_object, unclosed_object
 
 Scalar = bool | int | float | str
@@ -180,39 +181,51 @@ def consult(
     again; only the last answer is kept in the conversation. The same wrong answer twice in a row ends it.
     """
     asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=transcript.conduct)
-    opening = asking.opening()
-    messages, attempt, cut, last = opening, 1, 0, None
-    while attempt <= transcript.attempts:
-        reply = yield AskModel(
+    opening, given = asking.opening(), asking.given()
+
+    def count(kind: str, detail: str) -> None:
+        if kind == GIVE_UP:  # a role without an answer left is silent, and the desk shows it so
+            return
+        text = "the same answer again" if kind == REPEATED else detail
+        transcript.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
+        if kind != REPEATED:
+            said = f"[no usable answer: {kind}]"
+            transcript.talk.append(Contribution(role=role.name, step=role.step, text=said))
+
+    def again(reply: ModelReply, wrong: str) -> Tail:
+        return (Message(role="assistant", text=reply.text[:EARLIER]), asking.again(wrong))
+
+    def cut(reply: ModelReply) -> Tail:
+        transcript.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
+        return again(reply, "it was cut off before it ended. Be shorter.")
+
+    def silent(reply: ModelReply, tail: Tail) -> Tail:
+        raise GaveUp("no answer came")
+
+    inquiry = Inquiry(
+        ask=lambda tail, attempt: AskModel(
             purpose=role.name,
-            messages=messages,
+            messages=(*opening, *tail),
             answer_schema=_schema(wanted),
             attempt=attempt,
-            given=asking.given(),
-        )
-        if reply.error is not None:
-            _note(transcript, role, reply.error_kind or "unreachable", reply.error)
-            return None
-        answer, wrong = _read(reply.text, wanted, ended=reply.stop != "length")
-        if answer is not None:
-            transcript.talk.append(Contribution(role=role.name, step=role.step, text=_words(answer)))
-            return answer
-        if reply.stop == "length" and cut < CUT_OFF:
-            cut += 1
-            transcript.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
-            wrong = "it was cut off before it ended. Be shorter."
-        else:
-            _note(transcript, role, "schema" if answer_object(reply.text, "") is not None else "parse", wrong)
-            attempt += 1
-            if reply.text.strip() == last:
-                transcript.failures.append(
-                    ChoiceFailure(kind="repeated", text=f"{role.name}: the same answer again")
-                )
-                return None
-        last = reply.text.strip()
-        said = Message(role="assistant", text=reply.text[:EARLIER])
-        messages = (*opening, said, asking.again(wrong))
-    return None
+            given=given,
+        ),
+        read=lambda reply: _read(reply, wanted),
+        again=lambda reply, refused, left: again(reply, str(refused)),
+        cut=cut,
+        count=count,
+        lost=silent,
+        attempts=transcript.attempts,
+        silences=CUT_OFF + 1,
+        cuts_end=False,
+    )
+    try:
+        answer = yield from ask_until_read(inquiry)
+    except GaveUp:
+        return None
+    words = msgspec.json.encode(answer).decode()
+    transcript.talk.append(Contribution(role=role.name, step=role.step, text=words))
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,32 +343,28 @@ TASKS: dict[type[msgspec.Struct], str] = {
 """What each answer is asked for with."""
 
 
-def _read(text: str, wanted: type[A], *, ended: bool) -> tuple[A | None, str]:
-    body = answer_object(text, wanted.__struct_fields__[0])
-    if body is None and ended:
-        body = unclosed_object(text)
+def _read(reply: ModelReply, wanted: type[A]) -> A:
+    """Return a role's answer; raises :class:`Refused` with what is wrong with it, in words."""
+    body = answer_object(reply.text, wanted.__struct_fields__[0])
+    if body is None and reply.stop != "length":
+        body = unclosed_object(reply.text)
+    # An object that was left open is no answer in the form that was asked for.
+    kind = "schema" if answer_object(reply.text, "") is not None else "parse"
     if body is None:
-        return None, "it holds no JSON object."
+        raise Refused(kind, "it holds no JSON object.")
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
-    missing = [
-        one.name
-        for one in msgspec.structs.fields(wanted)
-        if one.required and one.name not in plain
-    ]  # fmt: skip
+    fields = msgspec.structs.fields(wanted)
+    missing = [one.name for one in fields if one.required and one.name not in plain]
     if missing:
-        unknown = [key for key in body if key not in wanted.__struct_fields__]
-        also = (
-            f" It has {', '.join(repr(key[:40]) for key in unknown[:5])}, which nobody asked for."
-            if unknown
-            else ""
-        )
-        return None, f"the field {' and '.join(repr(name) for name in missing)} is missing.{also}"
+        unknown = [repr(key[:40]) for key in body if key not in wanted.__struct_fields__][:5]
+        also = f" It has {', '.join(unknown)}, which nobody asked for." if unknown else ""
+        raise Refused(kind, f"the field {' and '.join(map(repr, missing))} is missing.{also}")
     try:
-        return msgspec.convert(plain, wanted), ""
+        return msgspec.convert(plain, wanted)
     except msgspec.ValidationError as error:
         where = str(error).rpartition("`$.")[2].rstrip("`") if "`$." in str(error) else ""
         may = f" '{where}' must be {_FIELDS[where]}." if where in _FIELDS else ""
-        return None, f"{str(error).partition(' - at')[0]}.{may}"
+        raise Refused(kind, f"{str(error).partition(' - at')[0]}.{may}") from None
 
 
 def _plainly(key: str, value: object) -> object:
@@ -381,15 +390,6 @@ def opinions(found: Mapping[str, msgspec.Struct | None]) -> list[Json]:
         {"role": name, **msgspec.to_builtins(said)} if said is not None else {"role": name, "said": None}
         for name, said in found.items()
     ]
-
-
-def _note(transcript: Transcript, role: DeskRole, kind: str, text: str) -> None:
-    transcript.failures.append(ChoiceFailure(kind=kind, text=f"{role.name}: {text}"[:2000]))
-    transcript.talk.append(Contribution(role=role.name, step=role.step, text=f"[no usable answer: {kind}]"))
-
-
-def _words(answer: msgspec.Struct) -> str:
-    return msgspec.json.encode(answer).decode()
 
 
 _schema = cache(schema_text)

@@ -15,43 +15,43 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.benchmarks.ask_again import (
-    CUT_OFF,
-    REPEATED,
-    Patience,
-    cell,
-    left_in_words,
-    listed,
-    shortened,
-    table,
-    unknown_fields,
-    was_cut,
-)
 from tradeassay.benchmarks.daily.day import DayConfig, complaint
 from tradeassay.benchmarks.daily.prompts import PROMPTS
-from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words
+from tradeassay.benchmarks.error_messages import cell, in_plain_words, refusal_in_words, table, unknown_fields
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
 from tradeassay.core.agent import EpisodeInfo, Observation, Rules
 from tradeassay.core.badges import Convention
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.llm.ask_again import (
+    CUT_OFF,
+    GaveUp,
+    Inquiry,
+    Refused,
+    Tail,
+    ask_until_read,
+    left_in_words,
+    listed,
+    own_words,
+)
 from tradeassay.llm.prompting import answer_object
 
 PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)
 """Sessions over which returns are shown."""
-FINAL = frozenset(("over_budget",))
-"""Kinds of error after which asking again is pointless."""
 DROPPED = "dropped"
 _BUY = '{"symbol": "SYMBOL", "unit": "target_weight", "amount": 0.05, "reason": "why"}'
 _SELL = '{"symbol": "ANOTHER", "unit": "target_weight", "amount": 0, "reason": "why"}'
 SMALLEST = f'{{"orders": [{_BUY}], "reason": "what you are doing"}}'
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
 _CHOICES = {
-    "unit": "target_weight, target_value, target_shares, shares or dollars", "side": "BUY or SELL",
-    "kind": "market, limit or stop", "tif": "day or gtc", "amount": "a number",
-}  # fmt: skip
+    "unit": "target_weight, target_value, target_shares, shares or dollars",
+    "side": "BUY or SELL",
+    "kind": "market, limit or stop",
+    "tif": "day or gtc",
+    "amount": "a number",
+}
 
 
 _DAY = DayConfig()
@@ -131,14 +131,6 @@ class OrdersAsked(msgspec.Struct, frozen=True, kw_only=True):
 SCHEMA = schema_of(OrdersAsked)
 
 
-class _Refused(Exception):
-    """An answer of which nothing can stand."""
-
-    def __init__(self, *lines: str) -> None:
-        super().__init__("; ".join(lines))
-        self.lines = lines
-
-
 @protocols.register("daily")
 class Daily:
     """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
@@ -158,53 +150,53 @@ class Daily:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Ask for one day's orders; its messages start afresh every day."""
-        patience = Patience(self.config.attempts)
         given = self._given(observation)
         opening = self._opening(observation, given)
         failures: list[Failure] = []
-        tail: tuple[Message, ...] = ()
-        while True:
-            reply = yield AskModel(
-                purpose=PURPOSE, messages=(*opening, *tail), attempt=patience.number, given=given
-            )
-            if reply.error is not None or reply.error_kind is not None:
-                kind = reply.error_kind or "unreachable"
-                failures.append(Failure(kind=kind, detail=reply.error or "no answer"))
-                if kind in FINAL or patience.silence():
-                    return _failed("no answer came", failures)
-                continue
-            try:
-                orders, reason, dropped = self._read(reply.text, observation)
-            except _Refused as refused:
-                if was_cut(reply):
-                    failures.append(Failure(kind=CUT_OFF, detail="the answer was cut off at the token limit"))
-                    if patience.silence():
-                        return _failed("every answer was cut off at the token limit", failures)
-                    tail = (Message(role="user", text=PROMPTS.fill("cut", example=SMALLEST)),)
-                    continue
-                failures.append(Failure(kind="schema", detail=str(refused)))
-                if patience.refuse(reply):
-                    failures.append(Failure(kind=REPEATED, detail="the same answer came again"))
-                if patience.left <= 0:
-                    failures.append(Failure(kind="give_up", detail=f"{patience.attempts} attempts"))
-                    return _failed("no usable answer", failures)
-                tail = _again(reply, refused.lines, patience.left)
-                told = msgspec.json.encode({"failures": [{"detail": line} for line in refused.lines]}).decode()
-                given = msgspec.structs.replace(given, feedback=told)
-                continue
-            failures += [Failure(kind=DROPPED, detail=line) for line in dropped]
-            return Decision(orders=orders, reason=reason, failures=tuple(failures))
+
+        def count(kind: str, detail: str) -> None:
+            failures.append(Failure(kind=kind, detail=detail))
+
+        def again(reply: ModelReply, refused: Refused, left: int) -> Tail:
+            nonlocal given
+            told = msgspec.json.encode({"failures": [{"detail": line} for line in refused.lines]}).decode()
+            given = msgspec.structs.replace(given, feedback=told)
+            words = {"wrong": listed(refused.lines), "left": left_in_words(left), "example": SMALLEST}
+            return (*own_words(reply), Message(role="user", text=PROMPTS.fill("again", **words)))
+
+        def cut(reply: ModelReply) -> Tail:
+            count(CUT_OFF, "the answer was cut off at the token limit")
+            return (Message(role="user", text=PROMPTS.fill("cut", example=SMALLEST)),)
+
+        inquiry = Inquiry(
+            ask=lambda tail, attempt: AskModel(
+                purpose=PURPOSE, messages=(*opening, *tail), attempt=attempt, given=given
+            ),
+            read=lambda reply: self._read(reply.text, observation),
+            again=again,
+            cut=cut,
+            count=count,
+            attempts=self.config.attempts,
+            silences=self.config.attempts,
+        )
+        try:
+            orders, reason, dropped = yield from ask_until_read(inquiry)
+        except GaveUp as gave_up:
+            return Decision(status="failed", reason=str(gave_up), failures=tuple(failures))
+        failures += [Failure(kind=DROPPED, detail=line) for line in dropped]
+        return Decision(orders=orders, reason=reason, failures=tuple(failures))
 
     def _read(self, text: str, seen: Observation) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
         """Return the orders that can stand, the reason, and what is wrong with the others."""
         body = answer_object(text, "orders")
         if body is None:
-            raise _Refused("the answer holds no JSON object")
+            raise Refused("schema", "the answer holds no JSON object")
         raw = body.get("orders")
         if not isinstance(raw, list):
             strange = unknown_fields(body, ("orders", "reason"))
             named = f"; there is no field {', '.join(strange[:5])}" if strange else ""
-            raise _Refused(f"orders must be a list{named}" if "orders" in body else f"orders is missing{named}")
+            missing = "orders must be a list" if "orders" in body else "orders is missing"
+            raise Refused("schema", f"{missing}{named}")
         kept: list[Order] = []
         wrong: list[str] = []
         for number, one in enumerate(raw[: self.config.max_orders], start=1):
@@ -219,7 +211,7 @@ class Daily:
             else:
                 wrong.append(bad.detail)
         if wrong and not kept:
-            raise _Refused(*wrong)
+            raise Refused("schema", *wrong)
         reason = body.get("reason")
         return tuple(kept), reason if isinstance(reason, str) else "", tuple(wrong)
 
@@ -365,13 +357,3 @@ def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
 def _names(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
     return table(columns, (tuple(map(cell, row.values())) for row in rows))
-
-
-def _again(reply: ModelReply, lines: Sequence[str], left: int) -> tuple[Message, ...]:
-    own = (Message(role="assistant", text=shortened(reply.text)),) if reply.text.strip() else ()
-    text = PROMPTS.fill("again", wrong=listed(lines), left=left_in_words(left), example=SMALLEST)
-    return (*own, Message(role="user", text=text))
-
-
-def _failed(reason: str, failures: Sequence[Failure]) -> Decision:
-    return Decision(status="failed", reason=reason, failures=tuple(failures))

@@ -20,10 +20,10 @@ answer stays in the conversation. Failure kinds:
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 
 import msgspec
 
-from tradeassay.benchmarks.ask_again import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.ktdfin.account import Performance
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT, ActionViolation, read_submission, sift
 from tradeassay.benchmarks.ktdfin.desk import Desk
@@ -36,13 +36,23 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.orders import Decision, Failure
+from tradeassay.llm.ask_again import (
+    CUT_OFF,
+    FINAL,
+    GaveUp,
+    Inquiry,
+    Refused,
+    Tail,
+    ask_until_read,
+    left_in_words,
+    listed,
+    own_words,
+)
 
 DROPPED = "dropped"
 SPECS: tuple[ToolSpec, ...] = tuple(
     ToolSpec(name=tool.name, description=tool.description, schema=schema_of(tool.arguments)) for tool in TOOLS
 )
-FINAL = frozenset(("over_budget",))
-"""Kinds of error after which asking again is pointless."""
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,6 +78,14 @@ class ToolError(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
+class _Complained(Refused):
+    """A submission that cannot stand: one failure, whatever the number of things wrong with it."""
+
+    def __init__(self, *complaints: Complaint) -> None:
+        super().__init__(complaints[0].kind, *map(_in_true_words, complaints))
+        self.complaints = complaints
+
+
 def day(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence[str] = ()) -> Dialogue:
     """Ask a model for one day's decision, in the configured mode.
 
@@ -88,7 +106,6 @@ class _Talk:
         self.opening: list[Message] = []
         self.talk: list[Message] = []
         self.given = Given(session="", rules="{}", observation="{}")
-        self.patience = Patience(self.config.retries + 1)
         self.handed_in: Decision | None = None
         self.reminded = False
         self.holds, self.held_words = False, ""
@@ -160,10 +177,10 @@ class _Talk:
         Its form has not been shown by then, so a wrong one is no attempt, and it is not kept to be copied.
         """
         if any(call.name == NAME for call in reply.calls):
-            judged = self._judge(reply)
-            self.handed_in = judged if isinstance(judged, Decision) else None
+            with suppress(_Complained):
+                self.handed_in = self._judge(reply)
             return True
-        if was_cut(reply) and not reply.calls:
+        if reply.stop == "length" and not reply.calls:
             self._fail(CUT_OFF, "research: the answer was cut off at the token limit")
         if reply.text.strip() or reply.calls:  # providers refuse empty messages
             self.talk.append(Message(role="assistant", text=reply.text, calls=reply.calls))
@@ -200,88 +217,83 @@ class _Talk:
     def _submission(self) -> Dialogue:
         if self.config.mode == "open-research":
             self.talk.append(Message(role="user", text=self._asked()))
-        base, patience = tuple(self.talk), self.patience
-        given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
-        tail: tuple[Message, ...] = ()
-        reply: ModelReply | None = None
-        while True:
-            if reply is None:
-                reply = yield self._ask((*self.opening, *base, *tail), given)
-            if reply.error_kind is not None or reply.error is not None:
-                kind = self._count_error(reply)
-                if kind in FINAL or patience.silence():
-                    return self._failed("no answer came")
-                if kind == "context":
-                    base, tail = self._without_research(), ()
-                reply = None
-                continue
-            outcome = self._judge(reply)
-            if isinstance(outcome, Decision):
-                return outcome
-            if was_cut(reply):
-                self._fail(CUT_OFF, "the answer was cut off at the token limit")
-                if patience.silence():
-                    return self._failed("every answer was cut off at the token limit")
-                tail = (Message(role="user", text=PROMPTS.fill("cut", example=self._smallest())),)
-                reply = None
-                continue
-            # One failure per refused submission, whatever the number of things wrong with it.
-            self._fail(outcome[0].kind, "; ".join(map(_in_true_words, outcome)))
-            if patience.refuse(reply):
-                self._fail(REPEATED, "the same answer came again; there is no point in asking once more")
-            if patience.left <= 0:
-                tried = f"no usable action in {patience.attempts} attempts"
-                self._fail("give_up", tried)
-                return self._failed(tried)
-            tail = self._refusal(reply, outcome)
-            given = msgspec.structs.replace(given, feedback=self.wire.encode(Feedback(failures=outcome)))
-            reply = None
+        self.given = msgspec.structs.replace(self.given, answer_schema=SUBMIT.schema)
+        inquiry = Inquiry(
+            ask=self._ask,
+            read=self._judge,
+            again=self._refusal,
+            cut=self._cut,
+            count=self._fail,
+            lost=self._lost,
+            attempts=self.config.retries + 1,
+            silences=self.config.retries + 1,
+            what="action",
+        )
+        try:
+            return (yield from ask_until_read(inquiry))
+        except GaveUp as gave_up:
+            return self._failed(str(gave_up))
 
-    def _ask(self, messages: tuple[Message, ...], given: Given) -> AskModel:
+    def _ask(self, tail: Tail, attempt: int) -> AskModel:
         return AskModel(
             purpose="submit",
-            messages=messages,
+            messages=(*self.opening, *self.talk, *tail),
             tools=(SUBMIT,),
             must_call=NAME,
-            attempt=self.patience.number,
-            given=given,
+            attempt=attempt,
+            given=self.given,
         )
 
-    def _judge(self, reply: ModelReply) -> Decision | tuple[Complaint, ...]:
-        """Return the decision, or what is wrong."""
+    def _lost(self, reply: ModelReply, tail: Tail) -> Tail:
+        """Leave the research out where it exceeds the model's context."""
+        if reply.error_kind != "context":
+            return tail
+        self.talk = self.talk[-1:] if self.config.mode == "open-research" else []
+        return ()
+
+    def _cut(self, reply: ModelReply) -> Tail:
+        self._fail(CUT_OFF, "the answer was cut off at the token limit")
+        return (Message(role="user", text=PROMPTS.fill("cut", example=self._smallest())),)
+
+    def _judge(self, reply: ModelReply) -> Decision:
+        """Return the decision; raises :class:`Refused` with what is wrong."""
         call = next((call for call in reply.calls if call.name == NAME), None)
         if call is None:
-            return (Complaint(kind="no_submit", detail="submit_action was not called"),)
+            raise _Complained(Complaint(kind="no_submit", detail="submit_action was not called"))
         try:
             read = read_submission(call.arguments, self.wire, self.config.min_reason)
         except BadArguments as error:
-            return (Complaint(kind="schema", detail=str(error)),)
+            raise _Complained(Complaint(kind="schema", detail=str(error))) from None
         kept, broken = sift(read.orders, self.desk)
         wrong = (
             *(Complaint(kind="schema", detail=line) for line in read.unread),
             *(Complaint(kind="constraint", rule=b.rule, detail=b.detail, stock_id=b.stock_id) for b in broken),
         )
         if wrong and not (kept and self.config.keeps_sound_orders):
-            return wrong
+            raise _Complained(*wrong)
         self.failures += [Failure(kind=DROPPED, detail=line) for line in read.unread]
         self.failures += [Failure(kind=DROPPED, detail=_in_true_words(violation)) for violation in broken]
         return Decision(orders=kept, reason=read.reason, failures=tuple(self.failures), tool_calls=self.calls)
 
-    def _refusal(self, reply: ModelReply, complaints: tuple[Complaint, ...]) -> tuple[Message, ...]:
+    def _refusal(self, reply: ModelReply, refused: Refused, left: int) -> Tail:
         """Return the refused answer and what is wrong with it: all that is kept of an attempt."""
-        messages: list[Message] = []
-        if reply.text.strip() or reply.calls:
-            messages.append(Message(role="assistant", text=shortened(reply.text), calls=reply.calls))
-        for call in reply.calls:
-            told = "This was not accepted." if call.name == NAME else "Only submit_action can be called now."
-            messages.append(Message(role="tool", text=told, call_id=call.id))
+        assert isinstance(refused, _Complained)
+        feedback = self.wire.encode(Feedback(failures=refused.complaints))
+        self.given = msgspec.structs.replace(self.given, feedback=feedback)
+        told = {NAME: "This was not accepted."}
+        answered = (
+            Message(
+                role="tool", text=told.get(call.name, "Only submit_action can be called now."), call_id=call.id
+            )
+            for call in reply.calls
+        )
         text = PROMPTS.fill(
             "refused",
-            wrong=listed(map(self._in_words, complaints)),
-            left=left_in_words(self.patience.left),
+            wrong=listed([self._in_words(one) for one in refused.complaints]),
+            left=left_in_words(left),
             example=self._smallest(),
         )
-        return (*messages, Message(role="user", text=text))
+        return (*own_words(reply, calls=True), *answered, Message(role="user", text=text))
 
     def _in_words(self, complaint: Complaint) -> str:
         whom = "" if complaint.stock_id is None else f"{self.wire.stock_id(complaint.stock_id)}: "
@@ -289,10 +301,6 @@ class _Talk:
 
     def _smallest(self) -> str:
         return example_action(self.holds, smallest=True)
-
-    def _without_research(self) -> tuple[Message, ...]:
-        """Return the talk without its research, because it exceeds the model's context."""
-        return (self.talk[-1],) if self.config.mode == "open-research" else ()
 
     def _count_error(self, reply: ModelReply) -> str:
         kind = reply.error_kind or "unreachable"

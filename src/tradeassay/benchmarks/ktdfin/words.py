@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.ask_again import cell, table
-from tradeassay.benchmarks.error_messages import refusal_in_words
+from tradeassay.benchmarks.error_messages import cell, refusal_in_words, table
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.core.agent import Rules

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tradeassay.benchmarks.ask_again import unknown_fields
-from tradeassay.benchmarks.error_messages import in_plain_words
+from tradeassay.benchmarks.error_messages import in_plain_words, unknown_fields
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.core.orders import Order
+from tradeassay.llm.ask_again import Refused
 from tradeassay.llm.prompting import answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
@@ -37,13 +37,12 @@ class AnswerFeedback(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "feedback"
 
 
-class AnswerRefused(Exception):
+class AnswerRefused(Refused):
     """An answer that cannot be used; all complaints are of one kind."""
 
     def __init__(self, *complaints: AnswerComplaint) -> None:
-        super().__init__("; ".join(map(in_words, complaints)))
+        super().__init__(complaints[0].kind, *map(in_words, complaints))
         self.complaints = complaints
-        self.kind = complaints[0].kind
 
 
 class Picked(msgspec.Struct, frozen=True, kw_only=True):

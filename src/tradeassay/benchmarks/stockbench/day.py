@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar
 
-from tradeassay.benchmarks.ask_again import CUT_OFF, REPEATED, Patience, left_in_words, listed, shortened, was_cut
 from tradeassay.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
     PICKED_SCHEMA,
@@ -59,13 +58,22 @@ from tradeassay.benchmarks.stockbench.words import (
 )
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.llm.ask_again import (
+    CUT_OFF,
+    GaveUp,
+    Inquiry,
+    Refused,
+    Tail,
+    ask_until_read,
+    left_in_words,
+    listed,
+    own_words,
+)
 
 T = TypeVar("T")
 
 MISTAKES = ("schema", "arithmetic", "liquidity")
 """Failures that are the model's own, in the order in which an answer is judged."""
-_FINAL = frozenset(("over_budget",))
-"""Kinds of error after which asking again is pointless."""
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
 """At most this many of the things wrong with an answer are reported back."""
@@ -83,10 +91,6 @@ class AskedStage(Generic[T]):
     text: Callable[[str], str]
     read: Callable[[str], T]
     schema: str | None = None
-
-
-class DayStopped(Exception):
-    """The day cannot go on."""
 
 
 def dialogue(briefing: Briefing) -> Dialogue:
@@ -117,8 +121,9 @@ class _Talk:
             if picked:
                 yield from self._ask(self._analysis(picked))
             orders = yield from self._ask(self._decision())
-        except DayStopped as stopped:
-            return Decision(status="failed", reason=str(stopped), failures=tuple(self.failures))
+        except GaveUp as gave_up:
+            reason = f"{gave_up}; everything is held"
+            return Decision(status="failed", reason=reason, failures=tuple(self.failures))
         reason = f"changes {len(orders)} of {len(self.briefing.names)} positions" if orders else "holds everything"
         return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
 
@@ -189,59 +194,59 @@ class _Talk:
         )
 
     def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
-        patience, example = Patience(self.config.attempts), _EXAMPLES[stage.purpose]
-        tail: tuple[Message, ...] = ()
-        feedback: str | None = None
-        while True:
+        """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up."""
+        example, feedback = _EXAMPLES[stage.purpose], None
+        first, answered = Message(role="user", text=""), ModelReply()
+
+        def ask(tail: Tail, attempt: int) -> AskModel:
+            nonlocal first
             messages, first, shown = self._messages(stage, tail)
             given = self._given(stage, shown, feedback)
-            reply = yield AskModel(purpose=stage.purpose, messages=messages, attempt=patience.number, given=given)
-            if reply.error is not None or reply.error_kind is not None:
-                self._count_error(reply, stage.purpose)
-                if patience.silence():
-                    raise DayStopped(f"no answer came to the {stage.purpose}; everything is held")
-                continue
-            said = (Message(role="assistant", text=shortened(reply.text)),) if reply.text.strip() else ()
-            try:
-                result = stage.read(reply.text)
-            except AnswerRefused as refused:
-                if was_cut(reply):
-                    self._fail(CUT_OFF, f"{stage.purpose}: the answer was cut off at the token limit")
-                    if patience.silence():
-                        raise DayStopped(f"every answer to the {stage.purpose} was cut off") from None
-                    tail = (Message(role="user", text=PROMPTS.fill("cut", example=example)),)
-                    continue
-                self._fail(refused.kind, str(refused))
-                if patience.refuse(reply):
-                    self._fail(REPEATED, f"{stage.purpose}: the same answer came again")
-                if patience.left <= 0:
-                    tried = f"{stage.purpose}: no usable answer in {patience.attempts} attempts"
-                    self._fail("give_up", tried)
-                    raise DayStopped(f"{tried}; everything is held") from None
-                complaints = refused.complaints[:MOST_COMPLAINTS]
-                feedback = encode(AnswerFeedback(failures=complaints))
-                text = PROMPTS.fill(
-                    "again",
-                    wrong=listed(map(in_words, complaints)),
-                    left=left_in_words(patience.left),
-                    example=example,
-                )
-                tail = (*said, Message(role="user", text=text))
-                continue
-            self.talk[stage.purpose] = (first, *said)
-            return result
+            return AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
 
-    def _count_error(self, reply: ModelReply, purpose: str) -> None:
-        kind = reply.error_kind or "unreachable"
-        self._fail(kind, f"{purpose}: {reply.error or 'no answer'}")
-        if kind in _FINAL:
-            raise DayStopped("the model cannot be asked any more; everything is held")
-        if kind == "context":
-            # The model's own limit is smaller than ours: show less next time.
+        def read(reply: ModelReply) -> T:
+            nonlocal answered
+            answered = reply
+            return stage.read(reply.text)
+
+        def again(reply: ModelReply, refused: Refused, left: int) -> Tail:
+            nonlocal feedback
+            assert isinstance(refused, AnswerRefused)
+            complaints = refused.complaints[:MOST_COMPLAINTS]
+            feedback = encode(AnswerFeedback(failures=complaints))
+            wrong = listed([in_words(one) for one in complaints])
+            text = PROMPTS.fill("again", wrong=wrong, left=left_in_words(left), example=example)
+            return (*own_words(reply), Message(role="user", text=text))
+
+        def cut(reply: ModelReply) -> Tail:
+            self._fail(CUT_OFF, f"{stage.purpose}: the answer was cut off at the token limit")
+            return (Message(role="user", text=PROMPTS.fill("cut", example=example)),)
+
+        inquiry = Inquiry(
+            ask=ask,
+            read=read,
+            again=again,
+            cut=cut,
+            count=lambda kind, detail: self._fail(kind, f"{stage.purpose}: {detail}"),
+            lost=lambda reply, tail: self._lost(reply, stage.purpose) or tail,
+            attempts=self.config.attempts,
+            silences=self.config.attempts,
+        )
+        try:
+            result = yield from ask_until_read(inquiry)
+        except GaveUp as gave_up:
+            raise GaveUp(f"{stage.purpose}: {gave_up}") from None
+        self.talk[stage.purpose] = (first, *own_words(answered))
+        return result
+
+    def _lost(self, reply: ModelReply, purpose: str) -> Tail:
+        """Show less next time, where the model's own limit is smaller than ours."""
+        if reply.error_kind == "context":
             if self.talk:
                 self._note(f"{purpose}: without what was said before")
                 self.talk.clear()
             self.cuts = min(self.cuts + 1, len(CUTS))
+        return ()
 
     # -- the context limit ---------------------------------------------------------------------------------------
 

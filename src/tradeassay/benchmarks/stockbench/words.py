@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.benchmarks.ask_again import cell, table
+from tradeassay.benchmarks.error_messages import cell, table
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 
