@@ -179,9 +179,14 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
         if stopping():
             break
         found: Any = reward(
-            task, source, chunk.judge, executor=_sandbox(), config=chunk.config, framework=chunk.framework,
+            task,
+            source,
+            chunk.judge,
+            executor=_sandbox(),
+            config=chunk.config,
+            framework=chunk.framework,
             secret=chunk.secret,
-        )  # fmt: skip
+        )
         done.append((place, _scored(found)))
         tick(1)
     return msgspec.json.encode(done)

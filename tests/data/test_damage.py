@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.hashing import holds_own_hash, sha256_file
+from tradeassay.core.files import holds_own_hash
+from tradeassay.core.hashing import sha256_file
 from tradeassay.data import open_snapshot, verify_snapshot, write_snapshot
 from tradeassay.data.parquet import export_parquet, import_parquet
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest

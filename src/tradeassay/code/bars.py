@@ -90,20 +90,11 @@ def _holidays(year: int) -> tuple[date, ...]:
     """Return the weekdays of a year on which a US-like exchange is closed."""
     fixed = [date(year, 1, 1), date(year, 6, 19), date(year, 7, 4), date(year, 12, 25)]
     moved = [day + timedelta({5: -1, 6: 1}.get(day.weekday(), 0)) for day in fixed]
-    return (
-        *moved,
-        _weekday(year, 1, 0, 3),
-        _weekday(year, 2, 0, 3),
-        _weekday(year, 6, 0, 1) - timedelta(7),
-        _weekday(year, 9, 0, 1),
-        _weekday(year, 11, 3, 4),
-    )
-
-
-def _weekday(year: int, month: int, weekday: int, nth: int) -> date:
-    """Return the ``nth`` weekday (Monday 0) of a month."""
-    first = date(year, month, 1)
-    return first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1))
+    # The nth weekday (Monday 0) of a month; Memorial Day is the Monday a week before June's first.
+    for month, weekday, nth, back in ((1, 0, 3, 0), (2, 0, 3, 0), (6, 0, 1, 7), (9, 0, 1, 0), (11, 3, 4, 0)):
+        first = date(year, month, 1)
+        moved.append(first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1) - back))
+    return tuple(moved)
 
 
 _YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
@@ -269,34 +260,7 @@ def _on_ticks(prices: Floats, tick: float) -> Floats:
     return result
 
 
-_PRICES: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
-_MOST = 26
-
-
-def read_bars(
-    snapshot: Snapshot, symbols: tuple[str, ...], first: str | None, last: str | None
-) -> list[Mapping[str, NDArray[Any]]]:
-    """Return one feed per symbol on their common sessions; raises :class:`UserError` when there are none."""
-    if not 1 <= len(symbols) <= _MOST:
-        raise UserError(f"{len(symbols)} symbols cannot be assets", hint=f"give 1 to {_MOST}")
-    rows = snapshot.rows(first, last)
-    view = snapshot.at(rows[-1], "close")
-    places = [view.column(symbol) for symbol in symbols]
-    tables = {name: view.bars(name, len(rows))[:, places] for name in _PRICES}
-    days = view.sessions(len(rows)).astype("M8[ns]")
-    whole = np.all([np.isfinite(table).all(axis=1) for table in tables.values()], axis=0)
-    whole &= (tables["low"] > 0.0).all(axis=1)
-    if not whole.any():
-        raise UserError(f"{', '.join(symbols)} have no session in common in '{snapshot.name}'")
-    times = days[whole]
-    return [
-        MappingProxyType(
-            {"time": times, **{name: np.ascontiguousarray(tables[name][whole, k]) for name in _PRICES}}
-        )
-        for k in range(len(symbols))
-    ]
-
-
+PRICES: Final[tuple[Field, ...]] = ("open", "high", "low", "close", "volume")
 FIELDS: Final = ("time", "open", "high", "low", "close", "volume")
 LABELS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Assets are called A, B, C and so on."""
@@ -306,12 +270,25 @@ Feed = Mapping[str, NDArray[Any]]
 MARKETS: Final[dict[str, MarketSpec]] = {
     "us": MarketSpec(title="us"),
     "crypto": MarketSpec(
-        title="crypto", clock="always", price=300.0, volatility=0.70, cluster=0.14, common=0.65,
-        drift=(-0.08, -0.02, 0.06, 0.12), volume=40_000.0,
+        title="crypto",
+        clock="always",
+        price=300.0,
+        volatility=0.70,
+        cluster=0.14,
+        common=0.65,
+        drift=(-0.08, -0.02, 0.06, 0.12),
+        volume=40_000.0,
     ),
     "futures": MarketSpec(
-        title="futures", clock="futures", price=1_200.0, tick=0.25, volatility=0.22, gap=0.08, common=0.30,
-        drift=(-0.07, 0.0, 0.07), volume=200_000.0,
+        title="futures",
+        clock="futures",
+        price=1_200.0,
+        tick=0.25,
+        volatility=0.22,
+        gap=0.08,
+        common=0.30,
+        drift=(-0.07, 0.0, 0.07),
+        volume=200_000.0,
     ),
     "trend": MarketSpec(
         title="trend", volatility=0.22, cluster=0.06, spell=(70, 220), drift=(-0.20, 0.24), common=0.30
@@ -323,7 +300,7 @@ MARKETS: Final[dict[str, MarketSpec]] = {
         title="volatile", volatility=0.65, cluster=0.16, spell=(15, 60), drift=(-0.15, 0.0, 0.15), gap=0.35
     ),
     "pairs": MarketSpec(title="pairs", volatility=0.25, common=0.20, tied=True),
-}  # fmt: skip
+}
 """Synthetic markets by name. All but ``crypto`` (round the clock) and ``futures`` (18:00 to 17:00) trade on
 weekdays from 09:30 to 16:00."""
 
@@ -348,7 +325,14 @@ class TaskBars:
         if self.timeframe not in MINUTES:
             raise UserError(f"no timeframe '{self.timeframe}'", hint=f"one of {', '.join(MINUTES)}")
         for label, feed in self.feeds.items():
-            _check_feed(label, feed, self.times)
+            missing = [name for name in FIELDS if name not in feed]
+            if missing:
+                raise UserError(f"asset '{label}' has no column '{missing[0]}'")
+            if any(feed[name].shape != self.times.shape for name in FIELDS) or not self.times.size:
+                raise UserError(f"asset '{label}' has columns of different lengths, or no bars")
+            if feed["time"] is not self.times and not np.array_equal(feed["time"], self.times):
+                hint = "keep the times that all assets share"
+                raise UserError(f"asset '{label}' has bars at other times", hint=hint)
 
     @property
     def assets(self) -> tuple[str, ...]:
@@ -415,10 +399,25 @@ def bars_from_snapshot(
     when they have no session in common.
     """
 
-    feeds = read_bars(snapshot, symbols, first, last)
+    if not 1 <= len(symbols) <= len(LABELS):
+        raise UserError(f"{len(symbols)} symbols cannot be assets", hint=f"give 1 to {len(LABELS)}")
+    rows = snapshot.rows(first, last)
+    view = snapshot.at(rows[-1], "close")
+    places = [view.column(symbol) for symbol in symbols]
+    tables = {name: view.bars(name, len(rows))[:, places] for name in PRICES}
+    whole = np.all([np.isfinite(table).all(axis=1) for table in tables.values()], axis=0)
+    whole &= (tables["low"] > 0.0).all(axis=1)
+    if not whole.any():
+        raise UserError(f"{', '.join(symbols)} have no session in common in '{snapshot.name}'")
+    times = view.sessions(len(rows)).astype("M8[ns]")[whole]
+    feeds = {
+        label: MappingProxyType(
+            {"time": times, **{name: np.ascontiguousarray(tables[name][whole, k]) for name in PRICES}}
+        )
+        for label, k in zip(LABELS, range(len(symbols)), strict=False)
+    }
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"
-    named = dict(zip(LABELS, feeds, strict=False))
-    return TaskBars(MappingProxyType(named), "1d", clock, f"{snapshot.name}:{','.join(symbols)}")
+    return TaskBars(MappingProxyType(feeds), "1d", clock, f"{snapshot.name}:{','.join(symbols)}")
 
 
 @lru_cache(maxsize=64)
@@ -432,13 +431,3 @@ def _made(market: str, timeframe: Timeframe, assets: int, bars: int, seed: int) 
             values.flags.writeable = False
         feeds[label] = MappingProxyType(columns)
     return TaskBars(MappingProxyType(feeds), timeframe, spec.clock, f"{market}/{timeframe}/seed {seed}")
-
-
-def _check_feed(label: str, feed: Feed, times: NDArray[Any]) -> None:
-    missing = [name for name in FIELDS if name not in feed]
-    if missing:
-        raise UserError(f"asset '{label}' has no column '{missing[0]}'")
-    if any(feed[name].shape != times.shape for name in FIELDS) or not times.size:
-        raise UserError(f"asset '{label}' has columns of different lengths, or no bars")
-    if feed["time"] is not times and not np.array_equal(feed["time"], times):
-        raise UserError(f"asset '{label}' has bars at other times", hint="keep the times that all assets share")

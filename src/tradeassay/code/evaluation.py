@@ -293,17 +293,26 @@ def examine(
     rules: Rules | None = None,
     strict: bool = False,
     home: TaskBars | None = None,
-    unjudged: bool = False,
 ) -> Evaluation:
     """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`.
 
     ``strict`` makes every call that the kernel refused a failure. ``home`` are bars to run a task without a
-    reference on, instead of a drawn market. With ``unjudged`` nobody judges, and only the home market is run, as
-    far as :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
+    reference on, instead of a drawn market.
     """
     rules, config = rules or rules_of(None), config or EvaluateConfig()
     program = _Program(task, source, executor, config, framework, rules)
-    program.strict, program.given, program.unjudged = strict, home, unjudged
+    program.strict, program.given = strict, home
+    return program.evaluation(run_checks(CHECKS, program))
+
+
+def examine_unjudged(
+    executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
+) -> Evaluation:
+    """Return an evaluation in which nobody judges, and only the home market is run, as far as
+    :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
+    """
+    program = _Program(task, source, executor, config, framework, rules)
+    program.unjudged = True
     return program.evaluation(run_checks(CHECKS, program))
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine
+from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine_unjudged
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
@@ -85,9 +85,7 @@ def reward(
     rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
     rules = rules_of(secret)
     if judge is None:
-        found = examine(
-            task, source, executor=executor, config=rule, framework=framework, rules=rules, unjudged=True
-        )
+        found = examine_unjudged(executor, task, source, framework, rules, rule)
     else:
         found = evaluate(
             task, source, executor=executor, config=rule, judge=client, framework=framework, rules=rules
@@ -105,20 +103,19 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
         for name in ("compile", "backtest", "trade")
         if found.stage(name).passed
     }
-    value: float | None
     reason = found.reason
-    if outcome in ("trick", "lookahead"):
-        return _reward(found, 0.0, judged, dict.fromkeys(parts, 0.0), reason)
-    if judged and found.judge.status == "passed":
-        parts["judge"] = config.judge
-    elif judged and found.judge.failed and config.graded and found.judge_behaviour is not None:
-        parts["judge"] = config.judge * config.near * (found.judge_behaviour.agreement or 0.0)
+    value: float | None = None
     unsure = [stage for name in STAGES if (stage := found.stage(name)).status == "not_scored"]
-    if judged and unsure:
-        return _reward(found, None, judged, parts, unsure[0].reason)
-    value = min(1.0, round(sum(parts.values()), 12))  # 0.2 + 0.4 is 0.6
-    return _reward(found, value, judged, parts, "" if value == 1.0 else reason)
-
-
-def _reward(found: Evaluation, value: float | None, judged: bool, parts: dict[str, float], reason: str) -> Reward:
-    return Reward(value=value, outcome=found.outcome, judged=judged, parts=parts, reason=reason, evaluation=found)
+    if outcome in ("trick", "lookahead"):
+        value, parts = 0.0, dict.fromkeys(parts, 0.0)
+    else:
+        if judged and found.judge.status == "passed":
+            parts["judge"] = config.judge
+        elif judged and found.judge.failed and config.graded and found.judge_behaviour is not None:
+            parts["judge"] = config.judge * config.near * (found.judge_behaviour.agreement or 0.0)
+        if judged and unsure:
+            reason = unsure[0].reason
+        else:
+            value = min(1.0, round(sum(parts.values()), 12))  # 0.2 + 0.4 is 0.6
+            reason = "" if value == 1.0 else reason
+    return Reward(value=value, outcome=outcome, judged=judged, parts=parts, reason=reason, evaluation=found)

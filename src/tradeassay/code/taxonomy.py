@@ -43,42 +43,34 @@ class FailureInfo(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
+_TABLE: Final = """
+signals-never-activate | Signals never activate | Signal conditions do not activate on data
+    | runs to the end and opens no trade
+line-object | Line object in place of a value | __bool__ / Line object errors
+    | a Backtrader line is used as a number, a truth value or (by TA-Lib) an array without being read
+missing-attribute | Missing attribute or method | Missing attribute/method
+    | asks for something that the API does not have
+wrong-api-params | Wrong API parameters | Wrong API params | calls with arguments that do not fit
+does-not-match | Does not match the task | Strategy doesn’t match task
+    | trades, but a judge found that it is another strategy
+type-or-none | Type or None | Type/NoneType errors | operates on None or on types that do not fit
+other-runtime | Other error while running | Other runtime errors | any other exception or crash
+syntax-at-runtime | Syntax error while running | Syntax errors (runtime)
+    | a syntax error of code that the program compiles itself
+index-out-of-range | Index out of range | Index out of range | reads data before there is any
+compilation | Does not compile | Compilation error | a syntax error, or not exactly one strategy
+timeout | Time-out | Execution timeout | used more time than it may
+no-code | No code or a reasoning loop | | the answer holds no program
+look-ahead | Looks ahead | | a decision was seen to depend on later bars
+trick | Trick | | tried to have something else scored than its orders
+forbidden | Forbidden import or call | | a module or system call that a strategy may not use
+resources | Too much memory or output | | went beyond a limit on memory, result or log
+"""
 FAILURES: Final[tuple[FailureInfo, ...]] = tuple(
-    FailureInfo(id=name, title=title, paper=paper, description=description)  # type: ignore[arg-type]  # names below
-    for name, title, paper, description in (
-        (
-            "signals-never-activate", "Signals never activate", "Signal conditions do not activate on data",
-            "runs to the end and opens no trade",
-        ),
-        (
-            "line-object", "Line object in place of a value", "__bool__ / Line object errors",
-            "a Backtrader line is used as a number, a truth value or (by TA-Lib) an array without being read",
-        ),
-        (
-            "missing-attribute", "Missing attribute or method", "Missing attribute/method",
-            "asks for something that the API does not have",
-        ),
-        ("wrong-api-params", "Wrong API parameters", "Wrong API params", "calls with arguments that do not fit"),
-        (
-            "does-not-match", "Does not match the task", "Strategy doesn’t match task",
-            "trades, but a judge found that it is another strategy",
-        ),
-        ("type-or-none", "Type or None", "Type/NoneType errors", "operates on None or on types that do not fit"),
-        ("other-runtime", "Other error while running", "Other runtime errors", "any other exception or crash"),
-        (
-            "syntax-at-runtime", "Syntax error while running", "Syntax errors (runtime)",
-            "a syntax error of code that the program compiles itself",
-        ),
-        ("index-out-of-range", "Index out of range", "Index out of range", "reads data before there is any"),
-        ("compilation", "Does not compile", "Compilation error", "a syntax error, or not exactly one strategy"),
-        ("timeout", "Time-out", "Execution timeout", "used more time than it may"),
-        ("no-code", "No code or a reasoning loop", "", "the answer holds no program"),
-        ("look-ahead", "Looks ahead", "", "a decision was seen to depend on later bars"),
-        ("trick", "Trick", "", "tried to have something else scored than its orders"),
-        ("forbidden", "Forbidden import or call", "", "a module or system call that a strategy may not use"),
-        ("resources", "Too much memory or output", "", "went beyond a limit on memory, result or log"),
-    )
-)  # fmt: skip
+    msgspec.convert(dict(zip(("id", "title", "paper", "description"), fields, strict=True)), FailureInfo)
+    for line in _TABLE.replace("\n    |", " |").strip().splitlines()
+    if (fields := [field.strip() for field in line.split("|")])
+)
 """All classes: the paper's in the order of its table, then ours."""
 
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
-from tradeassay.core.files import whole_folder
-from tradeassay.core.hashing import holds_own_hash, with_own_hash
+from tradeassay.core.files import holds_own_hash, whole_folder, with_own_hash
 from tradeassay.core.view import FIELDS, Days, Field, Floats, Ints
 from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.manifest import (

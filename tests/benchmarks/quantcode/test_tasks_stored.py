@@ -46,9 +46,13 @@ def panel(kind: Literal["real", "synthetic"] = "real", length: int = 5) -> Panel
             Listing(instrument=Instrument(symbol=symbol, kind="crypto"), listed=str(days[0]))
             for symbol in ("BTC/USDT", "ETH")
         ),
-        sessions=days, open_time=opens, close_time=opens + 1440 * MINUTE, bars=bars,
-        suspended=np.zeros((DAYS, 2), dtype=bool), minutes=MinutePanel(("BTC/USDT",), stamps, minutes),
-    )  # fmt: skip
+        sessions=days,
+        open_time=opens,
+        close_time=opens + 1440 * MINUTE,
+        bars=bars,
+        suspended=np.zeros((DAYS, 2), dtype=bool),
+        minutes=MinutePanel(("BTC/USDT",), stamps, minutes),
+    )
 
 
 @pytest.fixture(scope="module")

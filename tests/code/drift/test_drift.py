@@ -17,19 +17,31 @@ from tradeassay.code.submission import Scenario, StrategySpec, Submission, Submi
 SEMANTICS = read_semantics(
     json.dumps(
         {
-            "id": "hold", "version": 1, "title": "Hold", "inputs": {"legs": ["X"], "timeframes": ["1d"]},
+            "id": "hold",
+            "version": 1,
+            "title": "Hold",
+            "inputs": {"legs": ["X"], "timeframes": ["1d"]},
             "parameters": {"n": {"value": 3, "kind": "int"}, "k": {"value": 2.0, "kind": "float"}},
-            "indicators": {}, "states": ["flat"],
+            "indicators": {},
+            "states": ["flat"],
             "rules": [{"id": "in", "from": ["flat"], "when": "row >= n", "to": "flat", "signal": "IN"}],
-            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "conventions": {},
+            "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
+            "conventions": {},
         }
     ).encode()
-)  # fmt: skip
+)
 CARD = {
-    "strategy": "hold", "version": 1, "strategy_family": "f", "entry_rule": "in it  goes", "exit_rule": "never",
-    "position_sizing_rule": "all", "parameters": {"n": 3, "k": 2.0},
-    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1}, "legs": ["X"], "execution": "signal-bar-close",
-}  # fmt: skip
+    "strategy": "hold",
+    "version": 1,
+    "strategy_family": "f",
+    "entry_rule": "in it  goes",
+    "exit_rule": "never",
+    "position_sizing_rule": "all",
+    "parameters": {"n": 3, "k": 2.0},
+    "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
+    "legs": ["X"],
+    "execution": "signal-bar-close",
+}
 
 
 def trace(*rows: int, share: float = 1.0) -> DecisionList:

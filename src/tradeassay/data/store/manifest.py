@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError
-from tradeassay.core.hashing import canonical_json, holds_own_hash, sha256_file, with_own_hash
+from tradeassay.core.files import holds_own_hash, with_own_hash
+from tradeassay.core.hashing import canonical_json, sha256_file
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.view import FIELDS, Days, Floats
 from tradeassay.data.fault import AcceptedFaults
