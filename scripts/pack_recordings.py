@@ -2,7 +2,10 @@
 
 For a change that alters what is written beside the answers (an id, a module's name, the form of a manifest) and
 neither an answer nor a number. Answers, label and dates stay; whatever comes out otherwise is named, and its file
-is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers.
+is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers; ``--rekey`` gives each
+question the answer that was recorded at its place, where words of ours inside a question have changed;
+``--scores`` compares scores alone, where the form of an outcome has changed; ``--set PATH=JSON`` replaces a
+setting that a spec no longer has in this form (``evaluate.leak=true``).
 
     python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/*.tar.xz
 """
@@ -15,9 +18,11 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
@@ -26,8 +31,11 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import find_protocol
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data import load_dataset
+from tradeassay.llm import QuestionPlace
+from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, ReplayingModel, asked, key_of
 from tradeassay.runs import Asking, RunSpec, expand, run
 from tradeassay.runs.spec.episode import describe_protocol, with_protocol
 from tradeassay.runs.store.archive import (
@@ -48,8 +56,10 @@ from tradeassay.runs.store.manifest import (
 )
 
 LABEL = "recording.json"
-ACCIDENTS = frozenset(["work_sha256", "events_sha256", "outcomes", "prompts", "rules"])
+HASHES = ("work_sha256", "events_sha256", "outcomes", "prompts", "rules")
 """Names under which a record holds a hash of other files, or of the texts that were asked with."""
+WORDS = ("reason", "note", "sentence", "answers")
+"""Names under which it holds words of ours, which may be reworded, or where its answers came from."""
 
 
 def main() -> int:
@@ -58,12 +68,15 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
     parser.add_argument("--check", action="store_true", help="compare only, write nothing")
-    asked = parser.parse_args()
-    pairs = [pair.partition("=")[::2] for pair in asked.rename]
+    parser.add_argument("--rekey", action="store_true", help="find answers by their place in the episode")
+    parser.add_argument("--scores", action="store_true", help="compare scores.json alone")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=JSON", help="change the recorded spec")
+    options = parser.parse_args()
+    pairs = [pair.partition("=")[::2] for pair in options.rename]
     broken = 0
-    for file in asked.files:
+    for file in options.files:
         with tempfile.TemporaryDirectory() as place:
-            found = pack_again(file, Path(place), renamer(pairs), write=not asked.check)
+            found = pack_again(file, Path(place), renamer(pairs), options)
         print(f"{file}: {'the same numbers' if not found else f'{len(found)} differences'}", flush=True)
         print("".join(f"  {line}\n" for line in found[:20]), end="", flush=True)
         broken += bool(found)
@@ -79,7 +92,7 @@ def renamer(pairs: list[tuple[str, str]]) -> Callable[[str], str]:
     return (lambda text: ids.sub(lambda one: new[one[0]], text)) if new else str
 
 
-def pack_again(file: Path, place: Path, renamed: Callable[[str], str], *, write: bool) -> list[str]:
+def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: argparse.Namespace) -> list[str]:
     """Play one recording again below ``place`` and write it anew; returns where it is another run."""
     old = dict(read_members(file))
     label = msgspec.json.decode(old.pop(LABEL), type=RecordingLabel)
@@ -93,23 +106,56 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], *, write:
         (taken / name).parent.mkdir(parents=True, exist_ok=True)
         (taken / name).write_bytes(content)
     if SEASON in old:
-        return _season(file, taken, old, before, said, label, write=write)
+        return _season(file, taken, old, before, said, label, write=not options.check)
     manifest = before["manifest.json"]
+    for path, value in (pair.split("=", 1) for pair in options.set):
+        *way, last = path.split(".")
+        inner = manifest["spec"]
+        for name in way:
+            inner = inner.get(name, {})
+        if last in inner:
+            inner[last] = json.loads(value)
     if any(not _is_here(name) for name in manifest.get("datasets", ())):
         print(f"{file}: its data set is not stored here, so it is not played", flush=True)
         made, python = _unplayed(manifest)
         now = {renamed(name): renamed(text).encode() for name, text in records.items()} | {"manifest.json": made}
     else:
-        now, python = _played(manifest, taken, place / "again")
+        with rekeyed() if options.rekey else nullcontext({}) as tapes:
+            now, python = _played(manifest, taken, place / "again")
+        answers |= {f"models/{episode}.jsonl": content() for episode, content in tapes.items()}
     found = [
         line
         for name in before
-        if name != "manifest.json"
+        if name != "manifest.json" and (name == "scores.json" or not options.scores)
         for line in differences(_comparable(json.loads(now[name])), _comparable(before[name]), name)
     ]
-    if write and not found:
+    if not options.check and not found:
         write_recording(file, {**now, **answers}, python=python, benchmarks=_benchmarks(now), **said)
     return found
+
+
+@contextmanager
+def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
+    """Let a replay find answers by their place; what is bound holds the cassettes that the questions now make."""
+    lines: dict[str, dict[str, AnswerLine]] = {}
+    tapes: dict[str, Callable[[], bytes]] = {}
+
+    async def ask(self: ReplayingModel, request: AskModel, place: QuestionPlace) -> ModelReply:
+        question = asked(self._name, self._params, request, place)
+        known = self._store.find(place.episode, key_of(question))
+        if known is None:
+            there = [one for one in self._store.recorded(place.episode) if one.asked.place == question.place]
+            if not there:
+                raise self._mismatch(question, request, place)
+            known = there[0].reply
+        mine = lines.setdefault(place.episode, {})
+        mine[key_of(question)] = AnswerLine(key=key_of(question), asked=question, reply=known)
+        head = HeadLine(format=FORMAT, texts=False)
+        tapes[place.episode] = lambda: b"".join(ENCODER.encode(one) + b"\n" for one in (head, *mine.values()))
+        return known
+
+    with patch.object(ReplayingModel, "ask", ask):
+        yield tapes
 
 
 def _played(manifest: dict[str, Any], taken: Path, folder: Path) -> tuple[dict[str, bytes], str]:
@@ -203,7 +249,7 @@ def _lines(content: bytes) -> list[Any]:
 def _comparable(value: Any) -> Any:
     """Return a record without hashes of other files and without what the form of a record adds or drops."""
     if isinstance(value, dict):
-        return {key: _comparable(one) for key, one in value.items() if key not in ACCIDENTS and key != "answers"}
+        return {key: _comparable(one) for key, one in value.items() if key not in (*HASHES, *WORDS)}
     return [_comparable(one) for one in value] if isinstance(value, list) else value
 
 

@@ -20,7 +20,7 @@ from tradeassay.benchmarks.ktdfin.account import (
 )
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.ktdfin_config import Mode
-from tradeassay.benchmarks.ktdfin.tools.screening import top_of_each
+from tradeassay.benchmarks.ktdfin.tools import top_of_each
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire
 from tradeassay.core.view import FIELDS
 from tradeassay.factors import FACTOR_NAMES
