@@ -20,13 +20,11 @@ from sqlalchemy import select
 
 from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
-from tradeassay.arena.clock import parse_speed
 from tradeassay.arena.queries.seasons import read_season, season_ids, state_of
 from tradeassay.arena.queries.snapshot import board_of
 from tradeassay.arena.rounds.deciding import question_place
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
-from tradeassay.arena.standings import Standings
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Slot, read_slot
 from tradeassay.arena.state.store import Store
@@ -150,19 +148,14 @@ def recorded_season(opened: OpenRecording) -> Season:
     return _read(opened, SEASON, Season)
 
 
-async def replay_season(opened: OpenRecording, store: Store) -> int:
-    """Play a recorded season again from its answers alone; returns how many rounds were finished.
-
-    Raises :class:`CassetteMismatch` for a question that was not recorded.
-    """
-    return await play(recorded_season(opened), store, parse_speed("max"), opener=replaying(opened))
-
-
 def replaying(opened: OpenRecording) -> ModelOpener:
     """Return what opens a recorded season's models: nothing but its answers."""
-    timed_out = {
-        (one.asset, one.entry, one.session) for one in _recorded_decisions(opened) if "timeout" in one.failures
-    }
+    try:
+        lines = (opened.folder / DECISIONS).read_bytes().splitlines()
+        recorded = [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
+    except UNDECODABLE as error:
+        raise RunError(f"a recorded decision cannot be read: {error}", hint="get the recording again") from None
+    timed_out = {(one.asset, one.entry, one.session) for one in recorded if "timeout" in one.failures}
 
     @asynccontextmanager
     async def open_recorded(name: str, params: ModelParams) -> AsyncIterator[Model]:
@@ -214,20 +207,18 @@ def season_differences(opened: OpenRecording, db: Path) -> list[str]:
 
 
 def replayed_differences(opened: OpenRecording) -> list[str]:
-    """Play a recorded season again in a database of its own; returns where that is another season."""
+    """Play a recorded season again from its answers alone; returns where that is another season.
+
+    Raises :class:`CassetteMismatch` for a question that was not recorded.
+    """
     with tempfile.TemporaryDirectory() as place:
         db = Path(place) / "arena.db"
         store = Store(open_engine(str(db), durable=False))
         try:
-            asyncio.run(replay_season(opened, store))
+            asyncio.run(play(recorded_season(opened), store, None, opener=replaying(opened)))
         finally:
             store.engine.dispose()
         return season_differences(opened, db)
-
-
-def recorded_standings(opened: OpenRecording) -> Standings:
-    """Return the standings of a recorded season; raises :class:`RunError` where they cannot be read."""
-    return _read(opened, STANDINGS, Standings)
 
 
 def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
@@ -247,14 +238,6 @@ def changed_season_facts(opened: OpenRecording) -> list[str]:
 
 def _prompts() -> dict[str, str]:
     return {f"the prompt {name}": digest for name, digest in PROMPTS.hashes.items()}
-
-
-def _recorded_decisions(opened: OpenRecording) -> list[RecordedDecision]:
-    lines = (opened.folder / DECISIONS).read_bytes().splitlines()
-    try:
-        return [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
-    except UNDECODABLE as error:
-        raise RunError(f"a recorded decision cannot be read: {error}", hint="get the recording again") from None
 
 
 def _decisions(store: Store, season: str) -> Iterator[RecordedDecision]:

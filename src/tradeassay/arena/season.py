@@ -299,13 +299,17 @@ def load_season(path: Path) -> Season:
         raise UserError(f"{path}: {error.strerror}", hint="name a season's TOML file") from error
     except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{path} is not a season: {error}", hint="see docs/reference/arena.md") from error
-    _check_texts(season)
-    _check_numbers(season)
+    _check_written(season)
     return season
 
 
-def _check_texts(season: Season) -> None:
-    """Refuse names that a page cannot show as they are: too long, or with characters that nobody sees."""
+_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+
+
+def _check_written(season: Season) -> None:
+    """Refuse numbers out of reason, and names that a page cannot show as they are: too long, or with characters
+    that nobody sees.
+    """
     named = [("title", season.title, 200)]
     named += [("symbol of an asset", asset.symbol, 64) for asset in season.assets]
     for entry in season.entries:
@@ -313,18 +317,11 @@ def _check_texts(season: Season) -> None:
     for what, text, most in named:
         if len(text) > most:
             raise UserError(f"the {what} has {len(text)} characters", hint=f"use up to {most}")
-        hidden = next((c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None)
-        if hidden is not None:
+        unseen = (c for c in text if unicodedata.category(c) in _UNSEEN and c not in "\u200c\u200d")
+        if (hidden := next(unseen, None)) is not None:
             raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
     if not all(asset.symbol.strip() for asset in season.assets):
         raise UserError("an asset has no symbol", hint="give every asset one")
-
-
-_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-_JOINERS = "\u200c\u200d"
-
-
-def _check_numbers(season: Season) -> None:
     fee = 0.0 if season.fee_bp is None else season.fee_bp
     for name, value, low, high in (
         ("cash", season.cash, 1e-6, 1e15),

@@ -18,14 +18,14 @@ from sqlalchemy import Connection, Row, bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, replay
-from tradeassay.arena.rounds.feed import PREFIX, AssetFacts, Due, SnapshotFeed
+from tradeassay.arena.rounds.feed import PREFIX, AssetFacts, SnapshotFeed
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, seasons, skipped
 from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.time import parse_iso
+from tradeassay.core.time import Instant, parse_iso
 from tradeassay.data import load_stored
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.verify.report import VerifyReport
@@ -60,28 +60,28 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
 
 
 def copied_database(db: str, place: Path) -> str:
-    """Return a copy of an SQLite file, with what is not yet in it: opening an old one would rewrite it."""
+    """Return a copy of an SQLite file, with what is not yet in it: opening an old one would rewrite it.
+
+    Raises :class:`RunError` for a database that computes.
+    """
     if "://" in db:
         return db
     for name in (db, f"{db}-wal"):
         if Path(name).is_file():
             shutil.copyfile(name, place / f"arena.db{name.removeprefix(db)}")
-    _refuse_programs(place / "arena.db", db)
-    return str(place / "arena.db")
-
-
-def _refuse_programs(copy: Path, db: str) -> None:
-    """Raise :class:`RunError` for a database that computes: reading a view may never end, or give anything."""
+    copy = place / "arena.db"
     try:
         with closing(sqlite3.connect(copy)) as connection:
             held = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     except sqlite3.Error:
-        return  # whoever reads it next says why
+        held = []  # whoever reads it next says why
     for kind, name, sql in held:
-        if (kind, name) == ("view", "slots"):
-            continue  # for pages; nothing here reads it
-        if kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL"):
+        # A database that computes is refused: reading a view may never end, or give anything. The view of slots is
+        # for pages; nothing here reads it.
+        computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
+        if computes and (kind, name) != ("view", "slots"):
             raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
+    return str(copy)
 
 
 class _Season:
@@ -186,38 +186,35 @@ class _Season:
         self._settled("prices", self._prices(season, feed, played))
 
     def _prices(self, season: Season, feed: SnapshotFeed, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
-        dividends = season.convention == "sound"
         last: dict[str, Row[Any]] = {}
+
+        def settled(row: Row[Any], at: Instant, price: float, session: str) -> Iterator[tuple[str, str]]:
+            dividends = season.convention == "sound"
+            base = feed.comparable(season.asset(row.asset), row.session, at, dividends=dividends) or row.price
+            if (base, price, session) != (row.base_price, row.next_price, row.next_session):
+                yield _where(row), f"it was settled from {row.base_price} to {row.next_price}"
+
         for row in played:
-            asset, at = season.asset(row.asset), parse_iso(row.decision_time)
-            facts = feed.facts(asset, row.session, at, season.news_days)
+            at = parse_iso(row.decision_time)
+            facts = feed.facts(season.asset(row.asset), row.session, at, season.news_days)
             if facts is None or facts.price != row.price or facts.momentum != row.momentum:
                 yield _where(row), f"the data has another price or momentum than {row.price:g}"
                 continue
             yield from _same_facts(row, facts)
             before = last.get(row.asset)
             if before is not None and before.phase == "settled":
-                base = feed.comparable(asset, before.session, at, dividends=dividends) or before.price
-                if (base, facts.price, row.session) != (before.base_price, before.next_price, before.next_session):
-                    yield _where(before), f"it was settled from {before.base_price} to {before.next_price}"
+                yield from settled(before, at, facts.price, row.session)
             last[row.asset] = row
+        # An asset's last decision was settled at the price of a session that the season has.
         dues = {(due.asset, due.session): due for due in feed.due(season)}
-        for row in last.values():
-            if row.phase == "settled":
-                yield from self._last_price(season, feed, row, dues.get((row.asset, str(row.next_session))))
-
-    def _last_price(
-        self, season: Season, feed: SnapshotFeed, row: Row[Any], due: Due | None
-    ) -> Iterator[tuple[str, str]]:
-        """An asset's last decision was settled at the price of a session that the season has."""
-        asset = season.asset(row.asset)
-        facts = None if due is None else feed.facts(asset, due.session, due.at, season.news_days)
-        if due is None or facts is None:
-            yield _where(row), f"the season has no session {row.next_session} to settle it at"
-            return
-        base = feed.comparable(asset, row.session, due.at, dividends=season.convention == "sound") or row.price
-        if (base, facts.price) != (row.base_price, row.next_price):
-            yield _where(row), f"it was settled from {row.base_price} to {row.next_price}"
+        for row in (row for row in last.values() if row.phase == "settled"):
+            due = dues.get((row.asset, str(row.next_session)))
+            asset = season.asset(row.asset)
+            facts = None if due is None else feed.facts(asset, due.session, due.at, season.news_days)
+            if due is None or facts is None:
+                yield _where(row), f"the season has no session {row.next_session} to settle it at"
+            else:
+                yield from settled(row, due.at, facts.price, due.session)
 
     def _bookings(self, season: Season, played: dict[int, Row[Any]]) -> Iterator[tuple[str, str]]:
         own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
@@ -240,11 +237,8 @@ class _Season:
         for row in booked:
             slot = slots.get(row.slot)
             round = None if slot is None else played.get(slot.round)
-            if (
-                slot is None
-                or round is None
-                or (slot.entry, slot.asset, slot.stage) != (row.entry, row.asset, row.stage)
-            ):
+            named = (row.entry, row.asset, row.stage)
+            if slot is None or round is None or (slot.entry, slot.asset, slot.stage) != named:
                 yield f"booking {row.id}", "it belongs to no decision"
                 continue
             if _account(season, row) in revised:
@@ -308,23 +302,21 @@ class _Season:
         for slot in slots.values():
             round = played.get(slot.round)
             phase = "" if round is None else round.phase
-            if round is None or (slot.asset, slot.session, slot.stage) != (
-                round.asset,
-                round.session,
-                round.stage,
-            ):
+            named = (slot.asset, slot.session, slot.stage)
+            if round is None or named != (round.asset, round.session, round.stage):
                 yield f"decision {slot.id}", "it is not of the round that it names"
                 continue
+            where = f"{_where(round)}, {slot.entry}"
             if slot.status not in ("open", "decided", "failed", "missed"):
-                yield f"{_where(round)}, {slot.entry}", f"its status is {slot.status!r}"
+                yield where, f"its status is {slot.status!r}"
             if slot.action is None if slot.status == "decided" else slot.action not in (None, "HOLD"):
-                yield f"{_where(round)}, {slot.entry}", "it is decided without an action, or acts undecided"
+                yield where, "it is decided without an action, or acts undecided"
             if (phase == "opened" and slot.id in executed) or (phase != "settled" and slot.id in earned):
-                yield f"{_where(round)}, {slot.entry}", f"it was booked although its round is {phase}"
+                yield where, f"it was booked although its round is {phase}"
             if phase in ("executed", "settled") and slot.id not in executed:
-                yield f"{_where(round)}, {slot.entry}", "the decision was never carried out"
+                yield where, "the decision was never carried out"
             if phase == "settled" and slot.id not in earned:
-                yield f"{_where(round)}, {slot.entry}", "the decision was never settled"
+                yield where, "the decision was never settled"
 
     def _revised(
         self,
@@ -360,10 +352,7 @@ class _Season:
             worth = 1.0
             for row in mine:
                 if row.kind != "settled" and not _close(row.nav_before, worth):
-                    yield (
-                        where,
-                        f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}",
-                    )
+                    yield where, f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}"
                 worth = row.nav
             for number, made in again.items():
                 row = last[number]

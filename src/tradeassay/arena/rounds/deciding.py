@@ -72,7 +72,6 @@ class _SlotRecord:
         self.usage = Usage(usd=0.0)
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        """Return the answer this question had before an interruption."""
         body = canonical_json(asked.request)
         number = asked.place.index
         self._asked[number] = body, sha256_bytes(body)
@@ -91,7 +90,6 @@ class _SlotRecord:
         return reply
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Record a new answer."""
         request, digest = self._asked.pop(asked.place.index)
         call = ModelCall(
             number=asked.place.index,
@@ -228,7 +226,6 @@ async def _choose(slot: Slot, agent: EntryAgent, packet: Packet, known: Known, r
 
 
 def question_place(slot: Slot, number: int) -> QuestionPlace:
-    """Return where in a season a slot's question is asked."""
     step = int(slot.session.replace("-", ""))
     return QuestionPlace(episode=f"{slot.season}/{slot.asset}/{slot.entry}", step=step, sample=0, index=number)
 

@@ -192,16 +192,7 @@ def read_workers(store: Store, season: str | None = None, now: float | None = No
         since = row.since
         if state in ("live", "replay", "stalled") and silent > SILENT_S:
             state, since = "stalled", iso(int(row.beat) * SECOND) if row.state != "stalled" else row.since
-        found.append(
-            WorkerHealth(
-                season=row.season,
-                worker=row.worker,
-                state=state,
-                since=since,
-                silent_s=silent,
-                rounds=row.rounds,
-                next_at=row.next_at,
-                troubles=_TROUBLES.decode(row.troubles),
-            )
-        )
+        copied = {name: getattr(row, name) for name in ("season", "worker", "rounds", "next_at")}
+        troubles = _TROUBLES.decode(row.troubles)
+        found.append(WorkerHealth(**copied, state=state, since=since, silent_s=silent, troubles=troubles))
     return tuple(found)

@@ -278,7 +278,11 @@ class Runner:
             return None
         refuse_future(facts, due.at)
         self._believe(due, facts)
-        news = () if due.closing else await self._published(due, facts)
+        news: Published = ()
+        if not due.closing:
+            given = facts.news if self.publish is None else self.publish(due, facts)
+            news = await given if inspect.isawaitable(given) else given
+            refuse_future(msgspec.structs.replace(facts, news=news), due.at)
         self._settle_last(due, facts)
         if due.closing:
             return self.store.last_round(self.season.id, due.asset)
@@ -373,14 +377,6 @@ class Runner:
             if doubted and due.review:  # nobody will look again tomorrow
                 self.feed.forget(asset, due.session)
                 raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")
-
-    async def _published(self, due: Due, facts: AssetFacts) -> Published:
-        if self.publish is None:
-            return facts.news
-        given = self.publish(due, facts)
-        news = await given if inspect.isawaitable(given) else given
-        refuse_future(msgspec.structs.replace(facts, news=news), due.at)
-        return news
 
     def _too_late(self, at: Instant) -> bool:
         return self.clock.live and self.clock.now() > at + self.season.window_s * SECOND

@@ -36,19 +36,17 @@ Fetch = Callable[[str], bytes]
 
 
 class Connector(Protocol):
-    """A live source of items about one asset."""
+    """A live source of items about one asset; ``source`` is the name it is cited by, ``read`` gives what it has
+    now and raises :class:`SourceError`.
+    """
 
     @property
     def asset(self) -> str: ...
 
     @property
-    def source(self) -> str:
-        """The name it is cited by."""
-        ...
+    def source(self) -> str: ...
 
-    def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return what the source has now; raises :class:`SourceError`."""
-        ...
+    def read(self, now: Instant) -> tuple[RawItem, ...]: ...
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):

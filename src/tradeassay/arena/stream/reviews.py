@@ -210,7 +210,6 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quality(store: Store, season: str) -> StreamQuality:
-    """Return the figures of a season's stream."""
     own = stream_items.c
     picked = (own.source, own.status, own.language, own.summary_by, own.contradicts)
     news = (own.season == season, own.kind == "news")
