@@ -5,7 +5,7 @@ effects and the rest by sums of squares of a balanced design. Missing cells woul
 largest complete block of architectures and models is used, and the page says which. Intervals come from resampling
 days jointly over all cells, so that they show how much of the split is noise.
 
-Most of what that split calls interaction is the noise of days. So a nested model stands beside it: what every
+Most of what that split calls interaction is the noise of days. So a nested model is given with it: what every
 asset did on a day for everybody is taken out, and the rest is a sum of an architecture's effect, a model's within
 its architecture, a pair's on one asset, and days. Its components are estimated from mean squares (balanced,
 random effects) and may be zero. ``ranges`` is the paper's own question: how far the total return moves when only
