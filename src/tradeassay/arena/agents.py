@@ -77,7 +77,6 @@ class ConstantAction:
         self._action = action
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the action at once."""
         yield from ()
         return AgentChoice(action=self._action, reasoning="rule")
 
@@ -86,7 +85,6 @@ class Trend:
     """A rule that follows the last month: long after a rise, short after a fall, unchanged without history."""
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the action at once."""
         yield from ()
         if packet.momentum is None:
             return AgentChoice(action="HOLD", reasoning="no month of history yet")
@@ -133,7 +131,6 @@ def season_params(season: Season) -> ModelParams:
 
 
 def conduct_of(season: Season) -> Conduct:
-    """Return what a season lays down for its agents."""
     return Conduct(
         hold=season.money.hold,
         allocations=season.rules.cross_asset,
@@ -183,14 +180,11 @@ def _agent(
 
 def _rule(entry: Entry) -> ConstantAction | Trend:
     name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))
+    fixed: dict[str, Action] = {"buy": "BUY", "sell": "SELL", "hold": "HOLD"}
+    if name in fixed:
+        return ConstantAction(fixed[name])
     if name == "trend":
         return Trend()
-    if name == "buy":
-        return ConstantAction("BUY")
-    if name == "sell":
-        return ConstantAction("SELL")
-    if name == "hold":
-        return ConstantAction("HOLD")
     raise UserError(f"entry '{entry.id}' has no rule '{name}'", hint=f"params.rule is one of {', '.join(RULES)}")
 
 

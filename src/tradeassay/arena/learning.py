@@ -37,7 +37,6 @@ class LinearPolicy:
 
     @classmethod
     def blank(cls, columns: int) -> LinearPolicy:
-        """Return the policy that tosses a coin."""
         return cls(np.zeros(columns))
 
     def chance(self, observed: NDArray[np.float32]) -> Floats:

@@ -30,7 +30,7 @@ from tradeassay.arena.state.rows import Slot, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import slots
 from tradeassay.arena.verifying import copied_database
-from tradeassay.arena.web.serving import play
+from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.suggest import did_you_mean
@@ -215,7 +215,8 @@ def replayed_differences(opened: OpenRecording) -> list[str]:
         db = Path(place) / "arena.db"
         store = Store(open_engine(str(db), durable=False))
         try:
-            asyncio.run(play(recorded_season(opened), store, None, opener=replaying(opened)))
+            how = PlayOptions(opener=replaying(opened))
+            asyncio.run(play(recorded_season(opened), store, None, how=how))
         finally:
             store.engine.dispose()
         return season_differences(opened, db)

@@ -22,27 +22,32 @@ def arena() -> None:
     """Play a season of the arena and watch it: standings, decisions, information. Paper trading only."""
 
 
-_db = click.option("--db", default="arena.db", show_default=True, metavar="URL",
-                   help="A file, or postgresql+psycopg://...")  # fmt: skip
-_replay = click.option("--replay", type=click.Choice(["synthetic"]),
-                       help="Play the built-in season: no key, no data.")  # fmt: skip
+_db = click.option(
+    "--db", default="arena.db", show_default=True, metavar="URL", help="A file, or postgresql+psycopg://..."
+)
+_replay = click.option(
+    "--replay", type=click.Choice(["synthetic"]), help="Play the built-in season: no key, no data."
+)
 _season = click.option(
     "--season", "file", type=click.Path(path_type=Path), help="Play the season in this TOML file."
 )
 _speed = click.option("--speed", default="1d/2s", show_default=True, help="Replayed time per real time, or max.")
-_convention = click.option("--convention", type=click.Choice(["sound", "paper"]), default="sound",
-                           show_default=True, help="For the built-in season.")  # fmt: skip
+_convention = click.option(
+    "--convention",
+    type=click.Choice(["sound", "paper"]),
+    default="sound",
+    show_default=True,
+    help="For the built-in season.",
+)
 _seed = click.option(
     "--seed", type=click.IntRange(0), default=7, show_default=True, help="For the built-in season."
 )
-
 _allow = click.option(
     "--allow",
     multiple=True,
     metavar="NETWORK",
     help="A private network where agents may be, e.g. 127.0.0.0/8.",
 )
-
 _pages = click.option(
     "--pages",
     metavar="DIR",
@@ -129,8 +134,11 @@ def serve(
 @_seed
 @click.option("--until", help="Stop after this day (ISO date).")
 @click.option("--worker", help="This process's name where several play one database; keep it across restarts.")
-@click.option("--cassettes", metavar="FILE|recorded/MODEL",
-              help="Play a recorded season again from its answers: no network, no key.")  # fmt: skip
+@click.option(
+    "--cassettes",
+    metavar="FILE|recorded/MODEL",
+    help="Play a recorded season again from its answers: no network, no key.",
+)
 @_allow
 @_renamed
 @json_option
@@ -161,7 +169,7 @@ def run(
     from tradeassay.arena.clock import parse_speed
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store
-    from tradeassay.arena.web.serving import play
+    from tradeassay.arena.web.serving import PlayOptions, play
     from tradeassay.core.errors import UserError
     from tradeassay.core.time import DAY, midnight, parse_day
 
@@ -185,10 +193,8 @@ def run(
         def hear(health: Health) -> None:
             health.say = say
 
-        plan = play(
-            season, store, pace, end, allow=networks, worker=worker, told=hear, opener=opener, renamed=renamed
-        )
-        done = _or_stalled(lambda: asyncio.run(plan))
+        how = PlayOptions(allow=networks, worker=worker, opener=opener, renamed=renamed, told=hear)
+        done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, how)))
     finally:
         store.engine.dispose()
     if as_json:
@@ -352,11 +358,11 @@ def health(db: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        rows = [
-            (w.season, w.worker, f"{w.state} since {w.since}", f"{w.silent_s:.0f} s", str(w.rounds),
-             "; ".join(f"{t.part}: {t.text}" for t in w.troubles))
-            for w in found
-        ]  # fmt: skip
+        rows = []
+        for one in found:
+            troubles = "; ".join(f"{trouble.part}: {trouble.text}" for trouble in one.troubles)
+            state, heard = f"{one.state} since {one.since}", f"{one.silent_s:.0f} s"
+            rows.append((one.season, one.worker, state, heard, str(one.rounds), troubles))
         print_table("workers", ("season", "worker", "state", "last heard", "rounds", "troubles"), rows)
     if any(one.state == "stalled" for one in found):
         raise click.exceptions.Exit(1)

@@ -37,11 +37,19 @@ def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/seasons/none/", 404), ("/seasons/small/entries/none/", 404), ("/seasons/small/../../conftest.py", 404),
-        ("/seasons/small/.written.json", 404), ("/.lock", 404), ("/%00", 404), ("/seasons/%2e%2e/x", 404),
-        ("//etc/passwd", 404), ("/seasons/small", 308), ("/static/none.js", 404), ("/zh/none", 404),
+        ("/seasons/none/", 404),
+        ("/seasons/small/entries/none/", 404),
+        ("/seasons/small/../../conftest.py", 404),
+        ("/seasons/small/.written.json", 404),
+        ("/.lock", 404),
+        ("/%00", 404),
+        ("/seasons/%2e%2e/x", 404),
+        ("//etc/passwd", 404),
+        ("/seasons/small", 308),
+        ("/static/none.js", 404),
+        ("/zh/none", 404),
     ],
-)  # fmt: skip
+)
 def test_wrong_addresses_are_told_so(client: TestClient, path: str, status: int) -> None:
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == status

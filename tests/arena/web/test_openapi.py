@@ -34,8 +34,14 @@ def _check(store: Store, examples: int) -> int:
     for found in schema.get_all_operations():
         operation = found.ok()
 
-        @settings(max_examples=examples, deadline=None, database=None, derandomize=True, phases=(Phase.generate,),
-                  suppress_health_check=QUIET)  # fmt: skip
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=(Phase.generate,),
+            suppress_health_check=QUIET,
+        )
         def one(case: schemathesis.Case) -> None:
             case.call_and_validate(checks=list(CHECKS))
 

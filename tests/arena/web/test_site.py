@@ -33,8 +33,7 @@ from tradeassay.core.errors import UserError
 
 HOME = "seasons/small"
 ROUND = f"{HOME}/assets/AAJX/2022-06-01"
-PAGES = ("", "assets/AAJX/", "assets/AAJX/2022-06-01/", "split/", "feed/", "information/", "rules/", "published/",
-         "entries/one-a/", "entries/buy-and-hold/")  # fmt: skip
+PAGES = ("", "split/", "feed/", "information/", "rules/", "published/", "assets/AAJX/", "entries/one-a/", "round")
 
 
 def read(site: Path, path: str) -> Any:
@@ -54,6 +53,7 @@ def snapshot(web_store: Store) -> SeasonSnapshot:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_are_in_both_languages_and_escape_what_others_wrote(site: Path, path: str) -> None:
+    path = "assets/AAJX/2022-06-01/" if path == "round" else path
     for language, lang, folder in (("en", "en", ""), ("zh", "zh-Hans", "zh/")):
         text = (site / f"{folder}{HOME}/{path}index.html").read_text()
         assert f'<html lang="{lang}">' in text
@@ -183,9 +183,8 @@ def test_failed_and_missed_decisions_are_seen_as_such(site: Path) -> None:
 
 def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site: Path) -> None:
     page = (site / ROUND / "index.html").read_text()
-    for part in ("Reasons", "Who said what", "Prompts and answers", "What it was told", "The asset moved",
-                 "heard &lt;script"):  # fmt: skip
-        assert part in page
+    parts = ("Reasons", "Who said what", "Prompts and answers", "What it was told", "The asset moved")
+    assert all(part in page for part in (*parts, "heard &lt;script"))
     found = read(site, f"{ROUND}/index.json")
     assert [one["line"]["entry"] for one in found["decisions"]] == [e.id for e in make_season().everyone]
     call = found["decisions"][0]["calls"][0]
@@ -306,6 +305,5 @@ def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
     odd = [
         Asset(symbol=one, kind="crypto", dataset="synthetic/crypto:7") for one in ("BTC/USDT", "BTC-USDT", "..")
     ]
-    assert list(asset_folders(msgspec.structs.replace(season, assets=tuple(odd))).values()) == [
-        "BTC-USDT", "BTC-USDT-", "-",
-    ]  # fmt: skip
+    folders = asset_folders(msgspec.structs.replace(season, assets=tuple(odd)))
+    assert list(folders.values()) == ["BTC-USDT", "BTC-USDT-", "-"]

@@ -254,7 +254,6 @@ class Doors:
             return {row.entry: _agent(row) for row in db.execute(query)}
 
     def who(self, token: str) -> RegisteredAgent | None:
-        """Return whose token this is, or None."""
         return self.all_of((token,))[0]
 
     def all_of(self, tokens: Sequence[str]) -> list[RegisteredAgent | None]:
@@ -284,13 +283,11 @@ class Doors:
             return db.execute(update(keys).where(*mine).values(revoked_at=now)).rowcount > 0
 
     def key_names(self, kind: KeyKind) -> tuple[str, ...]:
-        """Return whose keys of a kind are valid."""
         query = select(keys.c.name).where(keys.c.kind == kind, keys.c.revoked_at.is_(None)).order_by(keys.c.name)
         with self.store.read() as db:
             return tuple(db.execute(query).scalars())
 
     def key_owner(self, kind: KeyKind, key: str) -> str | None:
-        """Return whose key this is, or None."""
         part = _TOKEN.fullmatch(key)
         if part is None:
             return None

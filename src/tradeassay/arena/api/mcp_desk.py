@@ -86,11 +86,9 @@ class ArenaDesk:
 
     @property
     def instructions(self) -> str:
-        """What a client should know before it starts."""
         return ABOUT
 
     def tools(self) -> Sequence[ToolSpec]:
-        """Return what can be called."""
         return TOOLS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:

@@ -191,7 +191,6 @@ class SharedCounts:
                 self._seen.update(found)
 
     def left_s(self) -> float:
-        """Return the seconds until a new minute begins."""
         return 60.0 - self._real_time() % 60.0
 
 
@@ -399,6 +398,5 @@ def described(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str
 
 
 def takes(type_: Any) -> dict[str, Any]:
-    """Return the body of an operation for OpenAPI."""
     (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
     return {"required": True, "content": {"application/json": {"schema": shape}}}

@@ -221,7 +221,6 @@ class PriceNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
-    """Return the last price of every asset."""
     prices = []
     with store.read() as db:
         for asset in season.assets:

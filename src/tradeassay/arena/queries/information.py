@@ -44,7 +44,6 @@ class PacketSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def packet_summary(store: Store, season: Season) -> PacketSummary:
-    """Return the information of the newest rounds."""
     query = select(rounds.c.packet).where(rounds.c.season == season.id).order_by(rounds.c.id.desc()).limit(ROUNDS)
     with store.read() as db:
         packets = [read_packet(text) for text in db.execute(query).scalars()]

@@ -84,7 +84,6 @@ class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def season_ids(store: Store) -> tuple[str, ...]:
-    """Return the ids of all seasons, the newest first."""
     query = select(seasons.c.id).order_by(seasons.c.created_at.desc(), seasons.c.id)
     with store.read() as db:
         return tuple(db.execute(query).scalars())
@@ -126,7 +125,6 @@ def badges_of(season: Season) -> SeasonBadges:
 
 
 def progress_of(store: Store, season: Season) -> Progress:
-    """Return how far a season has come."""
     query = select(rounds.c.asset, rounds.c.phase, func.count(), func.max(rounds.c.session))
     query = query.where(rounds.c.season == season.id).group_by(rounds.c.asset, rounds.c.phase)
     closed: dict[str, str] = {}
@@ -180,7 +178,6 @@ def state_of(store: Store, season: Season) -> SeasonState:
 
 
 def facts_of(season: Season, badges: SeasonBadges, progress: Progress) -> SeasonFacts:
-    """Return a season as lists show it."""
     return SeasonFacts(
         id=season.id,
         title=season.title or season.id,
@@ -240,7 +237,6 @@ _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
 
 
 def season_rules(season: Season) -> SeasonRules:
-    """Return the rules of a season."""
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
     plain: dict[str, Any] = {name: getattr(season, name) for name in names}
     return SeasonRules(

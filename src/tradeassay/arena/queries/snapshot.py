@@ -148,22 +148,18 @@ class SeasonSnapshot:
 
     @property
     def sealed(self) -> bool:
-        """Whether what is not settled is hidden."""
         return self.badges.sealed
 
     @cached_property
     def progress(self) -> Progress:
-        """How far the season has come."""
         return progress_of(self.store, self.season)
 
     @property
     def facts(self) -> SeasonFacts:
-        """The season as lists show it."""
         return facts_of(self.season, self.badges, self.progress)
 
     @cached_property
     def prices(self) -> tuple[PriceNow, ...]:
-        """The last price of every asset."""
         return newest_prices(self.store, self.season)
 
     @cached_property
@@ -181,7 +177,6 @@ class SeasonSnapshot:
         return {key: line for key, line in self.lines.items() if asset in (None, key[1])}
 
     def board(self, asset: str | None = None) -> Standings:
-        """Return the standings, over all assets or on one."""
         if asset not in self._boards:
             self._boards[asset] = standings(self.season, self._of(asset), self._config)
         return self._boards[asset]
@@ -194,12 +189,10 @@ class SeasonSnapshot:
 
     @cached_property
     def behaviours(self) -> dict[str, Behaviour]:
-        """How everybody trades."""
         return {entry.id: behaviour(entry.id, self.lines.values()) for entry in self.season.everyone}
 
     @cached_property
     def split(self) -> VarianceSplit:
-        """What the variance of returns is made of."""
         return split_variance(self.season, self.lines)
 
     @cached_property
@@ -274,7 +267,6 @@ class SeasonSnapshot:
 
 
 def equity_chart(season: Season, lines: Lines) -> Equity:
-    """Return the accounts of the lines' entries as a chart."""
     by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)

@@ -132,7 +132,6 @@ _PACKET = msgspec.json.Decoder(Packet)
 
 
 def read_round(row: Any) -> Round:
-    """Return a row of ``rounds``."""
     return Round(**{name: getattr(row, name) for name in Round.__struct_fields__})
 
 
@@ -148,5 +147,4 @@ def read_slot(row: Any) -> Slot:
 
 
 def read_packet(text: str) -> Packet:
-    """Return the packet of a round."""
     return _PACKET.decode(text)

@@ -76,9 +76,9 @@ _DECIDE = (
     .where(decisions.c.id == bindparam("which"))
     .values({"lease_until": None, **{name: bindparam(f"b_{name}") for name in _DECIDED}})
 )
-_FORGET = delete(memories).where(memories.c.entry == bindparam("b_entry"), *(
-    memories.c[name] == bindparam(f"b_{name}") for name in ("season", "asset")
-))  # fmt: skip
+_FORGET = delete(memories).where(
+    *(memories.c[name] == bindparam(f"b_{name}") for name in ("season", "entry", "asset"))
+)
 _ADD_EVENT, _ADD_CALL, _ADD_MEMORY, _ADD_BOOKING, _ADD_REWARD = map(
     insert, (events, calls, memories, bookings, rewards)
 )
@@ -131,7 +131,6 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Return a connection that only reads."""
         with self.engine.connect().execution_options(read_only=True) as connection:
             yield connection
 
@@ -190,12 +189,10 @@ class Store:
         return found
 
     def round(self, season: str, asset: str, session: str) -> Round | None:
-        """Return a round, or None when it was never opened."""
         with self.read() as db:
             return _find_round(db, season, asset, session)
 
     def last_round(self, season: str, asset: str, before: str | None = None) -> Round | None:
-        """Return the newest round of an asset, or the newest before a session."""
         query = _LAST_ROUND if before is None else _LAST_ROUND.where(rounds.c.session < before)
         with self.read() as db:
             row = db.execute(query, {"season": season, "asset": asset}).first()
@@ -207,7 +204,6 @@ class Store:
             db.execute(update(rounds).where(rounds.c.id == round.id).values(next_session=session))
 
     def packet(self, round: int) -> Packet:
-        """Return what everybody may know in a round."""
         with self.read() as db:
             return read_packet(db.execute(_PACKET, {"round": round}).scalar_one())
 
@@ -231,7 +227,6 @@ class Store:
         return found
 
     def open_slots(self, round: int) -> int:
-        """Return how many slots of a round are not closed."""
         with self.read() as db:
             return int(db.execute(_OPEN, {"round": round}).scalar_one())
 
@@ -256,7 +251,6 @@ class Store:
             _insert_calls(db, [(slot, call) for call in made])
 
     def calls(self, slot: int) -> tuple[ModelCall, ...]:
-        """Return the answers a slot has had so far."""
         query = select(calls).where(calls.c.slot == slot).order_by(calls.c.number)
         with self.read() as db:
             return tuple(read_call(row) for row in db.execute(query))
@@ -306,7 +300,6 @@ class Store:
         return True
 
     def skipped(self, season: str) -> tuple[Skipped, ...]:
-        """Return the sessions of a season that had no round, oldest first."""
         query = select(skipped).where(skipped.c.season == season).order_by(skipped.c.session, skipped.c.asset)
         with self.read() as db:
             return tuple(
@@ -315,7 +308,6 @@ class Store:
             )
 
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
-        """Return what an agent remembers about an asset."""
         query = select(memories.c.body).where(*_MINE, memories.c.entry == bindparam("entry"))
         with self.read() as db:
             body = db.execute(query, {"season": season, "entry": entry, "asset": asset}).scalar()
@@ -397,32 +389,25 @@ def read_call(row: Any) -> ModelCall:
 
 
 def _closing(decided: ClosedSlot) -> dict[str, Any]:
-    """Return the values of :data:`_DECIDE`."""
     choice, usage = decided.choice, decided.usage
+    same = ("status", "action", "confidence", "allocation", "reasoning", "message")
+    spent = ("input_tokens", "output_tokens", "usd")
     return {
         "which": decided.slot.id,
-        "b_status": choice.status,
-        "b_action": choice.action,
-        "b_confidence": choice.confidence,
-        "b_allocation": choice.allocation,
-        "b_reasoning": choice.reasoning,
-        "b_message": choice.message,
+        **{f"b_{name}": getattr(choice, name) for name in same},
+        **{f"b_{name}": getattr(usage, name) for name in spent},
         "b_talk": _ENCODE(choice.talk).decode(),
         "b_failures": _ENCODE(choice.failures).decode(),
         "b_decided_at": decided.decided_at,
         "b_calls": decided.calls,
-        "b_input_tokens": usage.input_tokens,
-        "b_output_tokens": usage.output_tokens,
-        "b_usd": usage.usd,
     }
 
 
 def _told(decided: ClosedSlot) -> dict[str, Any]:
     slot, choice = decided.slot, decided.choice
     body = {"asset": slot.asset, "session": slot.session, "entry": slot.entry, "action": choice.action}
-    return {
-        "season": slot.season, "kind": choice.status, "at": decided.decided_at, "body": _ENCODE(body).decode(),
-    }  # fmt: skip
+    at = {"season": slot.season, "kind": choice.status, "at": decided.decided_at}
+    return {**at, "body": _ENCODE(body).decode()}
 
 
 def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None:

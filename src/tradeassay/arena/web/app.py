@@ -157,7 +157,6 @@ def _pages(arena: Arena) -> APIRouter:
 
     @router.get("/{path:path}")
     async def file(request: Request) -> Response:
-        """Send a file of the site."""
         return _file(arena.folder, request)
 
     return router

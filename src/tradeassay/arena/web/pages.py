@@ -428,7 +428,6 @@ def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
 
 
 def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = None) -> MeasureShown:
-    """Return a measure as a table shows it, in the reader's language."""
     between = words("table.interval", low="{low}", high="{high}")
     made = shown(measure, FORMS.get(name, "number"), scale, between)
     return msgspec.structs.replace(made, note=words.reason(made.note))
@@ -460,7 +459,6 @@ def looks(season: Season) -> dict[str, LineStyle]:
 
 
 def shares(words: PageWords, found: Behaviour) -> dict[str, MeasureShown]:
-    """Return the parts of a behaviour panel."""
     names = ("long", "short", "flat", "with_trend", "right", "changes")
     made = {name: cell(words, "share", getattr(found, name)) for name in names}
     made["holding"] = cell(words, "holding", found.holding)
@@ -481,7 +479,6 @@ def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> di
 
 
 def percent(value: float | None, signed: bool = True) -> str:
-    """Return a fraction in per cent."""
     return NONE if value is None else number(value, unit="fraction", signed=signed)
 
 

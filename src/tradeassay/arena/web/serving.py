@@ -47,44 +47,51 @@ from tradeassay.core.time import Instant, WallClock, iso
 from tradeassay.llm import ModelParams, open_model
 
 
+class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a season is played.
+
+    ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
+    (None: the machine's, and a number where several play here). ``opener`` opens the entries' models where that is
+    not done as usual. ``renamed`` are live symbols that have changed (OLD=NEW). ``told`` is given the worker's
+    health once.
+    """
+
+    allow: Sequence[Network] = ()
+    worker: str | None = None
+    opener: ModelOpener | None = None
+    renamed: Sequence[str] = ()
+    told: Callable[[Health], None] = lambda health: None
+
+
 async def play(
     season: Season,
     store: Store,
     speed: float | None,
     until: Instant | None = None,
-    *,
-    allow: Sequence[Network] = (),
-    worker: str | None = None,
-    told: Callable[[Health], None] | None = None,
-    opener: ModelOpener | None = None,
-    renamed: Sequence[str] = (),
+    how: PlayOptions | None = None,
 ) -> int:
     """Play a season from where its database ends; returns how many rounds this worker finished.
 
-    A season of live assets is played by the machine's clock, any other is replayed at ``speed``. ``allow`` are
-    private networks in which agents may be reached nevertheless. ``told`` is given the worker's health once.
-    ``worker`` is this process's name (None: the machine's, and a number where several play here). ``opener`` opens
-    the entries' models where that is not done as usual. ``renamed`` are live symbols that have changed (OLD=NEW).
-
-    Everything agents read goes through the information stream; live sources are collected beside the rounds. May
-    be cancelled at any moment and called again. Raises :class:`UserError` for entries that cannot take part and
-    for missing data, and :class:`Stalled` when something stays away for too long.
+    A season of live assets is played by the machine's clock, any other is replayed at ``speed``. Everything agents
+    read goes through the information stream; live sources are collected beside the rounds. May be cancelled at any
+    moment and called again. Raises :class:`UserError` for entries that cannot take part and for missing data, and
+    :class:`Stalled` when something stays away for too long.
     """
-    live = is_live(season)
+    how, live = how or PlayOptions(), is_live(season)
     if live:
         check_data(season)
     base = (platform.node() or "main")[:40]
-    worker, held = (worker, None) if worker else own_name(base, f"{store.engine.url}/{season.id}")
+    worker, held = (how.worker, None) if how.worker else own_name(base, f"{store.engine.url}/{season.id}")
     async with AsyncExitStack() as stack:
         if held is not None:
             stack.callback(give_back, held)
         feed: PriceFeed = (
-            LiveFeed(owner=f"{season.id}-{worker}", first=season.first, renamed=parse_renamed(season, renamed))
+            LiveFeed(owner=f"{season.id}-{worker}", first=season.first, renamed=parse_renamed(season, how.renamed))
             if live
             else SnapshotFeed.open(season)
         )
-        outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=allow))
-        seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=opener))
+        outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=how.allow))
+        seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=how.opener))
         summariser, checker = [
             await stack.enter_async_context(open_model(name, ModelParams(temperature=0.0, max_tokens=800)))
             if name
@@ -108,8 +115,7 @@ async def play(
             ),
             worker=worker,
         )
-        if told is not None:
-            told(runner.health)
+        how.told(runner.health)
         sources = connectors_of(season) if live else ()
         collecting = (
             asyncio.create_task(_collect(store, season, sources, clock, runner.health)) if sources else None
@@ -159,9 +165,8 @@ class Player:
         renamed: Sequence[str] = (),
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(
-            season, store, speed, allow=allow, told=self._hear, renamed=renamed
-        )
+        how = PlayOptions(allow=allow, renamed=renamed, told=self._hear)
+        self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=how)
         self._say, self._ended = say, ended
         self.health: Health | None = None
         self.error: Exception | None = None
@@ -171,7 +176,6 @@ class Player:
         self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
 
     def start(self) -> None:
-        """Begin, or go on where the database ends."""
         self._thread.start()
 
     def stop(self, timeout_s: float = 20.0) -> bool:
@@ -237,7 +241,6 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> Path:
-        """Where the pages are written."""
         if self.pages:
             return Path(self.pages)
         return Path("arena-pages") if "://" in self.db else Path(self.db).with_suffix(".pages")
@@ -266,7 +269,6 @@ class PatientProtocol(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it out again."""
         self._here[self._host] -= 1
         if self._here[self._host] <= 0:
             del self._here[self._host]

@@ -105,7 +105,6 @@ def _slots(db: Connection) -> list[tuple[str, str, int]]:
 
 
 def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
-    """Return the routes of health and metrics."""
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz", responses={503: {"description": "Something is stalled; the body says what."}})
@@ -126,46 +125,39 @@ def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
 
 def _metrics(store: Store, own: Health | None) -> Iterator[str]:
     health = arena_health(store, own)
-    yield "# HELP tradeassay_up Whether nothing is stalled."
-    yield "# TYPE tradeassay_up gauge"
-    yield f"tradeassay_up {int(health.ok)}"
-    yield "# TYPE tradeassay_worker_silent_seconds gauge"
-    for one in health.workers:
-        where = _labels(season=one.season, worker=one.worker)
-        yield f"tradeassay_worker_silent_seconds{where} {one.silent_s:.1f}"
-    yield "# TYPE tradeassay_worker_stalled gauge"
-    for one in health.workers:
-        where = _labels(season=one.season, worker=one.worker)
-        yield f"tradeassay_worker_stalled{where} {int(one.state == 'stalled')}"
-    yield "# TYPE tradeassay_worker_rounds_total counter"
-    for one in health.workers:
-        yield f"tradeassay_worker_rounds_total{_labels(season=one.season, worker=one.worker)} {one.rounds}"
-    yield "# TYPE tradeassay_worker_troubles gauge"
-    for one in health.workers:
-        for trouble in one.troubles:
-            where = _labels(season=one.season, worker=one.worker, part=trouble.part)
-            yield f"tradeassay_worker_troubles{where} {trouble.count}"
-    if health.database != "ok":
-        return
-    counted = (
-        ("rounds", "phase", rounds.c.phase, rounds.c.season),
-        ("corrections", "asset", corrections.c.asset, corrections.c.season),
-        ("skipped_sessions", "asset", skipped.c.asset, skipped.c.season),
-        ("held_bars", "asset", held_bars.c.asset, held_bars.c.season),
-    )
-    with store.read() as db:
-        yield "# TYPE tradeassay_slots gauge"
-        for where, value, count in _slots(db):
-            yield f"tradeassay_slots{_labels(season=where, status=value)} {count}"
-        for name, label, column, season in counted:
-            yield f"# TYPE tradeassay_{name} gauge"
-            for where, value, count in db.execute(select(season, column, func.count()).group_by(season, column)):
-                yield f"tradeassay_{name}{_labels(season=where, **{label: value})} {count}"
-
-
-def _labels(**given: str) -> str:
-    told = ",".join(f'{name}="{_escaped(value)}"' for name, value in given.items())
-    return f"{{{told}}}"
+    found: list[tuple[str, str, list[tuple[dict[str, str], float]]]] = [("up", "gauge", [({}, int(health.ok))])]
+    named = [({"season": one.season, "worker": one.worker}, one) for one in health.workers]
+    found += [
+        ("worker_silent_seconds", "gauge", [(who, round(one.silent_s, 1)) for who, one in named]),
+        ("worker_stalled", "gauge", [(who, int(one.state == "stalled")) for who, one in named]),
+        ("worker_rounds_total", "counter", [(who, one.rounds) for who, one in named]),
+        (
+            "worker_troubles",
+            "gauge",
+            [({**who, "part": trouble.part}, trouble.count) for who, one in named for trouble in one.troubles],
+        ),
+    ]
+    if health.database == "ok":
+        with store.read() as db:
+            counted = [("slots", "status", _slots(db))]
+            for name, column in (
+                ("rounds", rounds.c.phase),
+                ("corrections", corrections.c.asset),
+                ("skipped_sessions", skipped.c.asset),
+                ("held_bars", held_bars.c.asset),
+            ):
+                season = column.table.c.season
+                rows = db.execute(select(season, column, func.count()).group_by(season, column))
+                counted.append((name, column.name, [(where, value, count) for where, value, count in rows]))
+        found += [
+            (name, "gauge", [({"season": where, label: value}, count) for where, value, count in rows])
+            for name, label, rows in counted
+        ]
+    for name, kind, values in found:
+        yield f"# TYPE tradeassay_{name} {kind}"
+        for labels, value in values:
+            written = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+            yield f"tradeassay_{name}{f'{{{written}}}' if written else ''} {value}"
 
 
 def _escaped(text: str) -> str:

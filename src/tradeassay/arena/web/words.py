@@ -58,13 +58,11 @@ class PageWords:
 
 @cache
 def words(language: Language) -> PageWords:
-    """Return the words of a language."""
     return PageWords(language)
 
 
 @cache
 def catalogue(language: Language) -> dict[str, str]:
-    """Return every text of a language by its dotted key."""
     text = resources.files(__package__).joinpath("words", f"{language}.toml").read_text(encoding="utf-8")
     return {
         f"{group}.{key}": value for group, texts in tomllib.loads(text).items() for key, value in texts.items()
