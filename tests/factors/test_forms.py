@@ -66,9 +66,11 @@ FORMS: dict[str, Callable[[FactorBars], Floats]] = {
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=25, deadline=None)
 @given(
-    seed=st.integers(0, 10_000), sessions=st.integers(1, 300), names=st.integers(1, 7),
+    seed=st.integers(0, 10_000),
+    sessions=st.integers(1, 300),
+    names=st.integers(1, 7),
     holes=st.sampled_from([0.0, 0.02, 0.15, 0.5, 1.0]),
-)  # fmt: skip
+)
 def test_every_form_equals_the_whole_to_the_bit(
     form: str, seed: int, sessions: int, names: int, holes: float
 ) -> None:

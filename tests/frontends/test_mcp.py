@@ -21,9 +21,15 @@ from tradeassay.frontends.mcp_episode import EpisodeDesk, episode_plot, open_epi
 from tradeassay.frontends.mcp_server import server_for
 
 NAMES = {
-    "observe", "get_market_context", "screen_candidates", "get_stock_snapshot", "compare_candidates",
-    "portfolio_state", "risk_check", "submit_action",
-}  # fmt: skip
+    "observe",
+    "get_market_context",
+    "screen_candidates",
+    "get_stock_snapshot",
+    "compare_candidates",
+    "portfolio_state",
+    "risk_check",
+    "submit_action",
+}
 NO_TRADE = {"orders": [], "overall_reason": "nothing is worth a trade today"}
 
 

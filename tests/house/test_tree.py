@@ -13,8 +13,11 @@ def tracked(*patterns: str) -> list[Path]:
     try:
         done = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
-            cwd=ROOT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
     return [ROOT / name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()]

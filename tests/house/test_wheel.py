@@ -17,8 +17,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dist")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)],
-        check=True, capture_output=True, cwd=out,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        cwd=out,
+    )
     return next(out.glob("*.whl"))
 
 
@@ -50,13 +52,20 @@ def test_a_run_from_the_wheel_outside_the_checkout(wheel: Path, tmp_path: Path) 
     python = [sys.executable, "-S", "-m", "tradeassay"]
     where = subprocess.run(
         [sys.executable, "-S", "-c", "import tradeassay; print(tradeassay.__file__)"],
-        env=env, cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert where.stdout.startswith(str(site))
     window = ["--first", "2022-12-01", "--last", "2022-12-31", "--executor", "inline"]
     done = subprocess.run(
         [*python, "run", "daily-crypto-v1", "-a", "cash", "-a", "equal-weight", *window, "--slug", "w"],
-        env=env, cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs/w/report.html").stat().st_size > 100_000

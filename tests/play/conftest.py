@@ -58,9 +58,13 @@ def build(
     midnights = days.astype("datetime64[ns]").astype(np.int64)
     traded = np.where(np.isnan(closes), np.nan, volume)
     bars = {
-        "open": opens, "high": np.fmax(opens, closes), "low": np.fmin(opens, closes), "close": closes,
-        "volume": traded, "amount": traded * closes,
-    }  # fmt: skip
+        "open": opens,
+        "high": np.fmax(opens, closes),
+        "low": np.fmin(opens, closes),
+        "close": closes,
+        "volume": traded,
+        "amount": traded * closes,
+    }
     return Panel(
         name=name,
         facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"),

@@ -30,9 +30,12 @@ def eventful(panel: Any, seed: int, rows: int = 60, columns: int = 8) -> Panel:
         closes[row:, column] = np.round(closes[row:, column] / ratio, 2)
     opens[40:, 7] = closes[40:, 7] = np.nan
     return panel(
-        opens, closes, delisted={"S7": 39}, suspended=[(1, 5), (15, 3), (16, 3), (31, 4), (59, 0)],
+        opens,
+        closes,
+        delisted={"S7": 39},
+        suspended=[(1, 5), (15, 3), (16, 3), (31, 4), (59, 0)],
         actions=(*splits, ("S0", "dividend", 10, 0.37), ("S1", "dividend", 20, 0.2), ("S3", "dividend", 16, 0.11)),
-    )  # fmt: skip
+    )
 
 
 def simulate_buy_and_hold(

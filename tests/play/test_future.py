@@ -56,9 +56,14 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
     snapshot = open_snapshot(folder)
     days = [str(d) for d in panel.sessions]
     config = MarketConfig(
-        venue="ashare-flat-v1", universe="IDX", index="IDX", first=days[FIRST], last=days[-1], decide=decide,
+        venue="ashare-flat-v1",
+        universe="IDX",
+        index="IDX",
+        first=days[FIRST],
+        last=days[-1],
+        decide=decide,
         fill=FILLS[decide],
-    )  # fmt: skip
+    )
     seen_by_all, decided = [], {}
     for name in RULES:
         market, agent = Market(snapshot, config), make_agent(name, SHORT.get(name, {}))
@@ -76,8 +81,10 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    cut=st.integers(1, SESSIONS - 2), seed=st.integers(0, 2**32 - 1), decide=st.sampled_from(sorted(PHASES)),
-)  # fmt: skip
+    cut=st.integers(1, SESSIONS - 2),
+    seed=st.integers(0, 2**32 - 1),
+    decide=st.sampled_from(sorted(PHASES)),
+)
 def test_the_future_cannot_be_felt(world: Panel, folder: Path, cut: int, seed: int, decide: str) -> None:
     other = rewrite_after(world, FIRST + cut, np.random.default_rng(seed), PHASES[decide])
     count = len(list(folder.iterdir()))

@@ -19,9 +19,12 @@ ROWS, NAMES = 14, 5
 BOARDS = (Board.MAIN, Board.STAR, Board.NONE, Board.CHINEXT, Board.MAIN)
 SYMBOLS = st.sampled_from([*(f"S{i}" for i in range(NAMES)), "NOPE"])
 AMOUNTS = {
-    "shares": st.floats(0.5, 3_000), "dollars": st.floats(1, 60_000), "target_weight": st.floats(-0.2, 1.2),
-    "target_value": st.floats(0, 60_000), "target_shares": st.floats(-5, 3_000),
-}  # fmt: skip
+    "shares": st.floats(0.5, 3_000),
+    "dollars": st.floats(1, 60_000),
+    "target_weight": st.floats(-0.2, 1.2),
+    "target_value": st.floats(0, 60_000),
+    "target_shares": st.floats(-5, 3_000),
+}
 
 
 @st.composite
@@ -31,10 +34,15 @@ def orders(draw: Any) -> Order:
     price = draw(st.floats(15, 25)) if kind != "market" else None
     side = draw(st.sampled_from(["BUY", "SELL"])) if unit in ("shares", "dollars") else None
     return Order(
-        symbol=draw(SYMBOLS), amount=draw(AMOUNTS[unit]), unit=unit, side=side, kind=kind,
-        limit_price=price if kind == "limit" else None, stop_price=price if kind == "stop" else None,
+        symbol=draw(SYMBOLS),
+        amount=draw(AMOUNTS[unit]),
+        unit=unit,
+        side=side,
+        kind=kind,
+        limit_price=price if kind == "limit" else None,
+        stop_price=price if kind == "stop" else None,
         tif=draw(st.sampled_from(["day", "gtc"])),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -44,10 +52,14 @@ def rough(panel: Any, store: Any) -> Snapshot:
     opens = np.round(closes * (1 + rng.normal(0, 0.03, (ROWS, NAMES))), 2)
     opens[9:, 3] = closes[9:, 3] = np.nan
     table: Panel = panel(
-        opens, closes, delisted={"S3": 8}, suspended=[(5, 0), (6, 0), (7, 2)], volume=20_000.0,
+        opens,
+        closes,
+        delisted={"S3": 8},
+        suspended=[(5, 0), (6, 0), (7, 2)],
+        volume=20_000.0,
         instruments=tuple(Instrument(symbol=f"S{i}", board=BOARDS[i]) for i in range(NAMES)),
         actions=(("S1", "dividend", 6, 0.4), ("S2", "split", 8, 3.0)),
-    )  # fmt: skip
+    )
     return store(table)
 
 
@@ -56,16 +68,27 @@ def rough(panel: Any, store: Any) -> Snapshot:
     days=st.lists(st.lists(orders(), max_size=4), min_size=ROWS - 2, max_size=ROWS - 2),
     venue=st.sampled_from(["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1", "us-margin-v1"]),
     moment=st.sampled_from(
-        [("pre_open", "open", "close"), ("at_open", "open", "open"), ("close", "close", "close"),
-         ("pre_open", "close", "close")]
+        [
+            ("pre_open", "open", "close"),
+            ("at_open", "open", "open"),
+            ("close", "close", "close"),
+            ("pre_open", "close", "close"),
+        ]
     ),
-)  # fmt: skip
+)
 def test_the_money_adds_up(rough: Snapshot, days: list[list[Order]], venue: str, moment: tuple[str, ...]) -> None:
     decide, fill, mark = moment
     config = MarketConfig(
-        venue=venue, first="2024-01-03", last="2024-01-14", cash=100_000.0, decide=decide, fill=fill, mark=mark,
-        max_weight=0.6, max_positions=4,
-    )  # fmt: skip
+        venue=venue,
+        first="2024-01-03",
+        last="2024-01-14",
+        cash=100_000.0,
+        decide=decide,
+        fill=fill,
+        mark=mark,
+        max_weight=0.6,
+        max_positions=4,
+    )
     market = Market(rough, config)
     seen, flow, lines = market.reset(), 0.0, []
     for day in days:

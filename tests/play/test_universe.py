@@ -18,8 +18,10 @@ IDX = {"memberships": (("IDX", "A", 0, 1), ("IDX", "B", 1, None)), "indices": {"
 
 
 def play(snapshot: Any, *days: tuple[Order, ...], universe: str = "IDX") -> list[Any]:
-    market = Market(snapshot, MarketConfig(venue="us-v1", universe=universe, first="2024-01-01", last="2024-01-04",
-                                           cash=1000.0))  # fmt: skip
+    market = Market(
+        snapshot,
+        MarketConfig(venue="us-v1", universe=universe, first="2024-01-01", last="2024-01-04", cash=1000.0),
+    )
     seen, out = market.reset(), []
     for orders in days:
         record, following = market.step(Decision(orders=orders))

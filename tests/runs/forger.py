@@ -51,10 +51,23 @@ NOT_COVERED = (
 )
 """Fields that a forger can change without being contradicted, and why; none of them moves a score by itself."""
 _OTHER = {
-    "BUY": "SELL", "SELL": "BUY", "done": "failed", "failed": "done", "sound": "paper", "paper": "sound",
-    "synthetic": "real", "real": "synthetic", "scripted": "live", "live": "scripted", "replayed": "scripted",
-    "ok": "failed", "user": "assistant", "assistant": "user", "passed": "failed", "stop": "length",
-}  # fmt: skip
+    "BUY": "SELL",
+    "SELL": "BUY",
+    "done": "failed",
+    "failed": "done",
+    "sound": "paper",
+    "paper": "sound",
+    "synthetic": "real",
+    "real": "synthetic",
+    "scripted": "live",
+    "live": "scripted",
+    "replayed": "scripted",
+    "ok": "failed",
+    "user": "assistant",
+    "assistant": "user",
+    "passed": "failed",
+    "stop": "length",
+}
 _HEX = re.compile(r"[0-9a-f]{16,}")
 
 

@@ -44,10 +44,14 @@ class TinyTalk:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         shown = {
-            "kind": "tiny.day", "day": observation.step, "symbols": list(observation.universe),
-            "past": self.past[-3:], "mask": self.config.mask, "alias": self.alias,
+            "kind": "tiny.day",
+            "day": observation.step,
+            "symbols": list(observation.universe),
+            "past": self.past[-3:],
+            "mask": self.config.mask,
+            "alias": self.alias,
             "cash": round(observation.account.cash, 2),
-        }  # fmt: skip
+        }
         opening = (
             Message(role="system", text=PROMPT.read_text()),
             Message(role="user", text=f"```json\n{json.dumps(shown)}\n```"),
@@ -153,7 +157,10 @@ def talk_spec(*names: str, **changes: object) -> RunSpec:
         *(model(name) for name in names or ("tiny-good",)),
     )
     fields: dict[str, object] = {
-        "slug": "talk", "benchmarks": ("tiny-talk-v1",), "agents": agents, "seeds": (0, 1),
+        "slug": "talk",
+        "benchmarks": ("tiny-talk-v1",),
+        "agents": agents,
+        "seeds": (0, 1),
         "bootstrap": world.BOOTSTRAP,
-    }  # fmt: skip
+    }
     return RunSpec(**(fields | changes))  # type: ignore[arg-type]

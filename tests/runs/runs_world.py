@@ -81,7 +81,11 @@ def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
     return Panel(
         name=f"tiny-{venue}",
         facts=PanelFacts(
-            kind="synthetic", source="test", query=f"seed {seed}", currency="USD", calendar="XNYS",
+            kind="synthetic",
+            source="test",
+            query=f"seed {seed}",
+            currency="USD",
+            calendar="XNYS",
             biases=("eight names made up for a test",),
         ),
         listings=listings,
@@ -101,7 +105,7 @@ def tiny_panel(seed: int = 0, *, venue: str = "us") -> Panel:
             for n in range(STOCKS)
         ),
         indices={"IDX": 100 * np.cumprod(1 + rng.normal(0, 0.01, SESSIONS))},
-    )  # fmt: skip
+    )
 
 
 def futures_panel(seed: int = 0) -> Panel:
@@ -154,10 +158,15 @@ def register() -> None:
         if name in benchmarks:
             continue
         market = MarketConfig(
-            venue=f"{venue}-v1", universe=universe, cash=cash, first=str(day[0]), last=str(day[1]), index="IDX",
+            venue=f"{venue}-v1",
+            universe=universe,
+            cash=cash,
+            first=str(day[0]),
+            last=str(day[1]),
+            index="IDX",
             max_weight=0.9 if venue == "us-fractional" else None,
             max_positions=5 if venue == "us-fractional" else None,
-        )  # fmt: skip
+        )
         benchmarks.add(
             name,
             Benchmark(

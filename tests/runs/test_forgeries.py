@@ -185,9 +185,12 @@ def invent_replies(folder: Path, home: Path, key: str) -> None:
     outcome = read_outcome(folder / "episodes" / key / "outcome.json")
     assert outcome is not None
     task = PlayTask(
-        folder=str(folder), home=str(home), episode=episode, benchmark=manifest.benchmark(episode),
+        folder=str(folder),
+        home=str(home),
+        episode=episode,
+        benchmark=manifest.benchmark(episode),
         data_sha256=manifest.datasets[episode.dataset].sha256,
-    )  # fmt: skip
+    )
     again = replay_conversation(task, outcome)
     (folder / "episodes" / key / "events.jsonl").write_bytes(again.events)
     log.write_bytes(again.dialogue)

@@ -25,9 +25,13 @@ from tradeassay.play.journal import (
 
 def record(step: int) -> StepRecord:
     return StepRecord(
-        step=step, session=f"2024-01-{step + 1:02d}", decided_at=step, opening=(), decision=Decision(reason="é"),
+        step=step,
+        session=f"2024-01-{step + 1:02d}",
+        decided_at=step,
+        opening=(),
+        decision=Decision(reason="é"),
         events=(Marked(100.0, 0.0, 100.0),),
-    )  # fmt: skip
+    )
 
 
 def write(path: Path, count: int) -> bytes:

@@ -22,10 +22,13 @@ HERE = Path(__file__).parent
 def start(folder: Path, home: Path, workers: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(HERE / "runs_child.py"), str(folder), str(home), str(workers)],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
         # Where the tests run in the background, Ctrl-C is ignored, and children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
 
 
 def written(folder: Path) -> int:

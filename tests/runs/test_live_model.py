@@ -34,13 +34,16 @@ class Answers(BaseHTTPRequestHandler):
         text = talk.Good().decide(None, payload).text if decide else "I looked."  # type: ignore[arg-type]
         content = json.dumps(
             {
-                "id": "x", "object": "chat.completion", "created": 0, "model": "tiny",
+                "id": "x",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "tiny",
                 "choices": [
                     {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
                 ],
                 "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
             }
-        ).encode()  # fmt: skip
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

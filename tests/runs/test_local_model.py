@@ -24,9 +24,16 @@ def test_a_small_real_model_plays_a_week(tmp_path: Path) -> None:
     home = tmp_path / "home"
     get_local_model("smollm2", home)
     run = tradeassay.run(
-        "ktdfin-v1", agents=["equal-weight", WEAK], protocol={"mode": "memory-only"},
-        first="2022-02-07", last="2022-02-11", slug="week", folder=tmp_path / "week", home=home, progress="none",
-    )  # fmt: skip
+        "ktdfin-v1",
+        agents=["equal-weight", WEAK],
+        protocol={"mode": "memory-only"},
+        first="2022-02-07",
+        last="2022-02-11",
+        slug="week",
+        folder=tmp_path / "week",
+        home=home,
+        progress="none",
+    )
     key = next(episode.key for episode in run.episodes if "smollm2" in episode.key)
     records = list(run.records(key))
     assert len(records) == 5

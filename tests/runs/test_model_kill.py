@@ -48,8 +48,9 @@ def test_kill_9_in_the_middle_of_a_day(
         before = len(log.read_text().splitlines()) if log.exists() else 0
         child = subprocess.Popen(
             [sys.executable, str(HERE / "runs_talk_child.py"), str(folder), str(home), str(log)],
-            env={**os.environ, "PYTHONPATH": str(HERE)}, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            env={**os.environ, "PYTHONPATH": str(HERE)},
+            stderr=subprocess.DEVNULL,
+        )
         target = before + dice.randint(5, 60)
         while child.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < target):
             time.sleep(0.002)

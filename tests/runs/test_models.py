@@ -73,8 +73,11 @@ def test_badges_say_whose_answers_they_are(played: Run) -> None:
 def test_the_dialogue_is_kept_question_by_question(played: Run) -> None:
     lines = list(played.dialogue(KEY))
     assert [(line.step, line.purpose, line.kept) for line in lines[:4]] == [
-        (0, "look", 0), (0, "decide", 2), (1, "look", 0), (1, "decide", 2),
-    ]  # fmt: skip
+        (0, "look", 0),
+        (0, "decide", 2),
+        (1, "look", 0),
+        (1, "decide", 2),
+    ]
     whole = list(whole_messages(lines))
     assert [message.role for message in whole[1]] == ["system", "user", "assistant", "user"]
     assert lines[0].reply.usage.input_tokens > 0
@@ -169,8 +172,9 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
     spec = talk.talk_spec("tiny-good", protocol={"mask": ("bright", "blinded"), "attempts": 1}, seeds=(0,))
     cells = dict.fromkeys(episode.cell for episode in expand(spec))
     assert list(cells) == [
-        "tiny-talk-v1__tiny-us__attempts=1+mask=bright", "tiny-talk-v1__tiny-us__attempts=1+mask=blinded",
-    ]  # fmt: skip
+        "tiny-talk-v1__tiny-us__attempts=1+mask=bright",
+        "tiny-talk-v1__tiny-us__attempts=1+mask=blinded",
+    ]
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     bright, blinded = (done.scores.episode(f"{cell}__reversal-lookback=3__s0") for cell in cells)
     assert bright.events_sha256 == blinded.events_sha256, "a rule is not concerned by masks"

@@ -20,8 +20,9 @@ def test_a_plan_counts_what_the_run_then_does(finished: Run, home: Path, tmp_pat
     assert planned.bytes == pytest.approx(written, rel=1.0)
     assert ("episodes", "10") in planned.rows()
     assert [(cell.agent, cell.baseline) for cell in planned.cells[:2]] == [
-        ("equal-weight", True), ("reversal-every=4-lookback=3", False),
-    ]  # fmt: skip
+        ("equal-weight", True),
+        ("reversal-every=4-lookback=3", False),
+    ]
 
 
 def test_a_costly_agent_is_not_asked(home: Path, tmp_path: Path) -> None:

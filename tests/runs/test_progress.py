@@ -85,8 +85,10 @@ def test_a_run_tells_what_it_does(home: Path, tmp_path: Path) -> None:
     run(world.tiny_spec(), tmp_path / "r", workers=2, home=home, progress=events.append)
     phases = [event for event in events if isinstance(event, PhaseStarted)]
     assert [(event.phase, event.total, event.sessions) for event in phases] == [
-        ("data", 2, 0), ("play", 10, 500), ("score", 6, 0),
-    ]  # fmt: skip
+        ("data", 2, 0),
+        ("play", 10, 500),
+        ("score", 6, 0),
+    ]
     assert sum(event.sessions for event in events if isinstance(event, Advanced)) == 500
     assert sum(isinstance(event, Finished) for event in events) == 18
     assert events[-1] == RunEnded(complete=True)

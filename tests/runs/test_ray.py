@@ -117,9 +117,14 @@ def test_factor_models_are_trained_on_the_cluster(tmp_path: Path, monkeypatch: p
     days = [str(day) for day in panel.sessions]
     write_snapshot(panel, tmp_path / "world")
     spec = BaselineSpec(
-        dataset=str(tmp_path / "world"), models=("linear", "lightgbm"), train=Span(days[255], days[340]),
-        valid=Span(days[341], days[380]), size="small", threads=1, device="cpu",
-    )  # fmt: skip
+        dataset=str(tmp_path / "world"),
+        models=("linear", "lightgbm"),
+        train=Span(days[255], days[340]),
+        valid=Span(days[341], days[380]),
+        size="small",
+        threads=1,
+        device="cpu",
+    )
     trained = []
     for place, spread in (("there", Spread(executor="ray", workers=2)), ("here", HERE)):
         monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / place))

@@ -54,8 +54,11 @@ def test_a_named_baseline_is_not_added_again() -> None:
     spec = world.tiny_spec(agents=(AgentSpec(name="cash"), AgentSpec(name="equal-weight", label="hold")))
     cell = [episode for episode in expand(spec) if episode.benchmark == "tiny-us-v1"]
     assert [(episode.label, episode.seed, episode.baseline) for episode in cell] == [
-        ("cash", 0, False), ("cash", 1, False), ("hold", 0, True), ("hold", 1, False),
-    ]  # fmt: skip
+        ("cash", 0, False),
+        ("cash", 1, False),
+        ("hold", 0, True),
+        ("hold", 1, False),
+    ]
     assert not any(episode.added for episode in cell)
 
 

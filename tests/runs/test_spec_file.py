@@ -28,8 +28,9 @@ def test_a_grid_in_toml(tmp_path: Path) -> None:
     spec = load_spec(write(tmp_path, GRID))
     assert spec.slug == "my-grid"
     assert spec.agents == (
-        AgentSpec(name="equal-weight"), AgentSpec(name="momentum-12-1", params={"k": 10}, label="mom10"),
-    )  # fmt: skip
+        AgentSpec(name="equal-weight"),
+        AgentSpec(name="momentum-12-1", params={"k": 10}, label="mom10"),
+    )
     assert spec.datasets == {"daily-us-v1": ("a", "b"), "daily-ashare-v1": ("a", "b")}
     assert spec.window == Window(first="2024-02-01", last="2024-06-28")
     assert spec.bootstrap.draws == 200

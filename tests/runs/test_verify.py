@@ -242,9 +242,16 @@ def insert_fill(folder: Path, key: str, step: int, symbol: str, quantity: float,
         tax = 0.0 if quantity > 0 else value * 10e-4
         fee = max(value * 5e-4, 5.0 - tax)
         event: dict[str, Any] = {
-            "type": "filled", "order_id": f"{step}.{len(orders) - 1}", "symbol": symbol, "quantity": quantity,
-            "price": price, "reference": price, "fee": fee, "tax": tax, "cash": -quantity * price - fee - tax,
-        }  # fmt: skip
+            "type": "filled",
+            "order_id": f"{step}.{len(orders) - 1}",
+            "symbol": symbol,
+            "quantity": quantity,
+            "price": price,
+            "reference": price,
+            "fee": fee,
+            "tax": tax,
+            "cash": -quantity * price - fee - tax,
+        }
         line["events"].insert(0, event)
 
     tamper(folder, key, change)

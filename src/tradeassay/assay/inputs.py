@@ -31,8 +31,7 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
-from tradeassay.play.market_config import At
-from tradeassay.play.universe import ALL, Universe, most_traded, parse_universe
+from tradeassay.play.market import ALL, At, Universe, most_traded, parse_universe
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""

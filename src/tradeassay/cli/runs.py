@@ -260,11 +260,11 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
         print_comparison(comparison)
 
 
-def _show_so_far(recorded: Any, *, as_json: bool) -> None:
+def _show_status(recorded: Any, *, as_json: bool) -> None:
     """Show an unfinished run: how far every episode has come, and the latest answers that were refused."""
-    from tradeassay.runs.summary.status import so_far
+    from tradeassay.runs.summary.status import run_status
 
-    episodes = so_far(recorded)
+    episodes = run_status(recorded)
     if as_json:
         print_json({"unfinished": True, "episodes": episodes})
         return
@@ -314,7 +314,7 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
 
     recorded = load_run(find_run(run, out))
     if form is None and not (recorded.folder / "scores.json").is_file():
-        _show_so_far(recorded, as_json=as_json)
+        _show_status(recorded, as_json=as_json)
         return
     if form is not None:
         if html is not None:

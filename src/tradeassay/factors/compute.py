@@ -356,7 +356,6 @@ class _LastRow(_Factors):
 
 
 def change(now: Floats, before: Floats) -> Floats:
-    """Return now / before - 1."""
     result: Floats = now / before
     result -= 1.0
     return result

@@ -31,7 +31,6 @@ class FactorDef(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def enough(self) -> int:
-        """The least number of present values."""
         return math.ceil(round(PRESENT * self.window, 9))
 
 

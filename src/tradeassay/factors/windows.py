@@ -121,7 +121,6 @@ def keep(values: Floats, known: Bools) -> Floats:
 
 
 def average(n: Floats, sums: Floats, enough: int) -> Floats:
-    """Return the mean."""
     return keep(sums / n, n >= enough)
 
 

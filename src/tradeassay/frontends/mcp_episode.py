@@ -81,12 +81,10 @@ class EpisodeDesk:
 
     @property
     def instructions(self) -> str:
-        """What a client should know before it starts."""
         return _WITH_TOOLS if self._stages else _BY_ANSWERS
 
     @property
     def over(self) -> bool:
-        """Whether the last session was decided."""
         return self._asked is None
 
     @property
@@ -102,7 +100,6 @@ class EpisodeDesk:
         return (OBSERVE, *(self._stages or (ANSWER,)))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
-        """Answer one call."""
         async with self._turn:
             if self._asked is None:
                 return ToolReply(

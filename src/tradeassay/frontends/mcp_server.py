@@ -28,13 +28,9 @@ class ToolDesk(Protocol):
     """Something with tools."""
 
     @property
-    def instructions(self) -> str:
-        """What a client should know before it starts."""
-        ...
+    def instructions(self) -> str: ...
 
-    def tools(self) -> Sequence[ToolSpec]:
-        """Return what can be called."""
-        ...
+    def tools(self) -> Sequence[ToolSpec]: ...
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Answer a call; never raises for anything a client sends."""

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from tradeassay.play.episode import Asked, Conversation, Episode, NoAnswer, Recorder, talk
-from tradeassay.play.market import Market, Step, Witness
-from tradeassay.play.market_config import MarketConfig
+from tradeassay.play.market import (
+    Market,
+    MarketConfig,
+    Step,
+    Universe,
+    UniverseChoice,
+    UniverseName,
+    Witness,
+    most_traded,
+    parse_universe,
+)
 from tradeassay.play.series import Holdings, holdings_from_records, series_from_records
-from tradeassay.play.universe import Universe, UniverseChoice, UniverseName, most_traded, parse_universe
 
 __all__ = [
     "Asked",

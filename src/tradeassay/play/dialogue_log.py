@@ -37,7 +37,6 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """Tokens in and out."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, usage: Usage) -> Spending:
@@ -61,7 +60,6 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def total(parts: Iterable[Spending]) -> Spending:
-    """Return the sum of several."""
     listed = list(parts)
     return Spending(
         calls=sum(part.calls for part in listed),
@@ -147,13 +145,9 @@ class Lines(Protocol):
     """Where the questions and answers of an episode go; ``spending`` sums up all answers."""
 
     @property
-    def spending(self) -> Spending:
-        """What the answers took."""
-        ...
+    def spending(self) -> Spending: ...
 
-    def append(self, lines: Sequence[DialogueLine]) -> None:
-        """Add a step's lines."""
-        ...
+    def append(self, lines: Sequence[DialogueLine]) -> None: ...
 
 
 class KeptDialogue:
@@ -164,7 +158,6 @@ class KeptDialogue:
         self.content = bytearray()
 
     def append(self, lines: Sequence[DialogueLine]) -> None:
-        """Add a step's lines."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
             self.content += _ENCODER.encode(line) + b"\n"
@@ -203,7 +196,6 @@ class Scribe:
         return None
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Record one question and its answer."""
         request = asked.request
         kept = 0
         for old, new in zip(self._before, request.messages, strict=False):

@@ -25,8 +25,7 @@ from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm import QuestionPlace
-from tradeassay.play.market import Market, Witness
-from tradeassay.play.market_config import MarketConfig
+from tradeassay.play.market import Market, MarketConfig, Witness
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -236,9 +235,7 @@ def _unwritable(order: Order) -> str | None:
 class Answerer(Protocol):
     """Whoever answers a conversation: a model or a foreign agent. A failure is a reply, never an exception."""
 
-    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request."""
-        ...
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply: ...
 
 
 class Recorder(Protocol):

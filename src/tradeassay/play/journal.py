@@ -156,9 +156,7 @@ class LinesOf(Protocol[R]):
     lines: tuple[JournalLine[R], ...]
     policy: FsyncPolicy
 
-    def append(self, raw: bytes) -> None:
-        """Add one line."""
-        ...
+    def append(self, raw: bytes) -> None: ...
 
 
 class KeptLines(Generic[R]):
@@ -170,7 +168,6 @@ class KeptLines(Generic[R]):
         self.content = bytearray()
 
     def append(self, raw: bytes) -> None:
-        """Add one line."""
         self.content += clean_bytes(raw) + b"\n"
 
 

@@ -12,22 +12,182 @@ Every session goes like this:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
 
 from tradeassay.account import Exchange, Ledger, venues
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import ENCODER, Event, StepRecord
 from tradeassay.core.orders import Decision
-from tradeassay.core.view import SessionBars
-from tradeassay.play.market_config import MarketConfig
-from tradeassay.play.universe import Universe, UniverseChoice, most_traded
+from tradeassay.core.time import parse_day
+from tradeassay.core.view import Field, Floats, Ints, MarketView, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
+
+Decide = Literal["pre_open", "at_open", "close"]
+"""When an agent is asked: before the open (it knows the bars up to yesterday), right at the open (plus today's
+opening prices), or at the close (it knows today's whole bar)."""
+At = Literal["open", "close"]
+
+
+class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rules of one episode, apart from the data and the agent.
+
+    ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed except index
+    funds. ``IDX:20`` holds it to the 20 names most traded before the first session. ``first`` and ``last`` bound
+    the sessions that are traded; everything before them is history.
+    ``max_weight`` and ``max_positions`` limit single names and their number; None leaves the venue's own limits,
+    and where both are given the stricter one holds.
+    ``index`` is what results are compared with.
+
+    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price that
+    precedes the decision, and a session cannot be marked at a price older than its fills.
+    """
+
+    venue: str
+    universe: str = "all"
+    cash: float = 1_000_000.0
+    decide: Decide = "pre_open"
+    fill: At = "open"
+    mark: At = "close"
+    first: str
+    last: str
+    max_weight: float | None = None
+    max_positions: int | None = None
+    index: str | None = None
+
+    def __post_init__(self) -> None:
+        if parse_day(self.first) > parse_day(self.last):
+            raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", hint="swap them")
+        if not (self.cash > 0 and math.isfinite(self.cash)):
+            raise UserError(f"an episode cannot start with {self.cash} in cash", hint="give it a positive amount")
+        if self.decide == "close" and self.fill == "open":
+            raise UserError("who decides at the close cannot be filled at the open before it", hint="fill: close")
+        if self.fill == "close" and self.mark == "open":
+            raise UserError("a fill at the close cannot be marked at the open before it", hint="mark: close")
+        if self.max_weight is not None and not 0 < self.max_weight <= 1:
+            raise UserError(f"max_weight {self.max_weight} is not a share of NAV", hint="give 0 < max_weight <= 1")
+        if self.max_positions is not None and self.max_positions < 1:
+            raise UserError(
+                f"max_positions {self.max_positions} allows no position", hint="give 1 or more, or none"
+            )
+
+
+# -- which names may be bought today ---
+
+ALL = "all"
+RANKING_SESSIONS = 60
+"""Completed sessions before the first one over which ``IDX:20`` ranks names by the money traded in them."""
+
+
+_MONEY: tuple[Field, Field] = ("close", "volume")
+
+
+class DatedView(MarketView, Protocol):
+    """A view that also knows which names have left the exchange."""
+
+    def delisted_now(self) -> tuple[str, ...]: ...
+
+
+class UniverseChoice(NamedTuple):
+    """``symbols`` in column order with their ``columns``; ``buyable`` adds the index funds."""
+
+    symbols: tuple[str, ...]
+    columns: Ints
+    buyable: frozenset[str]
+
+
+class UniverseName(NamedTuple):
+    """``IDX``, ``all``, or either with a number of names: ``IDX:20``."""
+
+    of: str
+    size: int | None
+
+
+def parse_universe(text: str) -> UniverseName:
+    """Read a universe's name; raises :class:`UserError` for an invalid number of names."""
+    index, colon, count = text.rpartition(":")
+    if not colon:
+        return UniverseName(text, None)
+    if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
+        raise UserError(
+            f"'{text}' is not a universe", hint="write an index, or e.g. IDX:20 for its 20 most traded names"
+        )
+    return UniverseName(index, int(count))
+
+
+def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
+    """Return the names a sized universe is limited to, or None for a universe without a size.
+
+    They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS` completed sessions)
+    among those that could be bought at ``first``, the view before the first session: nothing that happened
+    later matters. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
+    """
+    name = parse_universe(text)
+    if name.size is None:
+        return None
+    members = first.symbols if name.of == ALL else first.members(name.of)
+    choice = _choose(first, members, frozenset(first.delisted_now()))
+    if len(choice.symbols) < name.size:
+        raise UserError(
+            f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start",
+            hint="ask for fewer names, or use another data set",
+        )
+    amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
+    closes, volumes = (first.bars(field, RANKING_SESSIONS, adjust="none") for field in _MONEY)
+    money = np.nan_to_num(np.where(np.isnan(amount), closes * volumes, amount), nan=0.0)
+    traded: Floats = np.median(money, axis=0) if len(money) else np.zeros(len(first.symbols))
+    order = np.argsort(-traded[choice.columns], kind="stable")[: name.size]
+    return frozenset(choice.symbols[place] for place in order.tolist())
+
+
+class Universe:
+    """The dated members of an index, or everything listed; index funds are never members but may be bought.
+
+    ``kept`` limits the universe to these names for the whole episode (see :func:`most_traded`).
+    """
+
+    def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:
+        self.name = parse_universe(name).of
+        self.kept = kept
+        self._key: tuple[object, object, object] = (None, None, None)
+        self._choice = UniverseChoice((), _frozen([]), frozenset())
+
+    def at(self, view: DatedView) -> UniverseChoice:
+        """Return today's choice; raises :class:`DataError` for an index the data does not know."""
+        symbols, gone = view.symbols, view.delisted_now()
+        members = symbols if self.name == ALL else view.members(self.name)
+        # Views hand out the same tuples while nothing changes: identity settles nearly every session.
+        old_symbols, old_gone, old_members = self._key
+        if symbols is old_symbols and gone is old_gone and members is old_members:
+            return self._choice
+        if (symbols, gone, members) != self._key:
+            wanted = members if self.kept is None else tuple(s for s in members if s in self.kept)
+            self._choice = _choose(view, wanted, frozenset(gone))
+        self._key = (symbols, gone, members)
+        return self._choice
+
+
+def _choose(view: DatedView, members: tuple[str, ...], gone: frozenset[str]) -> UniverseChoice:
+    funds = {symbol for symbol in view.symbols if view.instrument(symbol).kind == "index"}
+    chosen = tuple(symbol for symbol in members if symbol not in gone and symbol not in funds)
+    columns = _frozen([view.column(symbol) for symbol in chosen])
+    return UniverseChoice(chosen, columns, frozenset((*chosen, *(funds - gone))))
+
+
+def _frozen(columns: list[int]) -> Ints:
+    array = np.array(columns, dtype=np.int64)
+    array.setflags(write=False)
+    return array
+
+
+# -- the market ---
 
 _PHASES: dict[str, Literal["pre_open", "open", "close"]] = {
     "pre_open": "pre_open",

@@ -67,12 +67,10 @@ class _Trial:
 
     @property
     def converses(self) -> bool:
-        """Whether it is asked in a benchmark's conversation."""
         cls = agents.get(self.agent) if isinstance(self.agent, str) else self.agent
         return getattr(cls, "asked", "observation") == "conversation"
 
     def fail(self, what: str) -> None:
-        """Raise :class:`CheckFailed` about this agent."""
         raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip())
 
     def check_class(self) -> None:
@@ -112,7 +110,6 @@ class _Trial:
         return agent
 
     def raised(self, error: Exception, when: str) -> CheckFailed:
-        """Return the failure for an exception."""
         return CheckFailed(
             f"agent '{self.name}' raised {type(error).__name__}: {error} {when} {self.where}".rstrip()
         )

@@ -60,7 +60,7 @@ BENIGN = frozenset(
     "A ALL ARE BE BEST BIG CAN CAR CAT COST D DAY DATE DO DOW EAT F FAST FOR G GAP GE HAS HAD HE HES HOLX IT J K KEY L LOW "
     "LOVE M MAR MO MS NOW NET O ON ONE OPEN OR OUT PAY PEAK PLAY R RE REAL S SEE SO T TAP TECH TELL TRUE V W WELL X Y ID "
     "BUY SELL HOLD NAV ETF USD CNY JSON API PM AM CEO IPO US".split()
-)  # fmt: skip
+)
 
 
 def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:
@@ -96,7 +96,6 @@ class Capturing:
         self.said: set[str] = set()
 
     def answer(self, asked: Asked[AskModel]) -> ModelReply:
-        """Keep what is shown and answer."""
         request = asked.request
         self.said |= {message.text for message in request.messages if message.role != "assistant"}
         self.said |= {msgspec.json.encode(tool).decode() for tool in request.tools}
@@ -121,7 +120,6 @@ class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The cell in words."""
         data = self.dataset or benchmarks.get(self.benchmark).dataset
         return f"{self.benchmark} {data} {self.mask} {self.mode}{' hard' if self.hard else ''}"
 
@@ -168,9 +166,11 @@ def capture_masked(cell: MaskCell, days: int = 6, players: Iterable[str] = PLAYE
         return MaskCapture(cell=cell, refused=str(error))
     wanted = finder(plots[0].snapshot, cell.mask)
     hits = {
-        f"{cell.title}, {player}: {found}" for player, texts in said.items() for text in texts
+        f"{cell.title}, {player}: {found}"
+        for player, texts in said.items()
+        for text in texts
         for found in _found(text, wanted)
-    }  # fmt: skip
+    }
     every = [text for texts in said.values() for text in texts]
     return MaskCapture(cell=cell, texts=len(every), bytes=sum(map(len, every)), hits=tuple(sorted(hits)))
 

@@ -70,7 +70,6 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> tuple[AttackResult, ...]:
-        """The attacks that succeed without walls."""
         return tuple(result for result in self.results if result.control)
 
     @property

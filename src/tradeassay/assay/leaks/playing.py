@@ -31,7 +31,7 @@ from tradeassay.llm import ModelParams, QuestionPlace, fenced_blocks, open_model
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play
 from tradeassay.play.episode import addressed, as_recorded, by_observation
-from tradeassay.play.market_config import Decide
+from tradeassay.play.market import Decide
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng, steps
 from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol
 

@@ -32,7 +32,7 @@ from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.play.universe import Universe, most_traded
+from tradeassay.play.market import Universe, most_traded
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot

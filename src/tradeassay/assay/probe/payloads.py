@@ -23,7 +23,7 @@ from tradeassay.core.suggest import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
-from tradeassay.play.universe import Universe, most_traded
+from tradeassay.play.market import Universe, most_traded
 from tradeassay.runs.play.episodes import conversation_rng
 from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, protocol_of, with_protocol
 from tradeassay.runs.spec.run_spec import AgentSpec

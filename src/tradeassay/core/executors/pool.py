@@ -199,7 +199,6 @@ _worker: _Worker
 def _begin(
     entry: str, modules: tuple[str, ...], environ: dict[str, str], stop: Connection, ticks: Connection
 ) -> None:
-    """Make this process a worker."""
     global _worker
     os.setsid()
     os.environ.clear()
@@ -229,7 +228,6 @@ def _end_with_parent(stop: Connection) -> None:
 
 
 def _perform(key: str, payload: bytes) -> _Done:
-    """Perform one task in a worker."""
     counted, last = 0, time.monotonic()
 
     def tick(sessions: int) -> None:

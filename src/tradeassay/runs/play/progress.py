@@ -95,7 +95,6 @@ class RunWatch:
 
     @contextmanager
     def phase(self, name: Phase, *, total: int, sessions: int = 0) -> Iterator[None]:
-        """Time one part of a run."""
         began = time.perf_counter()
         self.listen(PhaseStarted(phase=name, total=total, sessions=sessions))
         try:

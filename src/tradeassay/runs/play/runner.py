@@ -66,9 +66,7 @@ class RunKind(Protocol[M]):
         """Play episodes to their end and record how each ended; raises what stops a run."""
         ...
 
-    def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes:
-        """Return the content of ``scores.json``."""
-        ...
+    def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes: ...
 
 
 @overload
@@ -174,14 +172,9 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
         return msgspec.structs.replace(spec, secret=msgspec.UNSET)
     if spec.secret:
         return spec
-    known = (_recorded_secret(folder) for folder in before if folder is not None)
+    manifests = (RunFolder(folder).manifest for folder in before if folder is not None)
+    known = (read_manifest(one).secret for one in manifests if one.is_file())
     return msgspec.structs.replace(spec, secret=next(filter(None, known), None) or draw_secret())
-
-
-def _recorded_secret(folder: Path) -> str | None:
-    if not RunFolder(folder).manifest.is_file():
-        return None
-    return read_manifest(RunFolder(folder).manifest).secret
 
 
 def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
@@ -200,7 +193,11 @@ def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options
         raise KeyboardInterrupt(hint) from None
     except BaseException:
         listen(RunEnded(complete=False))
-        _leave_nothing_behind(place, new)
+        if new and not place.manifest.exists():  # it was refused before anything was recorded
+            place.lock.unlink(missing_ok=True)
+            for folder in new:
+                with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
+                    folder.rmdir()
         raise
     listen(RunEnded(complete=True))
 
@@ -246,16 +243,6 @@ def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
             hint=f"delete {place.episode(key)} and resume: it is played again",
         )
     return False
-
-
-def _leave_nothing_behind(place: RunFolder, new: Sequence[Path]) -> None:
-    """Remove the folders made for a run that was refused before anything was recorded."""
-    if place.manifest.exists() or not new:
-        return
-    place.lock.unlink(missing_ok=True)
-    for folder in new:
-        with contextlib.suppress(OSError):  # not empty: another run has begun meanwhile
-            folder.rmdir()
 
 
 def _text(home: Path | str | None) -> str | None:

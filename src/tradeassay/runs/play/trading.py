@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -44,7 +43,8 @@ class Trading:
         self._episodes = expand(spec)
         for episode in self._episodes:
             check_agent(episode.agent.name, episode.agent.params, replay=options.asking.replay)
-        refuse_bad_models(self._episodes, options.asking, options.home)
+        if any(episode.by_model for episode in self._episodes):
+            refuse_bad_models(self._episodes, options.asking, options.home)
         self._datasets: dict[str, DatasetEntry] = {}
         self._executor: TaskExecutor | None = None
 
@@ -111,7 +111,7 @@ class Trading:
         take_over([task.episode.key for task in talking], place, asking)
         there = partial(
             play_model_there,
-            replace(place, path=place.path.absolute()),
+            RunFolder(place.path.absolute()),
             msgspec.structs.replace(asking, cassettes=None),
         )
         spread = Spread(executor="ray", workers=self._options.workers, modules=modules_of(self._episodes)[0])

@@ -124,7 +124,6 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_scores(scores: Scores) -> bytes:
-    """Return the exact content of ``scores.json``."""
     return msgspec.json.format(canonical_json(scores), indent=1) + b"\n"
 
 

@@ -243,12 +243,8 @@ def _known_keys(where: str, prefix: str, values: object, kind: type[msgspec.Stru
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in values:
         if key not in known:
-            raise UserError(f"{where}: unknown key '{prefix}{key}'", hint=_hint(str(key), known))
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    return did_you_mean(name, names, f"known keys: {', '.join(names)}")
+            hint = did_you_mean(str(key), known, f"known keys: {', '.join(known)}")
+            raise UserError(f"{where}: unknown key '{prefix}{key}'", hint=hint)
 
 
 def _readable(error: msgspec.ValidationError, where: str) -> UserError:

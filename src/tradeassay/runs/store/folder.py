@@ -18,11 +18,11 @@ A trading episode's step is a session; a code episode's step is one examined pro
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import socket
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,57 +37,30 @@ from tradeassay.core.hashing import canonical_json
 DEFAULT_PARENT = Path("runs")
 
 
-@dataclass(frozen=True, slots=True)
 class RunFolder:
     """The paths inside one run's folder."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / "manifest.json"
+        self.scores = path / "scores.json"
+        self.timing = path / "timing.json"
+        self.report = path / "report.html"
+        self.lock = path / ".lock"
+        self.models = path / "models"
 
-    @property
-    def manifest(self) -> Path:
-        """What was run, on what, with what."""
-        return self.path / "manifest.json"
+    def episode(self, key: str) -> Path:
+        return self.path / "episodes" / key
 
-    @property
-    def scores(self) -> Path:
-        """The numbers."""
-        return self.path / "scores.json"
+    def events(self, key: str) -> Path:
+        return self.episode(key) / "events.jsonl"
 
-    @property
-    def timing(self) -> Path:
-        """Wall times."""
-        return self.path / "timing.json"
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.path / "report.html"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the process that writes."""
-        return self.path / ".lock"
-
-    @property
-    def models(self) -> Path:
-        """The cassettes of the run's models."""
-        return self.path / "models"
+    def outcome(self, key: str) -> Path:
+        return self.episode(key) / "outcome.json"
 
     def dialogue(self, key: str) -> Path:
         """Return the file that holds an episode's conversations."""
         return self.episode(key) / "dialogue.jsonl"
-
-    def episode(self, key: str) -> Path:
-        """Return an episode's folder."""
-        return self.path / "episodes" / key
-
-    def events(self, key: str) -> Path:
-        """Return an episode's journal."""
-        return self.episode(key) / "events.jsonl"
-
-    def outcome(self, key: str) -> Path:
-        """Return the file that says how an episode ended."""
-        return self.episode(key) / "outcome.json"
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +84,11 @@ class RunLock:
     def __enter__(self) -> RunLock:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            take_lock(self._descriptor, str(self._path.parent), holder=_name(os.pread(self._descriptor, 4096, 0)))
+            known = "another process"
+            with contextlib.suppress(*UNDECODABLE):
+                last = msgspec.json.decode(os.pread(self._descriptor, 4096, 0), type=Holder)
+                known = f"process {last.pid} on {last.host}"
+            take_lock(self._descriptor, str(self._path.parent), holder=known)
             with naming(self._path):
                 os.ftruncate(self._descriptor, 0)
                 holder = Holder(pid=os.getpid(), host=socket.gethostname())
@@ -125,14 +102,6 @@ class RunLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)
-
-
-def _name(content: bytes) -> str:
-    try:
-        holder = msgspec.json.decode(content, type=Holder)
-    except UNDECODABLE:
-        return "another process"
-    return f"process {holder.pid} on {holder.host}"
 
 
 class RunTiming(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +130,7 @@ def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float])
 
 
 COMPUTING = ("tradeassay", "numpy")
-BESIDE = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
+RECORDED = ("msgspec", "polars", "pyarrow", "exchange-calendars", "ray")
 
 
 class Versions(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,9 +143,8 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def present_versions() -> Versions:
-    """Return the versions in use now."""
     return Versions(
-        packages={name: found for name in (*COMPUTING, *BESIDE) if (found := _version(name)) is not None},
+        packages=_packages(),
         python=platform.python_version(),
         platform=sys.platform,
         machine=platform.machine(),
@@ -190,20 +158,18 @@ def version_changes(then: Versions, now: Versions) -> list[str]:
         for name in COMPUTING
         if then.packages.get(name) != now.packages.get(name)
     ]
-    if _minor(then.python) != _minor(now.python):
-        changes.append(f"Python was {_minor(then.python)}, is {_minor(now.python)}")
+    before, after = (".".join(one.python.split(".")[:2]) for one in (then, now))
+    if before != after:
+        changes.append(f"Python was {before}, is {after}")
     if then.machine != now.machine:
         changes.append(f"the machine was {then.machine}, is {now.machine}")
     return changes
 
 
-def _minor(python: str) -> str:
-    return ".".join(python.split(".")[:2])
-
-
 @cache
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in (*COMPUTING, *RECORDED):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

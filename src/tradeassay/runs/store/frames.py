@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,24 +23,25 @@ Kind = Literal["polars", "pandas"]
 _WHO = {"episode": "str", "benchmark": "str", "dataset": "str", "agent": "str", "seed": "int"}
 _WHEN = {**_WHO, "step": "int", "session": "date"}
 SCHEMAS: dict[str, dict[str, str]] = {
-    "nav": {**_WHEN, "nav": "float", "cash": "float", "positions": "float"},
-    "trades": {
-        **_WHEN, "order_id": "str", "symbol": "str", "side": "str", "quantity": "float", "price": "float",
-        "reference": "float", "fee": "float", "tax": "float", "cash": "float", "forced": "bool",
-    },
-    "rejections": {
-        **_WHEN, "order_id": "str", "symbol": "str", "reason": "str", "detail": "str", "quantity": "float",
-    },
-    "decisions": {**_WHEN, "status": "str", "orders": "int", "failures": "int", "reason": "str"},
-    "positions": {
-        **_WHEN, "symbol": "str", "quantity": "float", "cost": "float", "mark": "float", "value": "float",
-        "weight": "float",
-    },
-    "scores": {
-        **_WHO, "status": "str", "measure": "str", "value": "float", "low": "float", "high": "float",
-        "level": "float", "n": "int", "reason": "str", "note": "str",
-    },
-}  # fmt: skip
+    name: {**who, **dict(column.split(":") for column in columns.split())}
+    for name, who, columns in (
+        ("nav", _WHEN, "nav:float cash:float positions:float"),
+        (
+            "trades",
+            _WHEN,
+            "order_id:str symbol:str side:str quantity:float price:float reference:float fee:float tax:float "
+            "cash:float forced:bool",
+        ),
+        ("rejections", _WHEN, "order_id:str symbol:str reason:str detail:str quantity:float"),
+        ("decisions", _WHEN, "status:str orders:int failures:int reason:str"),
+        ("positions", _WHEN, "symbol:str quantity:float cost:float mark:float value:float weight:float"),
+        (
+            "scores",
+            _WHO,
+            "status:str measure:str value:float low:float high:float level:float n:int reason:str note:str",
+        ),
+    )
+}
 """Columns of each frame and their types."""
 
 
@@ -48,18 +49,12 @@ class Readable(Protocol):
     """What a run must offer to be turned into frames."""
 
     @property
-    def episodes(self) -> tuple[EpisodeSpec, ...]:
-        """Its episodes."""
-        ...
+    def episodes(self) -> tuple[EpisodeSpec, ...]: ...
 
     @property
-    def scores(self) -> Scores:
-        """Its numbers."""
-        ...
+    def scores(self) -> Scores: ...
 
-    def records(self, key: str) -> Iterator[StepRecord]:
-        """An episode's journal."""
-        ...
+    def records(self, key: str) -> Iterator[StepRecord]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,6 @@ class Frames:
         return getattr(self, name)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        """Yield (name, frame)."""
         return ((field.name, getattr(self, field.name)) for field in fields(self))
 
 
@@ -103,7 +97,11 @@ def build_frames(run: Readable, kind: Kind = "pandas") -> Frames:
         who = (episode.key, episode.benchmark, episode.dataset, episode.label, episode.seed)
         for ledger, record in Ledger.steps(run.records(episode.key)):
             _step(rows, who, ledger, record)
-    rows["scores"].extend(_scores(run.scores))
+    for scored in run.scores.episodes:
+        who = (scored.key, scored.benchmark, scored.dataset, scored.agent, scored.seed)
+        for name, one in scored.measures.items():
+            numbers = (one.value, one.low, one.high, one.level, one.n, one.reason, one.note)
+            rows["scores"].append((*who, scored.status, name, *numbers))
     return Frames(**{name: make_frame(kind, schema, rows[name]) for name, schema in SCHEMAS.items()})
 
 
@@ -120,10 +118,8 @@ def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepR
     for event in (*record.opening, *record.events):
         if isinstance(event, Filled):
             side = "BUY" if event.quantity > 0 else "SELL"
-            rows["trades"].append(
-                (*when, event.order_id, event.symbol, side, abs(event.quantity), event.price, event.reference,
-                 event.fee, event.tax, event.cash, event.forced)
-            )  # fmt: skip
+            prices = (abs(event.quantity), event.price, event.reference, event.fee, event.tax, event.cash)
+            rows["trades"].append((*when, event.order_id, event.symbol, side, *prices, event.forced))
         elif isinstance(event, Rejected):
             rows["rejections"].append(
                 (*when, event.order_id, event.symbol, event.reason, event.detail, event.quantity)
@@ -134,37 +130,20 @@ def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepR
         )
 
 
-def _scores(scores: Scores) -> Iterable[Row]:
-    for episode in scores.episodes:
-        who = (episode.key, episode.benchmark, episode.dataset, episode.agent, episode.seed, episode.status)
-        for name, found in episode.measures.items():
-            yield (*who, name, found.value, found.low, found.high, found.level, found.n, found.reason, found.note)
-
-
 def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
     """Return a polars or pandas frame with the columns and types of ``schema``."""
-    if kind == "pandas":
-        return _pandas(schema, rows)
-    return _polars(schema, rows)
-
-
-def _polars(schema: Mapping[str, str], rows: Sequence[Row]) -> pl.DataFrame:
-    types: dict[str, Any] = {
-        "str": pl.String, "int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean, "date": pl.String,
-    }  # fmt: skip
-    frame = pl.DataFrame(rows, schema={name: types[word] for name, word in schema.items()}, orient="row")
-    dates = [name for name, word in schema.items() if word == "date"]
-    return frame.with_columns(pl.col(name).str.to_date("%Y-%m-%d") for name in dates)
-
-
-def _pandas(schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
+    if kind == "polars":
+        types = dict(str=pl.String, int=pl.Int64, float=pl.Float64, bool=pl.Boolean, date=pl.String)
+        frame = pl.DataFrame(rows, schema={name: types[word] for name, word in schema.items()}, orient="row")
+        dates = [name for name, word in schema.items() if word == "date"]
+        return frame.with_columns(pl.col(name).str.to_date("%Y-%m-%d") for name in dates)
     import pandas as pd
 
-    types = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean", "date": "datetime64[s]"}
+    names = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean", "date": "datetime64[s]"}
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
     return pd.DataFrame(
         {
-            name: pd.Series(column, dtype=types[word])
+            name: pd.Series(column, dtype=names[word])
             for (name, word), column in zip(schema.items(), columns, strict=True)
         }
     )

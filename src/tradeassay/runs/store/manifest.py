@@ -149,7 +149,6 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
 
     @property
     def asked(self) -> dict[str, object]:
-        """What was asked for, field by field."""
         found: dict[str, object] = msgspec.json.decode(self.spec)
         return found
 
@@ -209,7 +208,13 @@ def build_manifest(
         work_sha256=work_sha256(spec),
         convention=spec.convention,
         seeds=spec.seeds,
-        benchmarks={name: _benchmark(benchmarks.get(name)) for name in spec.benchmarks},
+        benchmarks={
+            name: BenchmarkRecord(
+                sha256=sha256_of(one), venue_sha256=sha256_of(venues.get(one.market.venue)), config=one
+            )
+            for name in spec.benchmarks
+            if (one := benchmarks.get(name))
+        },
         datasets={
             name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
             for name, entry in datasets.items()
@@ -251,7 +256,6 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Return the content of ``manifest.json``."""
     return msgspec.json.format(canonical_json(manifest), indent=1) + b"\n"
 
 
@@ -274,19 +278,11 @@ def read_manifest(path: Path) -> Manifest:
         found = _DECODER.decode(content)
     except (KeyError, *UNDECODABLE) as error:
         raise RunError(f"{path} is damaged: {error}", hint="start the run again") from error
-    if isinstance(found, RunManifest) and (lost := _not_described(found)) is not None:
-        raise RunError(f"{path} is damaged: it does not describe '{lost}'", hint="start the run again")
+    if isinstance(found, RunManifest):
+        named = {*(one.benchmark for one in found.episodes), *(one.dataset for one in found.episodes)}
+        for name in sorted(named - found.benchmarks.keys() - found.datasets.keys()):
+            raise RunError(f"{path} is damaged: it does not describe '{name}'", hint="start the run again")
     return found
-
-
-def _not_described(manifest: RunManifest) -> str | None:
-    """Return the first benchmark or data set of an episode that a manifest says nothing about."""
-    named = (
-        (known, name)
-        for episode in manifest.episodes
-        for known, name in ((manifest.benchmarks, episode.benchmark), (manifest.datasets, episode.dataset))
-    )
-    return next((name for known, name in named if name not in known), None)
 
 
 class _Head(msgspec.Struct):
@@ -294,12 +290,6 @@ class _Head(msgspec.Struct):
 
 
 _DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
-
-
-def _benchmark(benchmark: Benchmark) -> BenchmarkRecord:
-    return BenchmarkRecord(
-        sha256=sha256_of(benchmark), venue_sha256=sha256_of(venues.get(benchmark.market.venue)), config=benchmark
-    )
 
 
 def agent_record(name: str) -> AgentRecord:

@@ -67,12 +67,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> Answers | Literal["none"]:
-        """Where the answers came from."""
         return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
 
     @property
     def words(self) -> str:
-        """The outcome in a word or two."""
         if isinstance(self.program, msgspec.UnsetType):
             return "done" if self.status == "done" else "broke"
         return self.program.words
@@ -99,7 +97,6 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     step: int | None = None
 
     def __str__(self) -> str:
-        """Return it as one line."""
         where = self.episode or "run"
         return f"{where}{'' if self.step is None else f', step {self.step}'}: {self.check}: {self.what}"
 
@@ -118,7 +115,6 @@ class ClaimOutcome(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int = 0
 
     def __str__(self) -> str:
-        """Return it as one line."""
         where = f" ({self.episodes} episodes)" if self.episodes else ""
         return f"{self.claim}: {self.outcome}{where}{f': {self.why}' if self.why else ''}"
 
@@ -139,5 +135,4 @@ def read_outcome(path: Path) -> Outcome | None:
 
 
 def write_outcome(path: Path, outcome: Outcome) -> None:
-    """Record how an episode ended."""
     write_atomic(path, canonical_json(outcome))

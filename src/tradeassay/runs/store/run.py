@@ -48,22 +48,18 @@ class RecordedRun(Generic[M]):
 
     @property
     def name(self) -> str:
-        """What the run is called."""
         return self.folder.name
 
     @property
     def folder(self) -> Path:
-        """Where it is stored."""
         return self._place.path
 
     @property
     def manifest(self) -> M:
-        """What was run, on what, with what."""
         return self._manifest
 
     @property
     def episodes(self) -> tuple[EpisodeSpec, ...]:
-        """What it consists of, in the spec's order."""
         return self._manifest.episodes
 
     @property
@@ -75,7 +71,6 @@ class RecordedRun(Generic[M]):
 
     @property
     def failed(self) -> dict[str, str]:
-        """The episodes that failed, by key, and why."""
         return {episode.key: outcome.reason for episode, outcome in self.outcomes() if outcome.status == "failed"}
 
     def episode(self, key: str) -> EpisodeSpec:
@@ -138,12 +133,10 @@ class Run(RecordedRun[RunManifest]):
 
     @property
     def name(self) -> str:
-        """What the run is called."""
         return self.spec.slug
 
     @property
     def spec(self) -> RunSpec:
-        """What was asked for."""
         return self._manifest.spec
 
     @property
@@ -206,7 +199,6 @@ class CodeRun(RecordedRun[CodeManifest]):
 
     @property
     def benchmark(self) -> str:
-        """The benchmark's id."""
         return self._manifest.benchmark
 
     @cached_property
@@ -230,7 +222,6 @@ class CodeRun(RecordedRun[CodeManifest]):
         return None if found is None else read_record(self.kind, found)
 
     def records(self) -> dict[str, Any]:
-        """Return all records, by key."""
         return {
             episode.key: record
             for episode, found in self.outcomes()

@@ -44,7 +44,6 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether a difference between the two means anything."""
         return self.reason is None
 
 
@@ -170,7 +169,9 @@ def _pair(one: Run, other: Run, a: AgentScores, b: AgentScores) -> Pair:
         agent=a.agent,
         datasets=(a.dataset, b.dataset),
         reason=reason,
-        measures={info.id: _difference(a, b, info.id, reason) for info in MEASURES},
+        measures={
+            info.id: _change(a.measures[info.id].median, b.measures[info.id].median, reason) for info in MEASURES
+        },
         paired=_paired(one, other, a, b, reason),
     )
 
@@ -191,10 +192,6 @@ def _why_not(one: Run, other: Run, a: AgentScores, b: AgentScores) -> str | None
     if sha256_of(setting_a) != sha256_of(setting_b) or rules[0] != rules[1]:
         return f"the rules of benchmark '{a.benchmark}' differ"
     return None
-
-
-def _difference(a: AgentScores, b: AgentScores, name: str, reason: str | None) -> Difference:
-    return _change(a.measures[name].median, b.measures[name].median, reason)
 
 
 def _change(first: Measure, second: Measure, reason: str | None) -> Difference:

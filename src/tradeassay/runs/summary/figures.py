@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.core.measure import Measure
+from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     AgainstBaseline,
     BootstrapConfig,
     Design,
     compare_to_baseline,
+    critical_difference,
     drawdowns,
     holm,
+    mean_p_value,
     measured_design,
+    model_confidence_set,
     nothing_to_compare,
     power_summary,
+    rank_probabilities,
+    significant,
     simultaneous_differences,
+    superior,
 )
-from tradeassay.runs.summary.contest import contest_of, over_markets
 from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
+    Contest,
     Contrast,
     ContrastArm,
     ContrastRow,
     EpisodeDetail,
     HoldingsOverTime,
     HoldingTimes,
+    OverMarkets,
     RunSummary,
     YearOfReturns,
+    failed_too_often,
 )
 
 Value = bool | int | float | str
@@ -83,9 +93,15 @@ def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool
         for agent in cell.agents
     )
     cell = msgspec.structs.replace(cell, agents=agents)
+    winners = [agent for agent in cell.ranked if told_apart(agent, bootstrap.level) == "above"]
+    apart = None
+    if len(winners) > 1:
+        first, second = winners[:2]
+        known = bool(first.paths and second.paths)
+        apart = known and bool(_paths_compared(first, second, cell, second.name, bootstrap).distinguishable)
     return msgspec.structs.replace(
         cell,
-        leader_apart=_leader_apart(cell, bootstrap),
+        leader_apart=apart,
         contest=contest_of(cell, bootstrap),
         limits=_limits(cell),
     )
@@ -107,17 +123,6 @@ def _corrected(agent: AgentSummary, cell: CellSummary, bootstrap: BootstrapConfi
     level = 1.0 - (1.0 - bootstrap.level) / max(1.0, times)
     found = _paths_compared(agent, base, cell, base.name, msgspec.structs.replace(bootstrap, level=level))
     return found.difference if found.difference.low is not None else None
-
-
-def _leader_apart(cell: CellSummary, bootstrap: BootstrapConfig) -> bool | None:
-    """Return whether the leader can be told apart from the next winner, comparing paths."""
-    winners = [agent for agent in cell.ranked if told_apart(agent, bootstrap.level) == "above"]
-    if len(winners) < 2:
-        return None
-    first, second = winners[:2]
-    if not first.paths or not second.paths:
-        return False
-    return bool(_paths_compared(first, second, cell, second.name, bootstrap).distinguishable)
 
 
 def _paths_compared(
@@ -185,6 +190,121 @@ def _rivals(cell: CellSummary) -> list[AgentSummary]:
     return [
         agent for agent in cell.agents if agent.versus is not None and agent.versus.distinguishable is not None
     ]
+
+
+# Which agent is best: tiers instead of places where agents cannot be told apart
+
+_MOST = 6
+"""Tiers that are told apart; what is left after them is the last one."""
+_MARKETS = 3
+"""Markets from which places in them are averaged."""
+
+
+def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
+    """Return who is best in a cell, paired session by session and averaged over seeds.
+
+    None with fewer than two agents whose paths were read, or too few sessions.
+    """
+    unranked = {agent.name: why for agent in cell.agents if (why := failed_too_often(agent)) is not None}
+    playing = [
+        agent
+        for agent in cell.agents
+        if agent.paths and agent.name not in unranked and min(map(min, agent.paths)) > 0.0
+    ]
+    lengths = {len(path) for agent in playing for path in agent.paths}
+    if len(playing) < 2 or len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
+        return None
+    # The log growth of each session, in the mean over seeds.
+    growth = np.stack([np.diff(np.log(np.array(agent.paths)), axis=1).mean(axis=0) for agent in playing], axis=1)
+    base = next((place for place, agent in enumerate(playing) if agent.baseline), None)
+    names = tuple(agent.name for agent in playing)
+    return msgspec.structs.replace(_held(growth.tobytes(), names, base, bootstrap), unranked=unranked)
+
+
+@lru_cache(maxsize=32)
+def _held(data: bytes, names: tuple[str, ...], base: int | None, bootstrap: BootstrapConfig) -> Contest:
+    """Hold the contest, once for the table and for the page; ``data`` is log growth, (sessions, agents)."""
+    growth = np.frombuffer(data).reshape(-1, len(names))
+    ranks = rank_probabilities(np.expm1(growth), names, bootstrap=bootstrap)
+    beats = None
+    if base is not None and len(names) > 2:  # for one agent alone, its difference says it
+        beats = superior(np.delete(growth, base, axis=1), growth[:, base], bootstrap=bootstrap).p_value
+    return Contest(
+        tiers=_tiers(growth, names, bootstrap),
+        best={name: significant(float(ranks.probability[k, 0])) for k, name in enumerate(names)},
+        ranks={name: (float(ranks.low[k]), float(ranks.high[k])) for k, name in enumerate(names)},
+        superior=beats,
+        unranked={},
+        sessions=int(growth.shape[0]),
+        level=bootstrap.level,
+    )
+
+
+def _tiers(growth: Floats, names: Sequence[str], bootstrap: BootstrapConfig) -> tuple[tuple[str, ...], ...]:
+    """Take the confidence set of the best away again and again; agents with equal paths stay together."""
+    twins: dict[bytes, list[int]] = {}
+    for place in range(growth.shape[1]):
+        twins.setdefault(np.ascontiguousarray(growth[:, place]).tobytes(), []).append(place)
+    groups = list(twins.values())
+    tiers: list[tuple[str, ...]] = []
+    while groups:
+        if len(groups) == 1 or len(tiers) == _MOST - 1:
+            best = list(range(len(groups)))
+        else:
+            best = _best(growth[:, [group[0] for group in groups]], bootstrap)
+        inside = sorted(
+            (place for one in best for place in groups[one]), key=lambda place: -float(growth[:, place].sum())
+        )
+        tiers.append(tuple(names[place] for place in inside))
+        groups = [group for place, group in enumerate(groups) if place not in set(best)]
+    return tuple(tiers)
+
+
+def _best(growth: Floats, bootstrap: BootstrapConfig) -> list[int]:
+    """Return the places of those that cannot be told apart from the best.
+
+    Two are told apart by the test that every other difference of two means goes by.
+    """
+    if growth.shape[1] > 2:
+        return [int(one) for one in model_confidence_set(growth, bootstrap=bootstrap).included]
+    apart = float(mean_p_value(growth[:, 0] - growth[:, 1])) < 1.0 - bootstrap.level
+    return [int(growth.sum(axis=0).argmax())] if apart else [0, 1]
+
+
+def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarkets, ...]:
+    """Return who is best over several markets, for every setting in which the same agents played three of them.
+
+    Markets share no session: of cells on the same data whose windows overlap the first counts. Only agents with a
+    place in every market are compared.
+    """
+    alike: dict[tuple[tuple[str, str], ...], list[CellSummary]] = {}
+    for cell in cells:
+        setting = tuple(sorted((key, str(value)) for key, value in cell.settings.items()))
+        inside = alike.setdefault(setting, [])
+        if not any(cell.dataset == one.dataset and set(cell.sessions) & set(one.sessions) for one in inside):
+            inside.append(cell)
+    found = []
+    for setting, markets in alike.items():
+        placed = [
+            {
+                one.name: one
+                for one in cell.agents
+                if one.result.value is not None and failed_too_often(one) is None
+            }
+            for cell in markets
+        ]
+        names = [name for name in (placed[0] if placed else {}) if all(name in there for there in placed)]
+        if len(markets) < _MARKETS or len(names) < 2:
+            continue
+        results = np.array([[there[name].result.value for name in names] for there in placed], dtype=np.float64)
+        found.append(
+            OverMarkets(
+                setting=dict(setting),
+                markets=tuple(cell.title for cell in markets),
+                places=critical_difference(results, names, level=level),
+            )
+        )
+    return tuple(found)
 
 
 # Between settings: ``bright`` next to ``blinded``, with the paired test

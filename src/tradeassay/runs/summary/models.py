@@ -17,7 +17,6 @@ from tradeassay.benchmarks.ktdfin.panel import (
     parse_failure_rate,
     tool_validity_rate,
 )
-from tradeassay.core.dialogue import Message
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import not_scored
@@ -193,8 +192,8 @@ def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
 
     In turn: most mistakes, largest loss, largest gain, most money moved, the latest.
     """
-    navs = [record.events[-1].nav if record.events and isinstance(record.events[-1], Marked) else None
-            for record in records]  # fmt: skip
+    last = [record.events[-1] if record.events else None for record in records]
+    navs = [event.nav if isinstance(event, Marked) else None for event in last]
     moved, changes = {}, {}
     for place, record in enumerate(records):
         fills = (event for event in record.events if isinstance(event, Filled))
@@ -223,11 +222,16 @@ def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates, w
     decision = record.decision
     usages = [line.reply.usage for line in lines]
     priced = [usage.usd for usage in usages if usage.usd is not None]
+    orders = []
+    for place, order in enumerate(decision.orders[:MOST_ORDERS]):
+        tone, fate = fates.of(record.step, place)
+        shown = msgspec.structs.replace(order, reason=clipped(order.reason))
+        orders.append(OrderNote(order=shown, tone=tone, fate=fate))
     return ModelDecision(
         session=record.session,
         reason=clipped(decision.reason),
         failed=decision.status == "failed",
-        orders=_orders(record, fates),
+        orders=tuple(orders),
         problems=tuple(clipped(f"{failure.kind}: {failure.detail}") for failure in decision.failures),
         turns=turns(lines),
         attempts=lines[-1].attempt if lines else 0,
@@ -236,15 +240,6 @@ def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates, w
         more_orders=max(0, len(decision.orders) - MOST_ORDERS),
         why=why,
     )
-
-
-def _orders(record: StepRecord, fates: Fates) -> tuple[OrderNote, ...]:
-    notes = []
-    for place, order in enumerate(record.decision.orders[:MOST_ORDERS]):
-        tone, fate = fates.of(record.step, place)
-        shown = msgspec.structs.replace(order, reason=clipped(order.reason))
-        notes.append(OrderNote(order=shown, tone=tone, fate=fate))
-    return tuple(notes)
 
 
 def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
@@ -258,8 +253,12 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
             ShownTurn(
                 purpose=line.purpose,
                 attempt=line.attempt,
+                # Echoed answers and results of calls are shown elsewhere.
                 asked=tuple(
-                    (message.role, clipped(message.text)) for message in line.messages if _is_new(message, said)
+                    (message.role, clipped(message.text))
+                    for message in line.messages
+                    if message.role != "tool"
+                    and (message.role != "assistant" or (message.text and message.text not in said))
                 ),
                 said=clipped(reply.text),
                 calls=tuple(
@@ -276,13 +275,6 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
         )
         said.add(reply.text)
     return tuple(made)
-
-
-def _is_new(message: Message, said: set[str]) -> bool:
-    """Return whether a message is new: echoed answers and results of calls are shown elsewhere."""
-    if message.role == "assistant":
-        return bool(message.text) and message.text not in said
-    return message.role != "tool"
 
 
 def _results(lines: Sequence[DialogueLine]) -> dict[tuple[int, str], str]:
@@ -321,9 +313,18 @@ class Fates:
         fills = [event for event in events if isinstance(event, Filled)]
         refused = [event for event in events if isinstance(event, Rejected)]
         trimmed = [event for event in events if isinstance(event, Trimmed)]
-        parts = [_filled(fills)] if fills else []
-        parts += [f"of {event.asked:,.10g} asked for ({_why(event.reason)})" for event in trimmed]
-        parts += [_refused(event, rest=bool(fills)) for event in refused]
+        parts = []
+        if fills:
+            quantity = sum(fill.quantity for fill in fills)
+            size = sum(abs(fill.quantity) for fill in fills)
+            worth = sum(abs(fill.quantity) * fill.price for fill in fills)
+            price, costs = worth / size if size else fills[0].price, sum(fill.fee + fill.tax for fill in fills)
+            done = f"{'bought' if quantity > 0 else 'sold'} {abs(quantity):,.10g} at {price:,.6g}"
+            parts.append(done + (f", costs {costs:,.2f}" if costs else ""))
+        parts += [f"of {one.asked:,.10g} asked for ({one.reason.replace('_', ' ')})" for one in trimmed]
+        for one in refused:
+            why = one.reason.replace("_", " ") + (f" ({one.detail})" if one.detail else "")
+            parts.append(f"{'rest ' if fills else ''}refused: {why}")
         if any(isinstance(event, Expired) for event in events):
             parts.append("ran out before its price was reached")
         elif not fills and any(isinstance(event, Rested) for event in events):
@@ -333,22 +334,3 @@ class Fates:
         if refused:
             return "refused", "; ".join(parts)
         return ("waiting", "; ".join(parts)) if parts else ("nothing", "no trade")
-
-
-def _filled(fills: Sequence[Filled]) -> str:
-    quantity = sum(fill.quantity for fill in fills)
-    size = sum(abs(fill.quantity) for fill in fills)
-    price = sum(abs(fill.quantity) * fill.price for fill in fills) / size if size else fills[0].price
-    costs = sum(fill.fee + fill.tax for fill in fills)
-    done = "bought" if quantity > 0 else "sold"
-    return f"{done} {abs(quantity):,.10g} at {price:,.6g}" + (f", costs {costs:,.2f}" if costs else "")
-
-
-def _refused(event: Rejected, *, rest: bool) -> str:
-    return f"{'rest ' if rest else ''}refused: {_why(event.reason)}" + (
-        f" ({event.detail})" if event.detail else ""
-    )
-
-
-def _why(reason: str) -> str:
-    return reason.replace("_", " ")

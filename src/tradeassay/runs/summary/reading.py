@@ -44,7 +44,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
 
     Without ``details`` only what a leaderboard needs is read: value paths, by which agents are compared.
     """
-    scores = run.scores
+    scores, versions = run.scores, run.manifest.versions
     cells = dict.fromkeys(row.cell for row in scores.agents)
     reading = _Reading(run, {episode.key: episode for episode in scores.episodes}, details)
     found = [reading.cell([row for row in scores.agents if row.cell == cell]) for cell in cells]
@@ -54,7 +54,11 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         level=run.spec.bootstrap.level,
         draws=run.spec.bootstrap.draws,
         hashes=_hashes(run),
-        versions=_versions(run),
+        versions=(
+            *versions.packages.items(),
+            ("python", versions.python),
+            ("platform", f"{versions.platform} {versions.machine}"),
+        ),
         check=f"tradeassay verify {run.spec.slug}",
         prospect=coverage_of(run),
     )
@@ -142,23 +146,21 @@ class _Reading:
 
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
     trades, trades_left_out = _trades(records)
+    held = holdings_from_records(records) if scored else None
     decisions, decisions_left_out = _decisions(records)
     return EpisodeDetail(
         place=place,
         seed=seed,
-        holdings=_holdings(records) if scored else None,
+        holdings=None
+        if held is None
+        else HoldingsOverTime(
+            symbols=held.symbols,
+            weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
+        ),
         trades=trades,
         trades_left_out=trades_left_out,
         decisions=decisions,
         decisions_left_out=decisions_left_out,
-    )
-
-
-def _holdings(records: Sequence[StepRecord]) -> HoldingsOverTime:
-    held = holdings_from_records(records)
-    return HoldingsOverTime(
-        symbols=held.symbols,
-        weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
     )
 
 
@@ -254,9 +256,3 @@ def _hashes(run: Run) -> tuple[tuple[str, str], ...]:
     pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
     pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
     return tuple(pairs)
-
-
-def _versions(run: Run) -> tuple[tuple[str, str], ...]:
-    versions = run.manifest.versions
-    machine = ("platform", f"{versions.platform} {versions.machine}")
-    return (*versions.packages.items(), ("python", versions.python), machine)

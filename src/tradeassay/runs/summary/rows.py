@@ -193,22 +193,18 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the agent is called in the run."""
         return self.row.agent
 
     @property
     def baseline(self) -> bool:
-        """Whether the others are compared with it."""
         return self.row.baseline
 
     @property
     def seeds(self) -> int:
-        """How often it played."""
         return len(self.row.episodes)
 
     @property
     def measures(self) -> dict[str, SeedSummary]:
-        """All measures, over the seeds."""
         return self.row.measures
 
     @property
@@ -248,7 +244,6 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """The reasons that hold for every row."""
         first = self.rows[0].reasons if self.rows else ()
         return tuple(reason for reason in first if all(reason in row.reasons for row in self.rows))
 

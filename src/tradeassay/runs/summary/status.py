@@ -26,7 +26,7 @@ class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class EpisodeSoFar(msgspec.Struct, frozen=True, kw_only=True):
+class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """``steps`` sessions were played, ``lost`` of them without a decision; ``failures`` counts by kind."""
 
     key: str
@@ -53,24 +53,23 @@ class _Step(msgspec.Struct, frozen=True):
     decision: _Decision = _Decision()
 
 
-def so_far(run: Run | CodeRun) -> tuple[EpisodeSoFar, ...]:
+def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
     """Return every episode of a run as far as it has come; a last line that is half written is left out."""
     return tuple(_episode(run.folder / "episodes" / one.key, one.key) for one in run.episodes)
 
 
-def _episode(folder: Path, key: str) -> EpisodeSoFar:
+def _episode(folder: Path, key: str) -> EpisodeStatus:
     steps = list(_lines(folder / "events.jsonl", _Step))
     said = {line.step: line for line in _lines(folder / "dialogue.jsonl", DialogueLine)}
-    refused = [
-        RefusedAnswer(
-            session=one.session,
-            reason="; ".join(f"{failure.kind}: {failure.detail}" for failure in one.decision.failures),
-            text=_words(said[one.step]),
-        )
-        for one in steps
-        if one.decision.failures and one.step in said
-    ]
-    return EpisodeSoFar(
+    refused = []
+    for one in steps:
+        if one.decision.failures and one.step in said:
+            reply = said[one.step].reply
+            words = (reply.text.strip(), *(f"{call.name}({call.arguments})" for call in reply.calls))
+            reason = "; ".join(f"{failure.kind}: {failure.detail}" for failure in one.decision.failures)
+            text = " ".join(part for part in words if part)
+            refused.append(RefusedAnswer(session=one.session, reason=reason, text=text))
+    return EpisodeStatus(
         key=key,
         ended=(folder / "outcome.json").is_file(),
         steps=len(steps),
@@ -78,11 +77,6 @@ def _episode(folder: Path, key: str) -> EpisodeSoFar:
         failures=dict(Counter(failure.kind for one in steps for failure in one.decision.failures)),
         refused=tuple(refused[-SHOWN:]),
     )
-
-
-def _words(line: DialogueLine) -> str:
-    calls = " ".join(f"{call.name}({call.arguments})" for call in line.reply.calls)
-    return " ".join(part for part in (line.reply.text.strip(), calls) if part)
 
 
 def _lines(file: Path, kind: type[S]) -> Iterator[S]:

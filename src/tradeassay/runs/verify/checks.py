@@ -115,7 +115,6 @@ class Examination:
         return len(self.violations) > before
 
     def say(self, claim: str, outcome: Word, why: str = "") -> None:
-        """Say what became of a claim."""
         self.claims.append(ClaimOutcome(claim=claim, outcome=outcome, why=why, episodes=1))
 
     def say_answers(self, models: list[str], *, known: bool) -> None:

@@ -113,7 +113,6 @@ class RecordedModels(OpenModels):
             yield model if isinstance(model, _Recording) else _Recording(model, None, self)
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        """Return a model's recording."""
         known = self._recordings.get((name, params))
         if known is None:
             said, now = await super().open(name, params), None
@@ -146,7 +145,6 @@ class _Recording:
         return self._said.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Return the recorded reply."""
         self._models.count[place.episode] += 1
         if self._models.store.path(place.episode).is_file():
             said = await self._said.ask(request, place)

@@ -89,7 +89,6 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What could not be made again, and why."""
         return tuple(str(claim) for claim in self.claims if claim.outcome in ("consistent", "cannot be checked"))
 
     @property

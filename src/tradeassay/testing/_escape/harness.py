@@ -212,12 +212,10 @@ class Attack(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The program: it defines ``run(columns, **targets)``."""
         return _wrap(self.body)
 
     @property
     def second(self) -> str:
-        """The second program, if there is one."""
         return _wrap(self.again) if self.again else ""
 
 
@@ -241,7 +239,6 @@ def done(arena: Arena, outcome: AttackOutcome) -> bool:
 
 
 def knows_secret(arena: Arena, outcome: AttackOutcome) -> bool:
-    """It brought the secret home."""
     return any(arena.secret in text for text in outcome.evidence)
 
 
@@ -266,7 +263,6 @@ def heard(arena: Arena, outcome: AttackOutcome) -> bool:
 
 
 def hurt(arena: Arena, outcome: AttackOutcome) -> bool:
-    """The victim process is gone."""
     return arena.victim_gone()
 
 

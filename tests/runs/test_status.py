@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tradeassay.runs.summary.status import SHOWN, so_far
+from tradeassay.runs.summary.status import SHOWN, run_status
 
 
 def _write(file: Path, lines: list[dict[str, Any]], torn: str = "") -> None:
@@ -24,17 +24,25 @@ def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path: Path) 
         for at in range(5)
     ]
     said = [
-        {"step": at, "session": "", "index": 0, "purpose": "submit", "attempt": 1, "kept": 0, "messages": [],
-         "reply": {"text": f"answer {at}", "usage": {}}}
+        {
+            "step": at,
+            "session": "",
+            "index": 0,
+            "purpose": "submit",
+            "attempt": 1,
+            "kept": 0,
+            "messages": [],
+            "reply": {"text": f"answer {at}", "usage": {}},
+        }
         for at in range(5)
-    ]  # fmt: skip
+    ]
     _write(tmp_path / "episodes/one/events.jsonl", events, torn='{"step": 5, "ses')
     _write(tmp_path / "episodes/one/dialogue.jsonl", said)
     _write(tmp_path / "episodes/two/outcome.json", [{}])
     run: Any = SimpleNamespace(
         folder=tmp_path, episodes=[SimpleNamespace(key=name) for name in ("one", "two", "three")]
     )
-    one, two, three = so_far(run)
+    one, two, three = run_status(run)
     assert (one.steps, one.lost, one.ended, one.failures) == (5, 4, False, {"schema": 5})
     assert [refused.text for refused in one.refused] == [f"answer {at}" for at in range(5 - SHOWN, 5)]
     assert one.refused[-1].reason == "schema: there is no such stock"
