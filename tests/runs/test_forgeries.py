@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ import msgspec
 import pytest
 import runs_talk as talk
 from forger import check_verify, cover_tracks, rescore
+
+sys.path.append(str(Path(__file__).parents[1] / "recorded"))
+
+import golden
 
 from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
@@ -258,9 +263,8 @@ def test_thousands_of_changes_are_noticed(honest: Run, home: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["daily", "stockbench", "ktdfin-us", "quantcode", "systrade"])
-def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str) -> None:
-    recorded = Path(__file__).parents[1] / "recorded" / "v1" / name / "run"
-    found = check_verify(recorded, most=20, part=range(150))
+def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str, tmp_path: Path) -> None:
+    found = check_verify(golden.play(name, tmp_path), most=20, part=range(150))
     print(found)
     assert found.share is not None and found.share >= 0.99, str(found)
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import tradeassay
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.llm import CassetteMismatch
+from tradeassay.runs import run
 from tradeassay.runs.store.archive import (
     changed_facts,
     command_of,
@@ -33,15 +35,28 @@ from tradeassay.runs.store.archive import (
     write_packed,
 )
 
-RUN = Path(__file__).parent.parent / "recorded" / "v1" / "ktdfin-paper" / "run"
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run of a scripted model."""
+    spec = tradeassay.make_spec(
+        "ktdfin-paper-v1",
+        models=["scripted/sensible"],
+        slug="k",
+        first="2022-03-01",
+        last="2022-03-02",
+        protocol={"mask": "date-blind", "mode": "open-research"},
+        secret="9d" * 16,
+    )
+    return run(spec, tmp_path_factory.mktemp("played") / "k", executor="inline").folder
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shelf(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of recordings with one recording in it."""
     monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
     file = tmp_path / "shelf" / "sensible" / "ktdfin-paper.tar.xz"
-    pack_recording(RUN, file, engine="a program", precision="none", command="tradeassay record again")
+    pack_recording(played, file, engine="a program", precision="none", command="tradeassay record again")
     return file
 
 
@@ -50,17 +65,19 @@ def members(file: Path) -> dict[str, bytes]:
         return {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
 
 
-def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(shelf: Path, tmp_path: Path) -> None:
+def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(
+    played: Path, shelf: Path, tmp_path: Path
+) -> None:
     texts = [
         line["message"]["text"]
-        for path in (RUN / "models").glob("*.jsonl")
+        for path in (played / "models").glob("*.jsonl")
         for line in map(json.loads, path.read_text().splitlines())
         if line["type"] == "message" and line["message"]["role"] != "assistant"
     ]
     packed = b"".join(members(shelf).values()).decode()
     assert texts and not [text for text in texts if json.dumps(text)[1:-1] in packed]
     again = tmp_path / "again.tar.xz"
-    pack_recording(RUN, again, engine="a program", precision="none", command="tradeassay record again")
+    pack_recording(played, again, engine="a program", precision="none", command="tradeassay record again")
     assert again.read_bytes() == shelf.read_bytes()
 
 
@@ -130,7 +147,11 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path
         with pytest.raises(UserError, match=r"nothing of .* was recorded with 'stockbench-v1'.*ktdfin-paper-v1"):
             find_recording(name, "stockbench-v1")
     with pytest.raises(RunError, match="no recorded answers"):
-        pack_recording(RUN.parent.parent / "daily" / "run", tmp_path / "x", engine="", precision="")
+        rules = tradeassay.make_spec(
+            "daily-us-v1", agents=["equal-weight"], slug="d", first="2022-03-01", last="2022-03-01"
+        )
+        done = run(rules, tmp_path / "rules", executor="inline")
+        pack_recording(done.folder, tmp_path / "x", engine="", precision="")
 
 
 def foreign_file(content: dict[str, bytes]) -> None:
@@ -316,8 +337,10 @@ def test_a_recorded_command_says_nothing_of_its_machine() -> None:
     assert is_our_command(said)
 
 
-def test_record_packs_a_run_that_was_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_record_packs_a_run_that_was_played(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "one.tar.xz"
-    assert main(["record", str(RUN), "-o", str(file), "--engine", "a program", "--json"]) == 0
+    assert main(["record", str(played), "-o", str(file), "--engine", "a program", "--json"]) == 0
     label = msgspec.json.decode(capsys.readouterr().out)
     assert label["benchmarks"] == ["ktdfin-paper-v1"] and label["complete"] and label["answers"] > 0

@@ -362,7 +362,7 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
                 left -= entry.size
                 if not entry.isfile() or not _PLAIN.fullmatch(entry.name) or entry.name in seen:
                     raise RunError(
-                        f"{file} holds {entry.name[:80]!a}, which no recording has", hint="do not use it"
+                        f"{file} holds {entry.name[:80]!a}, which is not a plain file", hint="do not use it"
                     )
                 if left < 0 or len(seen) == MOST_FILES:
                     raise RunError(f"{file} unpacks to too much", hint="do not use it")
@@ -374,7 +374,7 @@ def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
         raise RunError(f"{file} is not a recording: {error}", hint="get it again") from error
 
 
-_PLAIN = re.compile(r"(?!.*\.\.)[\w+=.,@-]{1,240}(/[\w+=.,@-]{1,240}){0,3}")
+_PLAIN = re.compile(r"(?!.*\.\.)[\w+=,@-][\w+=.,@-]{0,239}(/[\w+=,@-][\w+=.,@-]{0,239}){0,3}")
 """The name of a file below a folder, in the one way of writing it."""
 
 
