@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 @spec_options
 @out_option
 @click.option(
-    "-o", "--file", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.tar.xz",
+    "-o",
+    "--file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.tar.xz",
     help="Where to write the recording.",
-)  # fmt: skip
+)
 @click.option("--engine", default="not stated", metavar="TEXT", help="What ran the model, e.g. 'vLLM 0.20, H200'.")
 @click.option("--precision", default="not stated", metavar="TEXT", help="Of its weights, e.g. bf16 or Q4_K_M.")
 @asking_options
@@ -114,12 +118,18 @@ def list_command(as_json: bool) -> None:
         return
     rows = [
         (
-            f"recorded/{one.name}", ", ".join(one.label.benchmarks), str(one.label.answers),
-            str(one.label.output_tokens), one.label.engine, one.label.precision, one.label.recorded,
-            "yes" if one.label.complete else "no", f"{one.megabytes:.2f}",
+            f"recorded/{one.name}",
+            ", ".join(one.label.benchmarks),
+            str(one.label.answers),
+            str(one.label.output_tokens),
+            one.label.engine,
+            one.label.precision,
+            one.label.recorded,
+            "yes" if one.label.complete else "no",
+            f"{one.megabytes:.2f}",
         )
         for one in found
-    ]  # fmt: skip
+    ]
     print_table("recordings", _COLUMNS, rows)
     if not found:
         say(f"none is installed; {GET_RECORDINGS}")

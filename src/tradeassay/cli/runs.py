@@ -113,13 +113,26 @@ def resume(
 @out_option
 @workers_option
 @click.option("--no-programs", is_flag=True, help="Do not examine the programs of a code run again.")
-@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="The run must be the one that this sealed plan commits to.")  # fmt: skip
-@click.option("--allowed-signers", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="A sealed run must be signed by someone in this file (see ssh-keygen).")  # fmt: skip
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="The run must be the one that this sealed plan commits to.",
+)
+@click.option(
+    "--allowed-signers",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="A sealed run must be signed by someone in this file (see ssh-keygen).",
+)
 @click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
-@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Also write the run's page, with the outcome of every claim.")  # fmt: skip
+@click.option(
+    "-o",
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the run's page, with the outcome of every claim.",
+)
 @json_option
 def verify(
     run: str,
@@ -190,10 +203,19 @@ def _holds_an_arena(path: Path) -> bool:
 @click.argument("run")
 @out_option
 @click.option("--plan", is_flag=True, help="RUN is a spec file: commit to it before the first answer.")
-@click.option("-o", "--file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where to write it. Default: the run's name with .seal.")  # fmt: skip
-@click.option("--sign", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="KEY",
-              help="Sign the root with this SSH key (ssh-keygen -Y).")  # fmt: skip
+@click.option(
+    "-o",
+    "--file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write it. Default: the run's name with .seal.",
+)
+@click.option(
+    "--sign",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="KEY",
+    help="Sign the root with this SSH key (ssh-keygen -Y).",
+)
 @json_option
 def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, as_json: bool) -> None:
     """Write a finished run into one file, and print the root of its hashes.
@@ -271,10 +293,15 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
     ended = sum(one.ended for one in episodes)
     say(f"unfinished: {ended} of {len(episodes)} episodes have ended; tradeassay resume {recorded.folder} goes on")
     rows = [
-        (one.key, "yes" if one.ended else "no", str(one.steps), str(one.lost),
-         ", ".join(f"{kind} {count}" for kind, count in one.failures.items()) or "-")
+        (
+            one.key,
+            "yes" if one.ended else "no",
+            str(one.steps),
+            str(one.lost),
+            ", ".join(f"{kind} {count}" for kind, count in one.failures.items()) or "-",
+        )
         for one in episodes
-    ]  # fmt: skip
+    ]
     print_table("so far", ("episode", "ended", "sessions", "lost", "failures"), rows)
     for one in episodes:
         for refused in one.refused:

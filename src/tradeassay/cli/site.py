@@ -12,9 +12,13 @@ from tradeassay.cli._output import json_option, print_json, say
 @click.command()
 @click.argument("runs", type=click.Path(path_type=Path, file_okay=False, exists=True), default="runs")
 @click.option(
-    "-o", "--html", type=click.Path(path_type=Path, file_okay=False), default="site", show_default=True,
+    "-o",
+    "--html",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="site",
+    show_default=True,
     help="Where to write the pages.",
-)  # fmt: skip
+)
 @json_option
 def site(runs: Path, html: Path, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: one page per run, agent and conversation.
