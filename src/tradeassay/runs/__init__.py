@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tradeassay.runs.play.progress import PhaseStarted as PhaseStarted
     from tradeassay.runs.play.progress import ProgressEvent as ProgressEvent
     from tradeassay.runs.play.progress import RunEnded as RunEnded
-    from tradeassay.runs.play.runner import resume as resume
-    from tradeassay.runs.play.runner import run as run
+    from tradeassay.runs.play.resume import resume as resume
+    from tradeassay.runs.play.resume import run as run
     from tradeassay.runs.score.scores import AgentScores as AgentScores
     from tradeassay.runs.score.scores import EpisodeScores as EpisodeScores
     from tradeassay.runs.score.scores import Inference as Inference

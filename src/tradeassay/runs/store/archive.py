@@ -52,7 +52,7 @@ from tradeassay.llm.cassette import (
 from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.play.programs import reopen
-from tradeassay.runs.play.runner import run
+from tradeassay.runs.play.resume import run
 from tradeassay.runs.spec.episode import describe_protocol, expand, with_protocol
 from tradeassay.runs.spec.models import Asking
 from tradeassay.runs.spec.run_spec import RunSpec

@@ -228,7 +228,7 @@ def build_manifest(
             if episode.by_model
         },
         windows=windows_by_cell(episodes, datasets),
-        models=describe_models(episodes, prices),
+        models=describe_models(episodes, prices) if any(one.by_model for one in episodes) else {},
     )
 
 

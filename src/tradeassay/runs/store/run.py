@@ -21,7 +21,6 @@ from tradeassay.play.journal import read_records
 from tradeassay.runs.play.programs import CodeScoresFile, read_record, reopen
 from tradeassay.runs.score.scores import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, read_manifest
@@ -37,30 +36,15 @@ _LIVELINESS = ("none", "scripted", "replayed", "live")
 class RecordedRun(Generic[M]):
     """One run on disk, of either kind. Reading it changes nothing; large parts are read on demand."""
 
-    def __init__(self, folder: Path, manifest: M) -> None:
+    def __init__(self, folder: Path, manifest: M, name: str) -> None:
         self._place = RunFolder(folder)
-        self._manifest = manifest
         self._by_key = {episode.key: episode for episode in manifest.episodes}
+        self.folder, self.manifest, self.name = folder, manifest, name
+        self.episodes: tuple[EpisodeSpec, ...] = manifest.episodes
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
         return f"<{type(self).__name__} '{self.name}' {len(self.episodes)} episodes, {state}, in {self.folder}>"
-
-    @property
-    def name(self) -> str:
-        return self.folder.name
-
-    @property
-    def folder(self) -> Path:
-        return self._place.path
-
-    @property
-    def manifest(self) -> M:
-        return self._manifest
-
-    @property
-    def episodes(self) -> tuple[EpisodeSpec, ...]:
-        return self._manifest.episodes
 
     @property
     def complete(self) -> bool:
@@ -107,20 +91,15 @@ class Run(RecordedRun[RunManifest]):
     """A run that trades. ``home`` is where the data store is, needed for index levels and prices only."""
 
     def __init__(self, folder: Path, manifest: RunManifest, *, home: str | None = None) -> None:
-        super().__init__(folder, manifest)
-        self._home = home
+        super().__init__(folder, manifest, manifest.spec.slug)
+        self.home, self.spec = home, manifest.spec
         self._series = lru_cache(maxsize=64)(self._read_series)
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str | None, int]]:
         """Travel to another process as a path: it is opened there once, and again when its scores are others."""
         scores = self._place.scores
         written = scores.stat().st_mtime_ns if scores.is_file() else 0
-        return _opened_again, (str(self.folder.absolute()), self._home, written)
-
-    @property
-    def home(self) -> str | None:
-        """Where the data store is; None for the default place."""
-        return self._home
+        return _opened_again, (str(self.folder.absolute()), self.home, written)
 
     @classmethod
     def load(cls, folder: Path | str, *, home: Path | str | None = None) -> Self:
@@ -132,14 +111,6 @@ class Run(RecordedRun[RunManifest]):
         return cls(path, manifest, home=None if home is None else str(home))
 
     @property
-    def name(self) -> str:
-        return self.spec.slug
-
-    @property
-    def spec(self) -> RunSpec:
-        return self._manifest.spec
-
-    @property
     def scores(self) -> Scores:
         """All numbers; raises :class:`RunError` while the run is unfinished."""
         return read_scores(self._place.scores, Scores)
@@ -147,7 +118,7 @@ class Run(RecordedRun[RunManifest]):
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
         outcome = self.outcome(key)
-        badges = self._manifest.badges(self.episode(key))
+        badges = self.manifest.badges(self.episode(key))
         if outcome is None or isinstance(outcome.model, msgspec.UnsetType):
             return badges
         return msgspec.structs.replace(badges, model=outcome.model.answers)
@@ -171,7 +142,7 @@ class Run(RecordedRun[RunManifest]):
     def snapshot(self, key: str) -> Snapshot:
         """Open the data an episode was played on; raises :class:`RunError` when it has changed."""
         episode = self.episode(key)
-        return snapshot_for(episode.dataset, self._home, self._manifest.datasets[episode.dataset].sha256)
+        return snapshot_for(episode.dataset, self.home, self.manifest.datasets[episode.dataset].sha256)
 
     def frames(self, kind: Literal["polars", "pandas"] = "pandas") -> Frames:
         """Return nav, trades, rejections, decisions, positions and scores as data frames."""
@@ -182,11 +153,15 @@ class Run(RecordedRun[RunManifest]):
     def _read_series(self, key: str) -> EpisodeSeries:
         episode = self.episode(key)
         outcome = ended(self._place, episode)
-        return series_of(self._place, episode, outcome, self._manifest.benchmark(episode), self.snapshot(key))
+        return series_of(self._place, episode, outcome, self.manifest.benchmark(episode), self.snapshot(key))
 
 
 class CodeRun(RecordedRun[CodeManifest]):
     """A run in which programs are written."""
+
+    def __init__(self, folder: Path, manifest: CodeManifest) -> None:
+        super().__init__(folder, manifest, folder.name)
+        self.benchmark = manifest.benchmark
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
@@ -197,14 +172,10 @@ class CodeRun(RecordedRun[CodeManifest]):
             raise RunError(f"{path} holds a run that trades", hint="load_run opens runs of either kind")
         return cls(path, manifest)
 
-    @property
-    def benchmark(self) -> str:
-        return self._manifest.benchmark
-
     @cached_property
     def protocol(self) -> CodeProtocol:
         """The benchmark, opened for the run's spec; raises :class:`UserError` when it is not known here."""
-        return reopen(self._manifest)[0]
+        return reopen(self.manifest)[0]
 
     @cached_property
     def kind(self) -> type[CodeProtocol]:
@@ -214,7 +185,7 @@ class CodeRun(RecordedRun[CodeManifest]):
     @cached_property
     def spec(self) -> Any:
         """What was asked for, in the benchmark's own form."""
-        return msgspec.json.decode(self._manifest.spec, type=self.kind.Spec)
+        return msgspec.json.decode(self.manifest.spec, type=self.kind.Spec)
 
     def record(self, key: str) -> Any | None:
         """Return the benchmark's own record of an episode, or None."""
@@ -234,7 +205,6 @@ class CodeRun(RecordedRun[CodeManifest]):
         return msgspec.json.decode(self.scores_file().scores, type=self.kind.Scores)
 
     def scores_file(self) -> CodeScoresFile:
-        """Return ``scores.json``; raises :class:`RunError` when it is missing or damaged."""
         return read_scores(self._place.scores, CodeScoresFile)
 
 

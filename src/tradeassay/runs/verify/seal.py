@@ -31,7 +31,7 @@ from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.data import load_dataset
 from tradeassay.runs.play.progress import CountListener
-from tradeassay.runs.play.runner import with_secret
+from tradeassay.runs.play.resume import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import expand
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
