@@ -180,7 +180,7 @@ def verify(
         programs=not no_programs,
         plan=plan,
         signers=None if allowed_signers is None else Signers(allowed_signers, signer),
-        told=PacedCount(say),
+        progress=PacedCount(say),
     )
     if as_json:
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})

@@ -67,7 +67,7 @@ def stockbench(
         dataset: A data set other than the benchmark's own.
         seeds: Repetitions.
         days: Stop after this many sessions.
-        settings: Inputs, prompt and whatever else the conversation can be told.
+        settings: Inputs, prompt and whatever else the conversation takes.
     """
     return _task(benchmark, settings or {}, window=None, dataset=dataset, seeds=seeds, days=days)
 

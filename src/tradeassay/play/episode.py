@@ -112,7 +112,7 @@ class Episode(Generic[Ask, Reply]):
     def resume(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
         """Continue after a journal and return what is seen there; None when it was complete.
 
-        ``witness`` is told about every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a
+        ``witness`` hears of every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a
         record does not come out as it was written.
         """
         conversation = self._conversation
@@ -185,7 +185,7 @@ def as_recorded(decision: Decision) -> Decision:
     """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
 
     The market gets exactly this, so that a live run and its replay cannot differ. An order with a number that
-    cannot be written down (an infinity, NaN, a number that is no float64) is taken out and counted as a failure;
+    cannot be written down (an infinity, NaN, a number beyond float64) is taken out and counted as a failure;
     the others trade.
     """
     try:

@@ -84,8 +84,8 @@ def words_finder(words: set[str], flags: int = 0, *, quoted: bool = False) -> re
     """Return what finds any of some words; ``quoted`` where they are everyday words when they stand alone."""
     if not words:
         return re.compile("(?!)")
-    told = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return re.compile(f'"(?:{told})"' if quoted else f"(?<![A-Za-z0-9_])(?:{told})(?![A-Za-z0-9])", flags)
+    either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return re.compile(f'"(?:{either})"' if quoted else f"(?<![A-Za-z0-9_])(?:{either})(?![A-Za-z0-9])", flags)
 
 
 class Capturing:

@@ -149,7 +149,7 @@ class Tally:
 
 
 def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping) -> Outcome | None:
-    """Play until the end, or until told to stop (None).
+    """Play until the end, or until asked to stop (None).
 
     Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a progress
     listener is not its fault and leaves it unfinished.
@@ -207,7 +207,7 @@ def steps(
     agent: Agent,
     known: Sequence[JournalLine[StepRecord]] = (),
 ) -> Iterator[StepRecord]:
-    """Yield the records of an episode. A costly agent is told its ``known`` decisions instead of being asked."""
+    """Yield the records of an episode. A costly agent is given its ``known`` decisions instead of being asked."""
     play: Play[AskDecision, Decision] = Play(
         snapshot, benchmark.market, ByObservation(benchmark.day), key=episode.key, seed=episode.seed
     )

@@ -265,7 +265,7 @@ def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:
                     CallNote(
                         name=clipped(call.name),
                         arguments=clipped(call.arguments),
-                        result=None if (told := results.get((place, call.id))) is None else clipped(told),
+                        result=None if (result := results.get((place, call.id))) is None else clipped(result),
                         found_in=call.found_in,
                     )
                     for call in reply.calls

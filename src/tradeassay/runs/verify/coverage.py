@@ -1,4 +1,4 @@
-"""What ``verify`` can make again of a run and what it cannot, told from the record alone, for its pages."""
+"""What ``verify`` can make again of a run and what it cannot, from the record alone, for its pages."""
 
 from __future__ import annotations
 

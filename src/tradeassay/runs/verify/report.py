@@ -114,13 +114,13 @@ def verify(
     workers: int | None = None,
     programs: bool = True,
     examined: dict[str, msgspec.Struct] | None = None,
-    told: CountListener | None = None,
+    progress: CountListener | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
     examinations gave, so that many verifications of one run examine each program once and hash a file of the
-    store once for as long as it stays as it is. ``told`` hears how far it is. Raises :class:`RunError` only when
+    store once for as long as it stays as it is. ``progress`` hears how far it is. Raises :class:`RunError` only when
     there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
@@ -136,11 +136,11 @@ def verify(
         hint = "it was not written by tradeassay: do not believe it"
         raise RunError(f"{folder}: the manifest names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(manifest, CodeManifest):
-        return _ProgramsVerifier(place, manifest, workers, programs, examined, told).report()
+        return _ProgramsVerifier(place, manifest, workers, programs, examined, progress).report()
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor, examined is not None, told).report()
+        return _TradingVerifier(place, manifest, where, executor, examined is not None, progress).report()
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
@@ -261,10 +261,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
         home: str | None,
         executor: TaskExecutor,
         many: bool,
-        told: CountListener | None = None,
+        progress: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
-        self._home, self._executor, self._many, self._told = home, executor, many, told
+        self._home, self._executor, self._many, self._progress = home, executor, many, progress
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
 
@@ -444,8 +444,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         tasks = [Task(key, payload) for key, payload in payloads.items()]
         performed = self._executor.perform(tasks, lambda key, sessions: None)
         for done, result in enumerate(performed, 1):
-            if self._told is not None:
-                self._told(what, done, len(tasks))
+            if self._progress is not None:
+                self._progress(what, done, len(tasks))
             if isinstance(result, Lost):
                 self._say("decisions", "cannot be checked", f"{result.key}: {result.reason}", 1)
             else:
@@ -474,10 +474,10 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         workers: int | None,
         programs: bool,
         examined: dict[str, msgspec.Struct] | None,
-        told: CountListener | None = None,
+        progress: CountListener | None = None,
     ) -> None:
         super().__init__(place, manifest)
-        self._workers, self._programs, self._examined, self._told = workers, programs, examined, told
+        self._workers, self._programs, self._examined, self._progress = workers, programs, examined, progress
         self._protocol, self._spec = reopen(manifest)
         self._missing = ""
         name: str | None = getattr(self._spec, "dataset", None)
@@ -536,7 +536,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                     self._manifest.episodes,
                     self._workers,
                     self._examined,
-                    told=self._told,
+                    told=self._progress,
                 )
             except NotReplayable as error:
                 why = str(error)

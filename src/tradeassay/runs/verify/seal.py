@@ -283,7 +283,7 @@ def verify_anything(
     plan: Path | None = None,
     signers: Signers | None = None,
     home: Path | str | None = None,
-    told: CountListener | None = None,
+    progress: CountListener | None = None,
 ) -> tuple[Sealed | None, VerifyReport | None]:
     """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
 
@@ -294,7 +294,7 @@ def verify_anything(
     if not path.is_file():
         if signers is not None:
             raise UserError(f"{path} is a folder; only a seal is signed", hint="verify the file made by seal")
-        found = verify(path, home=home, workers=workers, programs=programs, told=told)
+        found = verify(path, home=home, workers=workers, programs=programs, progress=progress)
         return None, _as_planned(found, path, plan)
     with open_seal(path, signers) as (folder, sealed):
         if sealed.kind == "plan":
@@ -302,7 +302,9 @@ def verify_anything(
                 raise UserError(f"{path} is a plan, not a run", hint="give the run that was made by it")
             _read_plan(folder, path)
             return sealed, None
-        found = _as_planned(verify(folder, home=home, workers=workers, programs=programs, told=told), folder, plan)
+        found = _as_planned(
+            verify(folder, home=home, workers=workers, programs=programs, progress=progress), folder, plan
+        )
     return sealed, msgspec.structs.replace(found, folder=str(path))
 
 

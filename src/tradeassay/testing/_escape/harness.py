@@ -91,7 +91,7 @@ class Arena:
         self._stack.close()
 
     def targets(self) -> dict[str, str | int]:
-        """Return what an attack is told: where to knock, never the secret itself."""
+        """Return what an attack is given: where to knock, never the secret itself."""
         return {
             "folder": str(self.folder),
             "secret": str(self.folder / "secret.txt"),
