@@ -120,8 +120,8 @@ def verify(
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
     examinations gave, so that many verifications of one run examine each program once and hash a file of the
-    store once for as long as it stays as it is. ``progress`` hears how far it is. Raises :class:`RunError` only when
-    there is no readable manifest; everything else is in the report.
+    store once for as long as it stays as it is. ``progress`` hears how far it is. Raises :class:`RunError` only
+    when there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
     for file in place.path.rglob("*"):
