@@ -201,11 +201,13 @@ def _delimiter(lines: list[str]) -> str:
     Remarks above a table have other signs than its rows, so what most lines have counts, if the titles have it:
     a list inside a cell may be separated by semicolons. Commas may also stand inside numbers, the others hardly.
     """
-    bare = [re.sub('"[^"]*"', "", line) for line in lines]
+    bare = [re.sub('"[^"]*"', "", line) if '"' in line else line for line in lines]
     middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
     for sign in sorted(";\t|", key=lambda sign: -middle[sign]):
+        if not middle[sign]:
+            break
         titled = any(not _KNOWN_TITLES.isdisjoint(map(plain_title, line.split(sign))) for line in bare[:_PREAMBLE])
-        if middle[sign] and (titled or bare[0].count(sign) >= max(1, bare[0].count(","))):
+        if titled or bare[0].count(sign) >= max(1, bare[0].count(",")):
             return sign
     apart = not any(middle.values()) and len(lines[0].split()) > 1
     return " " if apart and len({len(line.split()) for line in lines}) == 1 else ","
@@ -215,10 +217,11 @@ def _titles(rows: list[list[str]]) -> tuple[tuple[str, ...], int]:
     """Return the titles, and how many rows they and what is above them take; units below are put behind them."""
     if is_day(rows[0][0].strip()):
         return ("date", *(f"column {n}" for n in range(2, len(rows[0]) + 1))), 0
-    dated = [k for k, row in enumerate(rows[:_PREAMBLE]) if _KNOWN_TITLES & {plain_title(cell) for cell in row}]
-    at = dated[0] if dated else 0
+    titled = (k for k, row in enumerate(rows[:_PREAMBLE]) if not _KNOWN_TITLES.isdisjoint(map(plain_title, row)))
+    at = next(titled, None)
     if at and len(rows[0]) == len(rows[at]) and all(cell.strip() for cell in rows[0]):
-        at, dated = 0, []  # a table without dates, in which DAY is a ticker
+        at = None  # a table without dates, in which DAY is a ticker
+    dated, at = at is not None, at or 0
     titles, below = [title.strip() for title in rows[at]], rows[at + 1 :]
     units = below[0] if dated and len(below) > 1 else []
     skip = at + 1
