@@ -347,7 +347,7 @@ def list_benchmarks() -> tuple[Benchmark, ...]:
 
 
 def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> RunSpec:
-    if isinstance(what, RunSpec) or isinstance(what, Path) or (isinstance(what, str) and _is_file(what)):
+    if isinstance(what, RunSpec | Path) or (isinstance(what, str) and what.endswith((".toml", ".json"))):
         if set(fields) - {"slug"}:
             extra = sorted(set(fields) - {"slug"})[0]
             raise UserError(
@@ -358,10 +358,6 @@ def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> Run
             return load_spec(what, slug=slug)
         return what if slug is None else msgspec.structs.replace(what, slug=slug)
     return make_spec(what, **fields)
-
-
-def _is_file(text: str) -> bool:
-    return text.endswith((".toml", ".json"))
 
 
 def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) -> tuple[str | None, str | None]:
@@ -379,14 +375,10 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     return (missing, last) if first is None else (first, missing)
 
 
-def _plays_unasked(name: str) -> bool:
-    return not _converses(name) and _plays_alone(name)
-
-
 def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:
     asked: list[AgentLike] = [model_agent(name) for name in _several(models)]
     if given is None:
-        return asked or [name for name in _agents.names() if _plays_unasked(name)]
+        return asked or [name for name in _agents.names() if not _converses(name) and _plays_alone(name)]
     return [*([given] if isinstance(given, str | AgentSpec) else given), *asked]
 
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,42 +101,36 @@ def _one(assay: Assay | AgentAssay, agent: str | None) -> AgentAssay:
     return found[0]
 
 
-def _paths(source: object, against: object) -> Sequence[GrowthPath]:
+def _paths(source: Any, against: object) -> list[GrowthPath]:
+    """Return what is drawn of a run (the first repetition of every agent), an assay, or a table of returns."""
     from tradeassay.runs import Run
 
-    if isinstance(source, Run):
-        return _of_run(source)
-    if hasattr(source, "agents"):
-        return _of_assay(source)
-    return _of_table(source, against)
-
-
-def _of_run(run: Run) -> list[GrowthPath]:
-    """Return the first repetition of every agent; failed episodes have no path."""
     found: dict[str, GrowthPath] = {}
-    several = len({episode.cell for episode in run.episodes}) > 1
-    for episode in run.episodes:
-        series = run.series(episode.key)
-        name = f"{episode.label} ({episode.cell})" if several else episode.label
-        if name not in found and series.failure is None:
-            nav = np.asarray(series.nav, dtype=float)
-            found[name] = GrowthPath(name, tuple(series.sessions), nav[-len(series.sessions) :] / nav[0] - 1.0)
-    if not found:
-        raise UserError("no episode of the run has a result", hint="see run.failed")
-    return list(found.values())
-
-
-def _of_assay(assay: Any) -> list[GrowthPath]:
-    found = []
-    for one in assay.agents:
-        if one.curve is not None:
-            found.append(GrowthPath(one.agent, one.curve.sessions, np.asarray(one.curve.account)))
-    curves = [one.curve for one in assay.agents if one.curve is not None and one.curve.market]
-    if curves:
-        found.append(GrowthPath("market", curves[0].sessions, np.asarray(curves[0].market), market=True))
-    if not found:
+    if isinstance(source, Run):
+        several = len({episode.cell for episode in source.episodes}) > 1
+        for episode in source.episodes:
+            series = source.series(episode.key)
+            name = f"{episode.label} ({episode.cell})" if several else episode.label
+            if name not in found and series.failure is None:
+                nav = np.asarray(series.nav, dtype=float)
+                growth = nav[-len(series.sessions) :] / nav[0] - 1.0
+                found[name] = GrowthPath(name, tuple(series.sessions), growth)
+        if not found:
+            raise UserError("no episode of the run has a result", hint="see run.failed")
+        return list(found.values())
+    if not hasattr(source, "agents"):
+        return _of_table(source, against)
+    paths = [
+        GrowthPath(one.agent, one.curve.sessions, np.asarray(one.curve.account))
+        for one in source.agents
+        if one.curve is not None
+    ]
+    if not paths:
         raise UserError("nobody in the assay has a result to draw", hint="see the verdicts")
-    return found
+    compared = [one.curve for one in source.agents if one.curve is not None and one.curve.market]
+    if compared:
+        paths.append(GrowthPath("market", compared[0].sessions, np.asarray(compared[0].market), market=True))
+    return paths
 
 
 def _of_table(source: object, against: object) -> list[GrowthPath]:

@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.metrics import Design, PowerSummary, power_summary
 from tradeassay.metrics.power import SKILLED
-from tradeassay.runs.summary import AgentSummary, summary_of
+from tradeassay.runs.summary import summary_of
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -41,14 +41,12 @@ def power_of_run(run: Run, *, ir: float = SKILLED) -> tuple[AgentPower, ...]:
             if agent.baseline:
                 continue
             seen = None if agent.design is None else power_summary(agent.design, ir=ir)
-            why = None if seen is not None else _why_not(agent)
+            why = None
+            if seen is None and (agent.result.value is None or agent.failure):
+                why = f"the account has no result ({agent.failure or agent.result.reason})"
+            elif seen is None:
+                why = "there is no baseline" if agent.versus is None else agent.versus.sentence
             found.append(
                 AgentPower(cell=cell.id, agent=agent.name, design=agent.design, power_summary=seen, reason=why)
             )
     return tuple(found)
-
-
-def _why_not(agent: AgentSummary) -> str:
-    if agent.result.value is None or agent.failure:
-        return f"the account has no result ({agent.failure or agent.result.reason})"
-    return "there is no baseline" if agent.versus is None else agent.versus.sentence

@@ -37,7 +37,6 @@ from tradeassay.runs.play.trading import modules_of
 if TYPE_CHECKING:
     from tradeassay.assay.memory.contrast import MemoryContrast
     from tradeassay.runs import Run
-    from tradeassay.runs.spec.episode import EpisodeSpec
 
 INVESTED = "invested"
 _MOST_GROWTH = 700.0
@@ -332,14 +331,10 @@ def _tested(
 
 
 def _testable(run: Run, label: str) -> Iterator[str]:
-    """Yield an agent's episodes that can be played again for nothing."""
+    """Yield an agent's episodes that can be played again for nothing: without asking somebody outside."""
     for episode in run.episodes:
-        if episode.label == label and run.series(episode.key).failure is None and not _costly(episode):
+        if episode.label != label or run.series(episode.key).failure is not None:
+            continue
+        name, answered = episode.agent.name, episode.by_model or converses(episode.agent.name)
+        if answered or not isinstance(make_agent(name, episode.agent.params), CostlyAgent):
             yield episode.key
-
-
-def _costly(episode: EpisodeSpec) -> bool:
-    """Return whether playing an agent again would ask somebody outside."""
-    if episode.by_model or converses(episode.agent.name):
-        return False
-    return isinstance(make_agent(episode.agent.name, episode.agent.params), CostlyAgent)
