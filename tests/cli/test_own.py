@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
+
+from played import played
+
 from tradeassay.cli import main
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
 WEEK = ["daily-us-v1", "--first", "2022-06-01", "--last", "2022-06-10", "--executor", "inline"]
 RULE = """
 from tradeassay.core.orders import Decision, Order
@@ -101,7 +104,7 @@ def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]
 
 def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("daily", "ktdfin", "quantcode"):
-        shutil.copytree(RECORDED / name / "run", tmp_path / "runs" / name)
+        shutil.copytree(played(name), tmp_path / "runs" / name)
     (tmp_path / "runs" / "daily.seal").write_bytes(b"sealed")
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")

@@ -2,19 +2,22 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from tradeassay.cli import main
-from tradeassay.core.errors import TradeassayWarning
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 
-RECORDED = Path(__file__).resolve().parents[1] / "recorded" / "v1"
+import golden
+from played import played
+
+from tradeassay.cli import main
 
 
 @pytest.mark.slow
 def test_an_assay_can_be_studied_further(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    shutil.copytree(RECORDED / "ktdfin-paper" / "run", tmp_path / "run")
+    shutil.copytree(played("ktdfin-paper"), tmp_path / "run")
     assert main(["assay", str(tmp_path / "run"), "--portfolios", "0", "--rationales", "--regimes", "--json"]) == 0
     studies = json.loads(capsys.readouterr().out)["studies"]
     assert studies["rationales"]["rows"][0]["agent"] == "scripted-sensible" and studies["regimes"]
@@ -32,7 +35,7 @@ def test_people_mark_submissions_blind(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["code", "review", "form", str(RECORDED / "systrade" / "run")]) == 0
+    assert main(["code", "review", "form", str(played("systrade"))]) == 0
     form = Path("form.json").read_text()
     assert "scripted/builder-mends" not in form and "item-001" in form
     head, row = Path("marks.csv").read_text().splitlines()
@@ -43,7 +46,7 @@ def test_people_mark_submissions_blind(
     found = json.loads(capsys.readouterr().out)
     assert found["board"]["fidelity"]["scripted/builder-mends"]["value"] == 8.5
     assert found["agreement"]["raters"] == 2
-    assert main(["code", "review", "form", str(RECORDED / "quantcode" / "run")]) == 2
+    assert main(["code", "review", "form", str(played("quantcode"))]) == 2
     assert "name a run of systrade-v1" in capsys.readouterr().err
 
 
@@ -56,10 +59,9 @@ def test_a_policy_practises_and_is_examined_on_later_days(capsys: pytest.Capture
 
 
 def test_a_season_without_feedback_has_no_rewards(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    shutil.copy(RECORDED / "arena" / "arena.db", tmp_path / "arena.db")
-    argv = ["arena", "rewards", "recorded-v1", "trade", "--db", str(tmp_path / "arena.db"), "--json"]
-    with pytest.warns(TradeassayWarning, match="kept as arena.db.format-1"):
-        assert main(argv) == 0
+    db = golden.play_season("arena", tmp_path / "arena.db")
+    capsys.readouterr()
+    assert main(["arena", "rewards", "recorded-v1", "trade", "--db", str(db), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
 

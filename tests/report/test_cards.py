@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from report_sample import report
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
+
+from played import played
+
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
 from tradeassay.report import paste, paste_tables, tracking
 from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
 from tradeassay.report.export_tables import PasteCell, PasteTable
-
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
 
 
 def test_tiers_and_chances_are_in_the_tables() -> None:
@@ -133,7 +135,7 @@ class Mlflow(ModuleType):
 
 @pytest.fixture
 def run(tmp_path: Path) -> str:
-    shutil.copytree(RECORDED / "stockbench" / "run", tmp_path / "run")
+    shutil.copytree(played("stockbench"), tmp_path / "run")
     return str(tmp_path / "run")
 
 

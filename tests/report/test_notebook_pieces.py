@@ -1,6 +1,7 @@
 """From Python: `tradeassay.assay(frame)`, figures, and what a notebook shows."""
 
 import datetime
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
+
+from played import played
+
 import tradeassay
 from tradeassay.core.errors import MissingExtra, UserError
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
 EVIL = "<script>alert(1)</script>"
 
 
@@ -62,7 +66,7 @@ def test_a_notebook_shows_words_and_never_runs_them(judged: tradeassay.ShownAssa
 
 def test_a_run_shows_itself() -> None:
     for name in ("daily", "quantcode"):
-        piece = tradeassay.load_run(RECORDED / name / "run")._repr_html_()
+        piece = tradeassay.load_run(played(name))._repr_html_()
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
 
 
@@ -78,7 +82,7 @@ def test_figures_hold_the_numbers(table: pd.DataFrame, judged: tradeassay.ShownA
     steps = tradeassay.plot.made_of(judged).data[0]
     assert sum(steps.y[:-1]) == pytest.approx(steps.y[-1])
     assert [line.name for line in tradeassay.plot.equity(judged).data] == [EVIL, "market"]
-    run = tradeassay.load_run(RECORDED / "daily" / "run")
+    run = tradeassay.load_run(played("daily"))
     assert len(tradeassay.plot.equity(run).data) == len(
         {(episode.cell, episode.label) for episode in run.episodes}
     )
@@ -105,9 +109,9 @@ def test_what_is_no_table_gets_one_line(wrong: object) -> None:
 
 def test_words_for_tables_are_refused_for_runs() -> None:
     with pytest.raises(UserError, match="goes with a table"):
-        tradeassay.assay(RECORDED / "daily" / "run", against="x")
+        tradeassay.assay(played("daily"), against="x")
     with pytest.raises(UserError, match="programs"):
-        tradeassay.assay(RECORDED / "quantcode" / "run")
+        tradeassay.assay(played("quantcode"))
 
 
 def test_without_plotly_the_extra_is_named(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

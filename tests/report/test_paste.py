@@ -5,25 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from report_sample import report
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
+
+from played import played
+
 from tradeassay.cli import main
 from tradeassay.report import paste, paste_tables
-
-RECORDED = Path(__file__).parents[1] / "recorded" / "v1"
 
 
 @pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode", "systrade"])
 @pytest.mark.parametrize("form", ["md", "latex", "csv", "json"])
 def test_every_kind_of_run_becomes_a_table(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(RECORDED / name / "run"), "--format", form]) == 0
+    assert main(["report", str(played(name)), "--format", form]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     assert "synthetic data" in shown.out.lower()
-    assert not (RECORDED / name / "run" / "report.html").exists()
+    assert not (played(name) / "report.html").exists()
 
 
 def test_numbers_keep_every_digit_where_programs_read_them() -> None:
@@ -71,6 +74,6 @@ def test_words_of_others_cannot_break_a_table() -> None:
 
 
 def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["report", str(RECORDED / "daily" / "run"), "--format", "md", "--html", str(tmp_path / "page.html")]
+    argv = ["report", str(played("daily")), "--format", "md", "--html", str(tmp_path / "page.html")]
     assert main(argv) == 2
     assert "leave -o out" in capsys.readouterr().err
