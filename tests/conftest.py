@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import ClassVar, TypeGuard
@@ -29,6 +32,8 @@ from tradeassay.sandbox.zygote_process import ZygoteProcess
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("search", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+sys.path.insert(0, str(Path(__file__).parent / "recorded"))  # golden runs, which tests of many rooms read
+
 collect_ignore = [
     file
     for package, file in (
@@ -138,9 +143,12 @@ class LentZygote(sandbox._ZygoteLine):
 
 
 def pytest_sessionfinish() -> None:
-    """End the zygotes that were kept."""
+    """End the zygotes that were kept; drop the golden runs once, by whoever started the workers."""
     while LentZygote.kept:
         LentZygote.kept.popitem()[1].close()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        for left in Path(tempfile.gettempdir()).glob("tradeassay-golden-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from golden import stored
 
 ROOT = Path(__file__).parents[2]
 WALK = """
@@ -23,6 +24,8 @@ class Plain:
         return None if name.partition(".")[0] in cls.absent else PathFinder.find_spec(name, path, target)
 
 sys.meta_path[:] = [Plain if one is PathFinder else one for one in sys.meta_path]
+from golden import stored
+
 from tradeassay.cli import main
 told = []
 for words in json.loads(sys.argv[2]):
@@ -45,8 +48,8 @@ NEEDS = {
     "run daily-us-v1 -m openai/gpt-5": "models",
     "run daily-us-v1 -a http:url=http://127.0.0.1:9/": "arena",
     "run daily-us-v1 -m local/qwen2.5-coder-1.5b": "local",
-    "export recorded/daily/run --to mlflow": "tracking",
-    "luck recorded/daily/run": "fast",
+    "export recorded/daily --to mlflow": "tracking",
+    "luck recorded/daily": "fast",
     "leak-test cash --sessions 2 --executor ray": "ray",
     "baselines train --dataset synthetic/ashare:7 --models linear --small --train 2020-01-02..2020-06-30 "
     "--valid 2020-07-01..2020-09-30": "qlib",
@@ -81,9 +84,9 @@ WORKS = (
     "code strategies --json",
     "code schema card",
     "recordings list --json",
-    "report recorded/daily/run --format md",
-    "report recorded/quantcode/run --format latex",
-    "export recorded/daily/run --json",
+    "report recorded/daily --format md",
+    "report recorded/quantcode --format latex",
+    "export recorded/daily --json",
 )
 
 
@@ -108,7 +111,9 @@ def _files(name: str) -> list[metadata.PackagePath]:
 def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | None, str, str, str]]:
     """What every command said, all in one process from which all extras are hidden."""
     place = tmp_path_factory.mktemp("plain")
-    (place / "recorded").symlink_to(ROOT / "tests/recorded/v1")
+    (place / "recorded").mkdir()
+    for name in ("daily", "quantcode"):
+        (place / "recorded" / name).symlink_to(stored(name))
     (place / "prices").mkdir()
     (place / "prices/AAA.csv").write_text(
         "date,open,high,low,close,volume\n2024-01-02,1,1,1,1,9\n2024-01-03,1,1,1,1,9\n"

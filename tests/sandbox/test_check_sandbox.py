@@ -39,7 +39,8 @@ def test_no_attack_gets_out(machine: None) -> None:
     assert report.escaped == ()
     assert len(report.counted) >= 40
     assert all(result.record for result in report.results)
-    refused = [result for result in report.results if result.family in ("network", "process", "privileged")]
+    # An attack that fails in a plain process too (a 32-bit call on a processor without any) has nothing to refuse.
+    refused = [result for result in report.counted if result.family in ("network", "process", "privileged")]
     assert all("refused" in result.record for result in refused), report.table()
     assert report.summary() in report.table()
 
