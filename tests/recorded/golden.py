@@ -115,6 +115,7 @@ def stored(name: str) -> Path:
                 [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
             )
             assert (shared / name / "scores.json").exists(), done.stderr
+            (shared / name / "report.html").unlink(missing_ok=True)
     return shared / name
 
 
