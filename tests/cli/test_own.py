@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 
-from played import played
+from golden import stored as played
 
 from tradeassay.cli import main
 

@@ -24,8 +24,6 @@ class Plain:
         return None if name.partition(".")[0] in cls.absent else PathFinder.find_spec(name, path, target)
 
 sys.meta_path[:] = [Plain if one is PathFinder else one for one in sys.meta_path]
-from golden import stored
-
 from tradeassay.cli import main
 told = []
 for words in json.loads(sys.argv[2]):

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 
 import golden
-from played import played
+from golden import stored as played
 
 from tradeassay.cli import main
 

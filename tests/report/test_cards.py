@@ -14,7 +14,7 @@ from report_sample import report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 
-from played import played
+from golden import stored as played
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
