@@ -20,8 +20,10 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "runs"))  # where the forger lives
+for _room in ("runs", "recorded"):  # where the forger and the golden runs live
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / _room))
 
+import golden
 from forger import KindShare, check_verify
 
 import tradeassay
@@ -31,11 +33,9 @@ from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
 from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
 from tradeassay.runs import run
 
-RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "v1"
 ARENA = "arena"
 MADE = ("daily", "stockbench", "ktdfin", "quantcode", "systrade")
-OLD = ("daily-v1", "stockbench-v1", "ktdfin-v1", "quantcode-v1", "systrade-v1")
-KINDS = (*MADE, ARENA, *OLD)
+KINDS = (*MADE, ARENA)
 FIELDS = 100
 """Fields per file that may be changed, and as many bytes."""
 TOGETHER = 50
@@ -55,10 +55,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 def folder_of(kind: str, place: Path) -> Path:
     """Return the run of a kind, played now where there is none."""
     if kind == ARENA:
-        return RECORDED / "arena" / "arena.db"
-    if kind in OLD:
-        name = kind.removesuffix("-v1")
-        return RECORDED / (name if name != "ktdfin" else "ktdfin-us") / "run"
+        return (
+            place / "arena.db"
+            if (place / "arena.db").exists()
+            else golden.play_season("arena", place / "arena.db")
+        )
     folder, models = place / kind, ("scripted/sensible", "scripted/broken-json")
     if folder.exists():
         return folder
