@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-for _room in ("runs", "recorded"):  # where the forger and the golden runs live
-    sys.path.append(str(Path(__file__).parents[1] / "tests" / _room))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "runs"))  # where the forger lives
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "recorded"))  # and the golden runs
 
 import golden
 from forger import KindShare, check_verify
