@@ -29,8 +29,8 @@ from forger import KindShare, check_verify
 import tradeassay
 from numbered_parts import ask, gather
 from season_forger import check_season
-from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
-from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.runs import run
 
 ARENA = "arena"

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from golden import stored
+from golden import play_season, stored
 
 ROOT = Path(__file__).parents[2]
 WALK = """
@@ -112,6 +112,8 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | No
     (place / "recorded").mkdir()
     for name in ("daily", "quantcode"):
         (place / "recorded" / name).symlink_to(stored(name))
+    (place / "recorded" / "arena").mkdir()
+    play_season("arena", place / "recorded" / "arena" / "arena.db")
     (place / "prices").mkdir()
     (place / "prices/AAA.csv").write_text(
         "date,open,high,low,close,volume\n2024-01-02,1,1,1,1,9\n2024-01-03,1,1,1,1,9\n"

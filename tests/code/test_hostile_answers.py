@@ -210,7 +210,7 @@ def hostile_claims(draw: random.Random) -> None:
 
 def hostile_text(draw: random.Random) -> None:
     text = "".join(draw.choice(TEXT) for _ in range(draw.randrange(25)))
-    settings = QuantCodeSettings(version=draw.choice((1, 2)))
+    settings = QuantCodeSettings()
     talk = play(TASK, settings)
     next(talk)
     try:

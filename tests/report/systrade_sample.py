@@ -6,8 +6,8 @@ from unittest import mock
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
 from tradeassay.benchmarks.systrade.examine import AuditStep, Examined, FollowedTrade, LegPath, Mark, Trail
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.code.checks import Exhibit, convicted, not_run, passed
 from tradeassay.code.gates import GATES, GateReport
 from tradeassay.code.scores import Breach, CostPoint, Discipline, PaperScore, Robustness, Scorecard, overall

@@ -143,7 +143,7 @@ def test_without_the_data_only_decoration_is_missing(recorded: Run, data: RunSum
     elsewhere = Run.load(recorded.folder, home=tmp_path)
     manifest = recorded.manifest
     changed = {name: msgspec.structs.replace(entry, sha256="0" * 64) for name, entry in manifest.datasets.items()}
-    elsewhere._manifest = msgspec.structs.replace(manifest, datasets=changed)
+    elsewhere.manifest = msgspec.structs.replace(manifest, datasets=changed)
     with pytest.warns(TradeassayWarning, match="no index and no prices"):
         bare = summary_of(elsewhere)
     assert bare.cells[0].prices == {}

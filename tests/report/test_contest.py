@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import report_sample as made
 from rich.console import Console
-from tradeassay.runs.summary.contest import over_markets
 
 from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
@@ -18,6 +17,7 @@ from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, markets_words, setting_title
 from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
+from tradeassay.runs.summary.figures import over_markets
 
 FEW = BootstrapConfig(draws=200)
 SESSIONS = made.weekdays(120)

@@ -10,7 +10,8 @@ import pytest
 from runs_code_toy import same
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
 from tradeassay.code.running import open_code_executor

@@ -16,11 +16,12 @@ import pytest
 from runs_code_toy import same
 
 from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.dialogue import ScoreWanted
 from tradeassay.benchmarks.systrade.examine import examine_submission, with_secret
 from tradeassay.benchmarks.systrade.scores import paper_tier
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.scores import ScoreConfig

@@ -200,7 +200,8 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
 
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
-    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec, tasks_of
+    from tradeassay.benchmarks.quantcode.benchmark import tasks_of
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 
     file: Path | None = filters.get("task_file")
     chosen = QuantCodeSpec(

@@ -16,9 +16,9 @@ from tradeassay.core.errors import DataError, UserError, require
 if TYPE_CHECKING:
     from tradeassay.arena.queries.snapshot import CitedFigures
     from tradeassay.benchmarks.programs import Paper
-    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
     from tradeassay.benchmarks.quantcode.dialogue import Setting
-    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+    from tradeassay.benchmarks.systrade.spec import SystradeSpec
     from tradeassay.runs import AgentSpec, RunSpec
     from tradeassay.runs.summary.rows import PrintedFigures
 
@@ -370,9 +370,9 @@ def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
 
 
 def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
-    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
     from tradeassay.benchmarks.systrade import STRATEGIES
-    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
+    from tradeassay.benchmarks.systrade.spec import SystradeSpec
 
     data, models, sample, repeated = wanted.data, wanted.models, wanted.sample, tuple(range(wanted.seeds))
     if wanted.paper == "systrade":

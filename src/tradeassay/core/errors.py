@@ -100,6 +100,10 @@ class RunError(TradeassayError):
     """A recorded run cannot be started, resumed, verified or read."""
 
 
+class CheckFailed(AssertionError):
+    """Something registered does not keep its contract; the message says what, where and how it was seen."""
+
+
 def require(module: str, extra: str, what: str = "this", *, instead: str = "") -> object:
     """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it cannot be had.
 

@@ -16,6 +16,8 @@ from tradeassay.core.hashing import sha256_of
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
+from tradeassay.data.store.manifest import snapshot_folder as snapshot_folder
+from tradeassay.data.store.manifest import store_folder as store_folder
 from tradeassay.data.store.write import write_snapshot
 
 _SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d+)")
@@ -130,17 +132,3 @@ def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot
     if not (folder / MANIFEST_FILE).exists():
         write_snapshot(replace(synthetic.generate(config).panel, name=name), folder)
     return open_snapshot(folder)
-
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
-
-
-def store_folder(home: Path | None = None) -> Path:
-    return data_home(home) / "store"
-
-
-def snapshot_folder(name: str, home: Path | None = None) -> Path:
-    """Return a stored dataset's folder; raises :class:`UserError` for a name that is not a plain name."""
-    if not _NAME.fullmatch(name):
-        raise UserError(f"'{name}' is not a dataset name", hint="use letters, digits, '.', '-' and '_'")
-    return store_folder(home) / name

@@ -22,10 +22,12 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeItem
-from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores import DIMENSIONS, complexity
 from tradeassay.core.dialogue import AskModel, ModelReply

@@ -7,6 +7,7 @@ code is not run.
 
 from __future__ import annotations
 
+from tradeassay.sandbox.executor import open_executor
 from tradeassay.sandbox.failures import (
     BadResult,
     ChildClaim,
@@ -29,7 +30,7 @@ from tradeassay.sandbox.failures import (
 )
 from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.job import Job, JobExecutor, JobLimits, JobResult, JobUsage
-from tradeassay.sandbox.sandbox import Sandbox, SandboxPool, open_executor
+from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Kernel, SandboxRefused, Tier, ask_kernel, refusal
 from tradeassay.sandbox.trusted import TrustedCodeInProcess

@@ -9,11 +9,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Literal
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
-from tradeassay.sandbox.job import Job, JobExecutor, JobResult
+from tradeassay.sandbox.job import Job, JobResult
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
@@ -214,25 +213,3 @@ class SandboxPool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def open_executor(
-    kind: Literal["sandbox", "ray", "trusted-in-process"] = "sandbox",
-    *,
-    config: SandboxConfig | None = None,
-    workers: int = 1,
-) -> JobExecutor:
-    """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
-    if workers < 1:
-        raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
-    if kind == "sandbox":
-        return SandboxPool(config, workers=workers)
-    if kind == "ray":
-        from tradeassay.sandbox.on_ray import RaySandboxPool
-
-        return RaySandboxPool(config, workers=workers)
-    if kind == "trusted-in-process":
-        from tradeassay.sandbox.trusted import TrustedCodeInProcess
-
-        return TrustedCodeInProcess()
-    raise UserError(f"no executor '{kind}'", hint="known: sandbox, ray, trusted-in-process")

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tradeassay.core.errors import CheckFailed as CheckFailed
 from tradeassay.core.lazy import lazily
-
-
-class CheckFailed(AssertionError):
-    """Something registered does not keep its contract; the message says what, where and how it was seen."""
-
 
 if TYPE_CHECKING:
     from tradeassay.testing.agent import check_agent as check_agent

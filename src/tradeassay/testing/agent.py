@@ -18,11 +18,11 @@ from tradeassay.agents.registry import Value, make_config
 from tradeassay.benchmarks.daily import DayConfig, complaint
 from tradeassay.core.account import AccountState
 from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
+from tradeassay.core.errors import CheckFailed
 from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing import CheckFailed
 from tradeassay.testing._watch import BlankView, fingerprint, watched
 from tradeassay.testing._worlds import CUT, MARKETS, SmallWorld, small_world
 

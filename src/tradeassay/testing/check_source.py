@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay.core.errors import CheckFailed, DataError, TradeassayError
 from tradeassay.core.time import parse_iso
 from tradeassay.core.view import FIELDS
 from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot
@@ -20,7 +20,6 @@ from tradeassay.data.fault import describe
 from tradeassay.data.importing import make_source
 from tradeassay.data.store.manifest import content_sha256
 from tradeassay.data.store.write import check_form, normalised
-from tradeassay.testing import CheckFailed
 
 
 def check_source(source: str | Source, options: Mapping[str, Any] | None = None) -> Panel:

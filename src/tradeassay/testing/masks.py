@@ -18,14 +18,13 @@ import msgspec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.windows import AFTER
 from tradeassay.core.dialogue import AskModel, Given, ModelReply
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.data import Snapshot
 from tradeassay.frontends.prepared import plots_for
 from tradeassay.llm import scripted_models
 from tradeassay.play import Asked
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.run_spec import ParamValue
-from tradeassay.testing import CheckFailed
 
 MASKS = ("stock-blind", "date-blind", "blinded")
 MODES = ("memory-only", "fixed-candidate", "open-research")

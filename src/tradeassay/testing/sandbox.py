@@ -13,9 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import CheckFailed, UserError
 from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
-from tradeassay.testing import CheckFailed
 from tradeassay.testing._escape.harness import (
     TIGHT,
     VISIBLE,

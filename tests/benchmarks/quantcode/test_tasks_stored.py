@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
-from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol, QuantCodeSpec
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars, sum_up
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError

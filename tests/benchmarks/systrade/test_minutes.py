@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol, SystradeSpec
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.data import minute_year
 from tradeassay.benchmarks.systrade.loading import load_reference, load_spec
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 
 
 def test_the_year_is_that_of_the_bars() -> None:

@@ -49,6 +49,7 @@ from tradeassay.arena.stream import item_page as read_item
 from tradeassay.arena.web import pages
 from tradeassay.arena.web.pages import Page, asset_folders, names_of, season_pages
 from tradeassay.arena.web.words import LANGUAGES, NAMES, Language, words
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.report.shell import page_environment, template_text
 
@@ -343,7 +344,7 @@ class PageWriter:
         """Return the event up to which the pages on disk are right; 0 where they are not of this journal."""
         try:
             found = msgspec.json.decode(mark.read_bytes(), type=Written)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *UNDECODABLE):
             return 0
         # A restored database may be older than its pages.
         if (found.spec, found.look) != (one.season.sha256, _look()) or found.seq > newest:

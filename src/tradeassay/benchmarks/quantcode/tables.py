@@ -39,7 +39,7 @@ from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.quantcode.benchmark import QuantCodeSpec
+    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 
 MOST_TURNS: Final = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from tradeassay.benchmarks.programs import (
-    LONG_ANSWERS,
     AskRole,
     CodeAsk,
     CodeDialogue,
@@ -25,9 +24,8 @@ from tradeassay.benchmarks.programs import (
     code_protocols,
     installed_versions,
 )
-from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade import hashes, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import (
-    DAYS,
     SPLITS,
     SplitName,
     drawn_year,
@@ -43,10 +41,14 @@ from tradeassay.benchmarks.systrade.examine import (
     twin_executor,
     with_secret,
 )
-from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
 from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
+from tradeassay.benchmarks.systrade.spec import (
+    SYSTRADE,
+    SYSTRADE_SYSTB,
+    SystradeSpec,
+)
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
@@ -55,64 +57,11 @@ from tradeassay.core.dialogue import AskModel
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.suggest import did_you_mean
-from tradeassay.llm import ModelParams
 from tradeassay.llm.scripted import teach_builder
 from tradeassay.sandbox import JobExecutor, open_executor
 
-SYSTRADE: Final = "systrade-v1"
-SYSTRADE_SYSTB: Final = "systrade-systb-v1"
-STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {SYSTRADE: STRATEGIES, SYSTRADE_SYSTB: SYSTB_STRATEGIES}
-"""The twelve strategies, and the twelve of the authors' public repository."""
 _COMPUTING: Final = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
 _MOST_KEPT: Final = 4096
-
-
-class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
-    """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
-
-    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; a model's marks of its own work
-    are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
-    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
-    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
-    values.
-    """
-
-    benchmark: str = SYSTRADE
-    strategies: tuple[str, ...] = ()
-    iterations: int = 4
-    early_stop: bool = True
-    reviewers: tuple[str, ...] = ()
-    dataset: str | None = None
-    symbols: tuple[str, ...] = ()
-    splits: tuple[str, ...] = DAYS
-    data_seed: int = 1
-    minutes: int = 0
-    score: ScoreConfig = ScoreConfig()
-    params: ModelParams = LONG_ANSWERS
-    review_params: ModelParams = ModelParams(temperature=0.7)
-
-    def __post_init__(self) -> None:
-        self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
-        known = STRATEGIES_OF.get(self.benchmark)
-        if known is None:
-            hint = did_you_mean(self.benchmark, STRATEGIES_OF, f"one of {', '.join(STRATEGIES_OF)}")
-            raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint)
-        for strategy in self.strategies:
-            if strategy not in known:
-                hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
-                raise UserError(f"there is no strategy '{strategy}'", hint=hint)
-        if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
-            raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
-        splits_of(self.splits)
-        if (self.dataset is None) != (not self.symbols):
-            raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        """The strategies, in the benchmark's order."""
-        known = STRATEGIES_OF[self.benchmark]
-        return tuple(name for name in known if not self.strategies or name in self.strategies)
 
 
 @code_protocols.register(SYSTRADE)

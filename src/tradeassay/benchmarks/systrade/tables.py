@@ -34,7 +34,7 @@ from tradeassay.code.scores import DIMENSIONS
 from tradeassay.core.measure import Measure, not_scored
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.systrade.benchmark import SystradeSpec
+    from tradeassay.benchmarks.systrade.spec import SystradeSpec
 
 _BOARD_GATES: Final = ("exec", "leak", "audit")
 

@@ -240,7 +240,9 @@ def _value(node: ast.expr, values: Values, calendar: BarCalendar | None, text: s
         case ast.Constant(value=value):
             return float(value)  # type: ignore[arg-type]  # checked to be a number when parsed
         case ast.Name() | ast.Attribute():
-            name = node.id if isinstance(node, ast.Name) else f"{node.value.id}.{node.attr}"  # type: ignore[attr-defined]
+            # Only names and attributes of names are left here: the parser has refused everything else.
+            owner = "" if isinstance(node, ast.Name) else f"{getattr(node.value, 'id')}."  # noqa: B009
+            name = owner + (node.id if isinstance(node, ast.Name) else node.attr)
             if name not in values:
                 raise UserError(f"'{text}' names '{name}', which is not defined")
             return values[name]

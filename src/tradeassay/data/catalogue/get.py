@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.files import write_atomic
+from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.time import SECOND, Clock, WallClock, iso
 from tradeassay.data.catalogue import recipes
 from tradeassay.data.catalogue.entry import (
@@ -25,9 +25,8 @@ from tradeassay.data.catalogue.entry import (
     catalogue,
     download_wheel,
 )
-from tradeassay.data.datasets import data_home, snapshot_folder
 from tradeassay.data.panel import Panel
-from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
+from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest, snapshot_folder
 from tradeassay.data.store.write import write_snapshot
 
 _LOADED = (recipes,)

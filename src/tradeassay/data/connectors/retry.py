@@ -119,7 +119,7 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
         reraise=True,
     )
     try:
-        return attempts(ask)  # type: ignore[no-any-return]
+        return attempts(ask)  # type: ignore[no-any-return]  # tenacity's types are skipped
     except Throttled as error:
         named = rest(error)
         if named is not None and named > policy.longest_wait:

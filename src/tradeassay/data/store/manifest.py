@@ -6,6 +6,7 @@ The content hash covers what a panel says, whatever library version wrote the fi
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from tradeassay.core.errors import UNDECODABLE, DataError
-from tradeassay.core.files import holds_own_hash, with_own_hash
+from tradeassay.core.errors import UNDECODABLE, DataError, UserError
+from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
 from tradeassay.core.hashing import canonical_json, sha256_file
 from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.view import FIELDS, Days, Floats
@@ -359,3 +360,17 @@ def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
     width = lists.type.list_size
     values: np.ndarray[Any, Any] = plain(lists.values)
     return values[lists.offset * width : (lists.offset + rows) * width].reshape(rows, width)
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+
+
+def store_folder(home: Path | None = None) -> Path:
+    return data_home(home) / "store"
+
+
+def snapshot_folder(name: str, home: Path | None = None) -> Path:
+    """Return a stored dataset's folder; raises :class:`UserError` for a name that is not a plain name."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"'{name}' is not a dataset name", hint="use letters, digits, '.', '-' and '_'")
+    return store_folder(home) / name

@@ -119,7 +119,8 @@ class Examination:
 
     def say_answers(self, models: list[str], *, known: bool) -> None:
         """Say what is known about who gave the replies. Only a scripted model can be asked whether it did."""
-        if not models or not can_be_asked(models):
+        # An agent over HTTP or a pipe has a conversation and no model's name: nobody can ask it again.
+        if not models or not all(models) or not can_be_asked(models):
             self.say("answers", "cannot be checked", NOT_REDERIVABLE)
         elif known:
             self.say("answers", "re-derived")

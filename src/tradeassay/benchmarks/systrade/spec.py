@@ -1,0 +1,72 @@
+"""What a run of SysTradeBench is asked to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tradeassay.benchmarks.programs import (
+    LONG_ANSWERS,
+    CodeSpec,
+)
+from tradeassay.benchmarks.systrade import STRATEGIES
+from tradeassay.benchmarks.systrade.data import (
+    DAYS,
+    splits_of,
+)
+from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
+from tradeassay.code.scores import ScoreConfig
+from tradeassay.core.errors import UserError
+from tradeassay.core.suggest import did_you_mean
+from tradeassay.llm import ModelParams
+
+SYSTRADE: Final = "systrade-v1"
+SYSTRADE_SYSTB: Final = "systrade-systb-v1"
+STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {SYSTRADE: STRATEGIES, SYSTRADE_SYSTB: SYSTB_STRATEGIES}
+"""The twelve strategies, and the twelve of the authors' public repository."""
+
+
+class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
+    """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
+
+    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; a model's marks of its own work
+    are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
+    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
+    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
+    values.
+    """
+
+    benchmark: str = SYSTRADE
+    strategies: tuple[str, ...] = ()
+    iterations: int = 4
+    early_stop: bool = True
+    reviewers: tuple[str, ...] = ()
+    dataset: str | None = None
+    symbols: tuple[str, ...] = ()
+    splits: tuple[str, ...] = DAYS
+    data_seed: int = 1
+    minutes: int = 0
+    score: ScoreConfig = ScoreConfig()
+    params: ModelParams = LONG_ANSWERS
+    review_params: ModelParams = ModelParams(temperature=0.7)
+
+    def __post_init__(self) -> None:
+        self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
+        known = STRATEGIES_OF.get(self.benchmark)
+        if known is None:
+            hint = did_you_mean(self.benchmark, STRATEGIES_OF, f"one of {', '.join(STRATEGIES_OF)}")
+            raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint)
+        for strategy in self.strategies:
+            if strategy not in known:
+                hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
+                raise UserError(f"there is no strategy '{strategy}'", hint=hint)
+        if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
+            raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
+        splits_of(self.splits)
+        if (self.dataset is None) != (not self.symbols):
+            raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The strategies, in the benchmark's order."""
+        known = STRATEGIES_OF[self.benchmark]
+        return tuple(name for name in known if not self.strategies or name in self.strategies)
