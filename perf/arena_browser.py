@@ -23,9 +23,17 @@ from typing import Any
 from arena_pages import await_server
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--lang=en-US",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--lang=en-US",
+)
 TIMES = """
 const paint = performance.getEntriesByName('first-contentful-paint')[0];
 const page = performance.getEntriesByType('navigation')[0];
@@ -99,8 +107,12 @@ def addresses(folder: Path, prefix: str) -> dict[str, str]:
     home = f"{prefix}/seasons/{seasons[0]['id']}/"
     found |= {"first": home}
     found |= {name: f"{home}{name}/" for name in ("split", "feed", "information", "rules", "published")}
-    for kind, pattern in (("asset", "assets/*/"), ("entry", "entries/*/"), ("item", "items/*/"),
-                          ("round", "assets/*/20*/")):  # fmt: skip
+    for kind, pattern in (
+        ("asset", "assets/*/"),
+        ("entry", "entries/*/"),
+        ("item", "items/*/"),
+        ("round", "assets/*/20*/"),
+    ):
         some = sorted(there.glob(pattern), key=lambda one: (one / "index.html").stat().st_size)
         if some:
             found[kind] = f"{home}{some[-1].relative_to(there)}/"  # the largest of its kind
@@ -158,8 +170,10 @@ def _measure(driver: Any, base: str, pages: dict[str, str], chosen: argparse.Nam
             rest = (round(found["shift"], 3), found["wider"])
             print(("{:<12}{:>13}" + "{:>13.0f}" * 3 + "{:>13}" * 2).format(name, width, *numbers, *rest))
     print(f"first paint at worst {worst:.0f} ms (bar 1000): {'met' if worst < 1000 else 'NOT met'}")
-    print(f"largest page {largest / 1000:.0f} kB, uncompressed (bar 300): "
-          f"{'met' if largest < 300_000 else 'NOT met'}")  # fmt: skip
+    print(
+        f"largest page {largest / 1000:.0f} kB, uncompressed (bar 300): "
+        f"{'met' if largest < 300_000 else 'NOT met'}"
+    )
 
 
 if __name__ == "__main__":

@@ -68,20 +68,38 @@ def build(path: Path) -> None:
                 last = t == SESSIONS - 1
                 price, later = float(prices[a, t]), None if last else float(prices[a, t + 1])
                 packet = Packet(
-                    season=SEASON, date=day, decided_at=f"{day}T20:00:00Z", symbol=asset, kind=kinds[a],
+                    season=SEASON,
+                    date=day,
+                    decided_at=f"{day}T20:00:00Z",
+                    symbol=asset,
+                    kind=kinds[a],
                     price=price,
                     history=tuple(PricePoint(date=d, price=1.0) for d in days[max(0, t - 10) : t]),
-                    news=(NewsShown(id=f"{asset}-{day}", published_at=f"{day}T10:00:00Z", source="wire",
-                                   title="News", text="word " * 60),),
-                )  # type: ignore[arg-type]  # fmt: skip
+                    news=(
+                        NewsShown(
+                            id=f"{asset}-{day}",
+                            published_at=f"{day}T10:00:00Z",
+                            source="wire",
+                            title="News",
+                            text="word " * 60,
+                        ),
+                    ),
+                )  # type: ignore[arg-type]
                 row = {
-                    "season": SEASON, "asset": asset, "session": day, "decision_time": f"{day}T20:00:00Z",
-                    "stage": "live", "phase": "executed" if last else "settled", "price": price,
+                    "season": SEASON,
+                    "asset": asset,
+                    "session": day,
+                    "decision_time": f"{day}T20:00:00Z",
+                    "stage": "live",
+                    "phase": "executed" if last else "settled",
+                    "price": price,
                     "base_price": price,
-                    "next_price": later, "momentum": float(moves[a, max(0, t - 20) : t + 1].sum()),
-                    "packet": msgspec.json.encode(packet).decode(), "packet_sha256": sha256_of(packet),
+                    "next_price": later,
+                    "momentum": float(moves[a, max(0, t - 20) : t + 1].sum()),
+                    "packet": msgspec.json.encode(packet).decode(),
+                    "packet_sha256": sha256_of(packet),
                     "opened_at": f"{day}T20:00:00Z",
-                }  # fmt: skip
+                }
                 id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
                 for decision, booked in _slots(everyone, held, nav, moves, (a, t), (id, asset, day, last), talk):
                     slot = db.execute(insert(decisions).values(**decision).returning(decisions.c.id)).scalar_one()
@@ -110,13 +128,30 @@ def _slots(everyone, held, nav, moves, place, round_, talk):
             nav[e, a] *= 1 + earned
             booked.append({"number": 1, "kind": "settled", **money, "earned": earned, "nav": float(nav[e, a])})
             booked[0]["earned"] = None
-        rows.append(({
-            "round": id, "season": SEASON, "asset": asset, "session": day, "stage": "live", "entry": entry,
-            "status": "failed" if (t * 7 + e) % 97 == 0 else "decided",
-            "action": ("SELL", "HOLD", "BUY")[position + 1], "confidence": 0.6, "reasoning": "word " * 30,
-            "talk": talk, "failures": "[]", "decided_at": f"{day}T20:00:00Z",
-            "calls": 4, "input_tokens": 900, "output_tokens": 80, "usd": 0.002,
-        }, booked))  # fmt: skip
+        rows.append(
+            (
+                {
+                    "round": id,
+                    "season": SEASON,
+                    "asset": asset,
+                    "session": day,
+                    "stage": "live",
+                    "entry": entry,
+                    "status": "failed" if (t * 7 + e) % 97 == 0 else "decided",
+                    "action": ("SELL", "HOLD", "BUY")[position + 1],
+                    "confidence": 0.6,
+                    "reasoning": "word " * 30,
+                    "talk": talk,
+                    "failures": "[]",
+                    "decided_at": f"{day}T20:00:00Z",
+                    "calls": 4,
+                    "input_tokens": 900,
+                    "output_tokens": 80,
+                    "usd": 0.002,
+                },
+                booked,
+            )
+        )
     return rows
 
 
@@ -219,10 +254,29 @@ def locust(base: str, readers: int, seconds: float) -> dict[str, float]:
     script.write_text(LOCUST.format(here=str(Path(__file__).parent)))
     stem = WORK / "arena_load"
     subprocess.run(
-        [str(home / "bin" / "locust"), "-f", str(script), "--headless", "-u", str(readers), "-r", "25", "-t",
-         f"{int(seconds)}s", "-H", base, "--csv", str(stem), "--only-summary", "--loglevel", "ERROR"],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            str(home / "bin" / "locust"),
+            "-f",
+            str(script),
+            "--headless",
+            "-u",
+            str(readers),
+            "-r",
+            "25",
+            "-t",
+            f"{int(seconds)}s",
+            "-H",
+            base,
+            "--csv",
+            str(stem),
+            "--only-summary",
+            "--loglevel",
+            "ERROR",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     rows = list(csv.DictReader(Path(f"{stem}_stats.csv").open()))
     total = next(row for row in rows if row["Name"] == "Aggregated")
     wanted = {"50%": "50%", "95%": "95%", "99%": "99%", "requests": "Request Count", "failed": "Failure Count"}

@@ -72,10 +72,12 @@ def main() -> int:
     else:
 
         def loop() -> np.ndarray:
-            return np.stack([
-                sm.WLS(returns[t], np.column_stack([np.ones(NAMES), x[t].T]), weights=root[t]).fit().params
-                for t in range(DAYS)
-            ])  # fmt: skip
+            return np.stack(
+                [
+                    sm.WLS(returns[t], np.column_stack([np.ones(NAMES), x[t].T]), weights=root[t]).fit().params
+                    for t in range(DAYS)
+                ]
+            )
 
         found["statsmodels, a loop over days"] = best(loop, 3)
         same &= np.allclose(ours(), loop(), rtol=1e-8, atol=1e-12)

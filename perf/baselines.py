@@ -30,9 +30,15 @@ def planted(folder: Path, full: bool) -> list[str]:
         volatility=tuple(value / 2 for value in USUAL.volatility),
     )
     config = synthetic.preset(
-        "ashare", seed=11, names=200 if full else 60, sessions=1000 if full else 640, new_listings=1, delistings=1,
-        fundamentals=False, styles=styles,
-    )  # fmt: skip
+        "ashare",
+        seed=11,
+        names=200 if full else 60,
+        sessions=1000 if full else 640,
+        new_listings=1,
+        delistings=1,
+        fundamentals=False,
+        styles=styles,
+    )
     panel = replace(synthetic.generate(config).panel, name="planted")
     write_snapshot(panel, folder)
     return [str(day) for day in panel.sessions]
@@ -51,18 +57,28 @@ def main() -> int:
         last_train, last_valid = (700, 800) if asked.full else (460, 530)
         for name in asked.models.split(","):
             spec = BaselineSpec(
-                dataset=str(home / "planted"), models=(name,), train=Span(days[255], days[last_train]),
-                valid=Span(days[last_train + 1], days[last_valid]), size="full" if asked.full else "small",
-                threads=1, device=asked.device,
-            )  # fmt: skip
+                dataset=str(home / "planted"),
+                models=(name,),
+                train=Span(days[255], days[last_train]),
+                valid=Span(days[last_train + 1], days[last_valid]),
+                size="full" if asked.full else "small",
+                threads=1,
+                device=asked.device,
+            )
             (found,) = contrast(spec, home=home)
             trained, test = found.trained, found.trained.test_ic
             assert test is not None
-            rows.append({
-                "model": name, "cpu_seconds": trained.cpu_seconds, "ic_valid": round(trained.valid_ic.mean, 4),
-                "ic_test": round(test.mean, 4), "gain": round(found.gain.mean, 4),
-                "error": found.gain.error, "beats": found.beats,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "model": name,
+                    "cpu_seconds": trained.cpu_seconds,
+                    "ic_valid": round(trained.valid_ic.mean, 4),
+                    "ic_test": round(test.mean, 4),
+                    "gain": round(found.gain.mean, 4),
+                    "error": found.gain.error,
+                    "beats": found.beats,
+                }
+            )
             print(json.dumps(rows[-1]), flush=True)
     beaten = [row["model"] for row in rows if not row["beats"]]
     print(f"{len(rows) - len(beaten)} of {len(rows)} beat their own shuffled training", file=sys.stderr)

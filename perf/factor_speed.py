@@ -55,13 +55,15 @@ def with_pandas(given: FactorBars) -> float:
     def work() -> None:
         by = frame.groupby("name", sort=False)
         before, volume = by["close"].shift(), by["volume"].shift()
-        made = pd.DataFrame({
-            "name": names,
-            "r": frame["close"] / before - 1,
-            "on": frame["open"] / before - 1,
-            "id": frame["close"] / frame["open"] - 1,
-            "dv": np.log(frame["volume"] / volume),
-        })  # fmt: skip
+        made = pd.DataFrame(
+            {
+                "name": names,
+                "r": frame["close"] / before - 1,
+                "on": frame["open"] / before - 1,
+                "id": frame["close"] / frame["open"] - 1,
+                "dv": np.log(frame["volume"] / volume),
+            }
+        )
         made["impact"] = made["r"].abs() / frame["amount"]
         made["rv"], made["rr"], made["vv"] = made["r"] * made["dv"], made["r"] ** 2, made["dv"] ** 2
         roll = made.groupby("name", sort=False)

@@ -40,11 +40,39 @@ from tradeassay.sandbox.job import JobUsage
 from tradeassay.sandbox.tier import Tier
 
 NASTY = (
-    "\ud800", "\x00", "```", "```python\n", "```json\n{", "</think>", "<think>", "RESULT_" * 50, "class A(" * 200,
-    "[" * 3000, "{" * 3000, "\u202e", "1e999", "NaN", "-0", "0x" + "f" * 400, "def f(" + "a," * 500, "#" * 5000,
-    "\r\n" * 300, "'''", '"""', "lambda:" * 300, "\N{FULLWIDTH DIGIT ONE}", "import os\n", "{}" * 500, "\t" * 200,
-    "RESULT_RESULT_" * 2000, "=== BACKTEST RESULTS ===", "9" * 5000, "\\N{" * 100, "f'{" * 60, "x if x " * 300,
-)  # fmt: skip
+    "\ud800",
+    "\x00",
+    "```",
+    "```python\n",
+    "```json\n{",
+    "</think>",
+    "<think>",
+    "RESULT_" * 50,
+    "class A(" * 200,
+    "[" * 3000,
+    "{" * 3000,
+    "\u202e",
+    "1e999",
+    "NaN",
+    "-0",
+    "0x" + "f" * 400,
+    "def f(" + "a," * 500,
+    "#" * 5000,
+    "\r\n" * 300,
+    "'''",
+    '"""',
+    "lambda:" * 300,
+    "\N{FULLWIDTH DIGIT ONE}",
+    "import os\n",
+    "{}" * 500,
+    "\t" * 200,
+    "RESULT_RESULT_" * 2000,
+    "=== BACKTEST RESULTS ===",
+    "9" * 5000,
+    "\\N{" * 100,
+    "f'{" * 60,
+    "x if x " * 300,
+)
 
 
 def stirred(chance: random.Random, text: str) -> str:
@@ -117,9 +145,12 @@ class Doors:
         self.task = load_task("d-sma-cross-long")
         self.reference, self.spec = load_reference("bollinger"), load_spec("bollinger")
         columns = {
-            "a": np.arange(50.0), "t": np.arange(50).astype("M8[ns]"), "n": np.arange(50), "b": np.arange(50) > 3,
+            "a": np.arange(50.0),
+            "t": np.arange(50).astype("M8[ns]"),
+            "n": np.arange(50),
+            "b": np.arange(50) > 3,
             "s": np.array(["x", "y"] * 25, dtype=object),
-        }  # fmt: skip
+        }
         self.body = b"".join(encode(columns))
         self.answer = f"Here it is.\n```python\n{self.task.reference}\n```\nDone."
         self.hand_in = f"```json\n{self.reference.card}\n```\n\n```python\n{self.reference.source}\n```"
@@ -162,10 +193,14 @@ class Doors:
             }
             if not cancel:
                 kind |= {
-                    "side": chance.choice((-1, 1)), "kind": chance.randint(0, 6), "given": chance.randint(0, 31),
-                    "transmit": 1, "parent": chance.choice((0, 0, 0, at)), "oco": chance.choice((0, 0, at)),
+                    "side": chance.choice((-1, 1)),
+                    "kind": chance.randint(0, 6),
+                    "given": chance.randint(0, 31),
+                    "transmit": 1,
+                    "parent": chance.choice((0, 0, 0, at)),
+                    "oco": chance.choice((0, 0, at)),
                     "size": chance.choice((1.0, 5.0, 1e6, 0.5)),
-                }  # fmt: skip
+                }
                 for name in FLOATS[1:]:
                     kind[name] = chance.choice((*NUMBERS, 100.0, 101.0, 99.0))
             for name, value in kind.items():

@@ -100,9 +100,25 @@ def main() -> int:
     days = ("--window", "W4") if len(sys.argv) == 5 else ("--first", sys.argv[5], "--last", sys.argv[6])
     url, model, tokens, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     command = [
-        "tradeassay", "run", "ktdfin-v1", "-m", model, *days, *GRID, "-p", f"max_tokens={tokens}",
-        "--concurrency", str(EPISODES), "--base-url", url, "--out", str(folder), "--slug", "throughput", "--json",
-    ]  # fmt: skip
+        "tradeassay",
+        "run",
+        "ktdfin-v1",
+        "-m",
+        model,
+        *days,
+        *GRID,
+        "-p",
+        f"max_tokens={tokens}",
+        "--concurrency",
+        str(EPISODES),
+        "--base-url",
+        url,
+        "--out",
+        str(folder),
+        "--slug",
+        "throughput",
+        "--json",
+    ]
     watch = Watch(url)
     watch.start()
     before = os.times()

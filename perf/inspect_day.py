@@ -70,12 +70,14 @@ def serve(pipe: Any) -> None:
 def spent(command: list[str], folder: Path, env: dict[str, str]) -> tuple[float, float]:
     """Run a command; return its CPU seconds and its peak memory in MB."""
     child = os.posix_spawn(
-        command[0], command, env,
+        command[0],
+        command,
+        env,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 1, str(folder / "out"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
-    )  # fmt: skip
+    )
     _, status, used = os.wait4(child, 0)
     if status:
         raise SystemExit((folder / "out").read_text()[-3000:])
@@ -85,19 +87,55 @@ def spent(command: list[str], folder: Path, env: dict[str, str]) -> tuple[float,
 def door(name: str, days: int, folder: Path, first: str, last: str) -> list[str]:
     if name == "run":
         return [
-            sys.executable, "-m", "tradeassay", "run", "ktdfin-v1", "-m", MODEL, "--mask", "blinded", "--mode",
-            "open-research", "--dataset", "synthetic/csi300:7", "--first", first, "--last", last, "--base-url",
-            os.environ["PERF_BASE_URL"], "--executor", "inline", "--out", str(folder / f"runs{days}"), "--prices",
-            str(folder / "prices.toml"), "--json",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "tradeassay",
+            "run",
+            "ktdfin-v1",
+            "-m",
+            MODEL,
+            "--mask",
+            "blinded",
+            "--mode",
+            "open-research",
+            "--dataset",
+            "synthetic/csi300:7",
+            "--first",
+            first,
+            "--last",
+            last,
+            "--base-url",
+            os.environ["PERF_BASE_URL"],
+            "--executor",
+            "inline",
+            "--out",
+            str(folder / f"runs{days}"),
+            "--prices",
+            str(folder / "prices.toml"),
+            "--json",
+        ]
     if name == "bare":
         (log,) = (folder / f"logs{SHORT}").glob("*.eval")
         return [sys.executable, __file__, "--ask-again", str(log), "--days", str(days), "--log-dir", str(folder)]
     return [
-        sys.executable, "-m", "inspect_ai", "eval", "tradeassay/ktdfin", "--model", MODEL, "-T", f"days={days}",
-        "-T", "window=long", "-T", "dataset=synthetic/csi300:7", "--log-dir", str(folder / f"logs{days}"),
-        "--display", "none",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "inspect_ai",
+        "eval",
+        "tradeassay/ktdfin",
+        "--model",
+        MODEL,
+        "-T",
+        f"days={days}",
+        "-T",
+        "window=long",
+        "-T",
+        "dataset=synthetic/csi300:7",
+        "--log-dir",
+        str(folder / f"logs{days}"),
+        "--display",
+        "none",
+    ]
 
 
 def ask_again(log: str, days: int, folder: str) -> None:

@@ -130,9 +130,12 @@ class _Sized(ast.NodeTransformer):
 def variants_of(task: CodeTask) -> Iterator[tuple[str, str]]:
     """Yield right programs that are written differently, each with the name of what was changed."""
     changes: list[tuple[str, ast.NodeTransformer]] = [
-        ("mirrored", _Mirror()), ("nested", _Nest()), ("inverted", _Invert()), ("difference", _Difference()),
+        ("mirrored", _Mirror()),
+        ("nested", _Nest()),
+        ("inverted", _Invert()),
+        ("difference", _Difference()),
         ("by hand", _Hand()),
-    ]  # fmt: skip
+    ]
     if task.sizing.kind == "percent" and task.assets == 1:
         cash = f"self.broker.getcash() * {task.sizing.value} / 100.0 / self.data.close[0]"
         changes += [

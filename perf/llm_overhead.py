@@ -108,8 +108,10 @@ def step_requests() -> list[AskModel]:
     for turn in range(CALLS_PER_STEP - 1):
         requests.append(AskModel(purpose="research", messages=tuple(messages), tools=TOOLS, attempt=turn + 1))
         call = ToolCall(id=f"call_{turn}", name="screen_candidates", arguments='{"factors": ["MOM_12_1"]}')
-        messages += [Message(role="assistant", text="", calls=(call,)),
-                     Message(role="tool", text=RESULT, call_id=call.id)]  # fmt: skip
+        messages += [
+            Message(role="assistant", text="", calls=(call,)),
+            Message(role="tool", text=RESULT, call_id=call.id),
+        ]
     messages.append(Message(role="user", text="Submit now."))
     requests.append(
         AskModel(purpose="submit", messages=tuple(messages), tools=TOOLS[-1:], must_call="submit_action")

@@ -89,14 +89,16 @@ def accounts(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tup
         "ratio -2": (m + noise(0.004) - 0.008 / np.sqrt(252.0), ("worse",)),
         "beta that changes": (m * np.where(np.arange(n) < n // 2, 1.5, 0.5) + noise(0.003), NONE),
         "sees the sign of every day": (np.abs(m), ("leak", "timing", "mixed")),
-        "sees every tenth day": (np.where(rng.random(n) < 0.1, np.abs(m), m) + noise(0.001),
-                                 ("leak", "timing", "mixed", "skill", *NONE)),
+        "sees every tenth day": (
+            np.where(rng.random(n) < 0.1, np.abs(m), m) + noise(0.001),
+            ("leak", "timing", "mixed", "skill", *NONE),
+        ),
         "sells winners, keeps losers": (np.where(m > 0, 0.5, 1.2) * m + noise(0.002), ("tail", *NONE)),
         "doubling after a loss": (m * np.where(np.r_[0.0, m[:-1]] < 0, 1.8, 0.6), NONE),
         "a quarter late, scaled": (0.7 * np.convolve(m, [0.4, 0.3, 0.2, 0.1])[:n], ("market",)),
         "half the market, half noise": (0.5 * m + noise(0.01), NONE),
         "a hundredth of everything": (0.01 * m + noise(0.0001), NONE),
-    }  # fmt: skip
+    }
 
 
 def hostile(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tuple[str, ...]]]:
@@ -123,8 +125,10 @@ def hostile(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tupl
     return {
         "a mix of market and cash": (u(0.3, 0.9) * m + u(0.0, 0.04) / 252, ("market",)),
         "market and bonds": (0.6 * m + 0.4 * bonds, NONE),
-        "a closet indexer with a fee": (m + noise(u(0.0002, 0.0008)) - u(0.002, 0.015) / 252,
-                                        ("market", "worse", "luck")),
+        "a closet indexer with a fee": (
+            m + noise(u(0.0002, 0.0008)) - u(0.002, 0.015) / 252,
+            ("market", "worse", "luck"),
+        ),
         "a closet indexer that strays": (m + noise(u(0.001, 0.003)), NONE),
         "dividends that the benchmark leaves out": (m + dividends, ("market",)),
         "foreign currency": (m + noise(u(0.002, 0.005)), NONE),
@@ -132,8 +136,10 @@ def hostile(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tupl
         "a martingale on a coin": (_doubled(noise(0.006), u(0.3, 0.6), 5), ("tail", *NONE)),
         "more after every gain": (_doubled(m, u(0.3, 0.6), 4, after=1.0), NONE),
         "puts sold, a crash inside": (_sold_puts(m, u(0.01, 0.02)) + noise(0.0002), ("tail", *NONE)),
-        "puts sold far away, nothing happened": (np.full(n, u(0.02, 0.05) / 252) + 0.05 * np.maximum(m, -far)
-                                                 + noise(0.0001), ("leak", "tail", *NONE)),
+        "puts sold far away, nothing happened": (
+            np.full(n, u(0.02, 0.05) / 252) + 0.05 * np.maximum(m, -far) + noise(0.0001),
+            ("leak", "tail", *NONE),
+        ),
         "calls sold on what is held": (np.minimum(m, u(0.005, 0.01)) + 0.0008 + noise(0.0003), ("tail", *NONE)),
         "puts bought": (np.maximum(m, -u(0.01, 0.015)) - 0.0006, ("timing", "mixed", *NONE)),
         "valued every few sessions": (marks, NONE),
@@ -143,7 +149,7 @@ def hostile(m: Series, rng: np.random.Generator) -> dict[str, tuple[Series, tupl
         "two lucky trades": (m + twice, NONE),
         "one lucky month": (m + month, NONE),
         "sold after falls, bought back later": (_stopped(m, u(0.04, 0.08), int(rng.integers(10, 40))), NONE),
-    }  # fmt: skip
+    }
 
 
 def _doubled(moves: Series, stake: float, most: int, *, after: float = -1.0) -> Series:
@@ -206,8 +212,9 @@ def real_dividends() -> int:
         days = [str(one.end_time.date()) for one in total.index]
         series = OwnSeries(
             returns=dict(zip(days, total.tolist(), strict=True)),
-            against=dict(zip(days, index.tolist(), strict=True)), year=12,
-        )  # fmt: skip
+            against=dict(zip(days, index.tolist(), strict=True)),
+            year=12,
+        )
         for allowed in (VerdictConfig().dividends, 0.0):
             config = VerdictConfig(
                 draws=100, dividends=allowed, interest=VerdictConfig().interest if allowed else 0.0
@@ -246,8 +253,10 @@ def main() -> int:
                 print(f"{seed}: {name}: {verdict.kind}, not {' or '.join(allowed)}\n   {verdict.sentence}")
     found = rate_measure(wrong, count, nothing="nobody was judged", level=0.95)
     span = f"{100 * (found.low or 0.0):.1f} to {100 * (found.high or 0.0):.1f} %"
-    print(f"{wrong} of {count} judged wrongly ({wrong / count:.1%}, {span}), {praised} of them praised; "
-          f"{asked.seeds} markets of {asked.sessions} sessions")  # fmt: skip
+    print(
+        f"{wrong} of {count} judged wrongly ({wrong / count:.1%}, {span}), {praised} of them praised; "
+        f"{asked.seeds} markets of {asked.sessions} sessions"
+    )
     return 0 if wrong <= 0.1 * count else 1
 
 

@@ -182,11 +182,14 @@ def arena(opened: OpenRecording) -> str:
     unranked = [row for row in board.rows if row.failed > MOST_FAILED * row.sessions]
     rows = [
         (
-            row.entry, row.model or "rule", str(row.sessions), str(row.failed),
+            row.entry,
+            row.model or "rule",
+            str(row.sessions),
+            str(row.failed),
             *("not ranked" if row in unranked else shown(row.measures[one]) for one in _ARENA),
         )
         for row in [*(row for row in board.rows if row not in unranked), *unranked]
-    ]  # fmt: skip
+    ]
     text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
     if unranked:
         text += (

@@ -95,18 +95,24 @@ def observe() -> Watch:
         if instruments is None:
             instruments = tuple(Instrument(symbol=f"S{i}") for i in range(table.shape[1]))
         view = MemoryView(
-            table, instruments, today_opens=None if opens is None else np.array(opens, dtype=float),
+            table,
+            instruments,
+            today_opens=None if opens is None else np.array(opens, dtype=float),
             suspended=frozenset(suspended),
-        )  # fmt: skip
+        )
         if universe is None:
             universe = tuple(i.symbol for i in instruments if i.kind != "index")
         positions = {
             symbol: Position(
-                symbol=symbol, quantity=quantity, sellable=quantity - (locked or {}).get(symbol, 0.0), cost=price,
-                mark=price, held=3,
+                symbol=symbol,
+                quantity=quantity,
+                sellable=quantity - (locked or {}).get(symbol, 0.0),
+                cost=price,
+                mark=price,
+                held=3,
             )
             for symbol, (quantity, price) in (held or {}).items()
-        }  # fmt: skip
+        }
         nav = cash + sum(position.value for position in positions.values())
         return Observation(
             step=step,
@@ -116,10 +122,11 @@ def observe() -> Watch:
             columns=np.array([view.column(symbol) for symbol in universe], dtype=np.int64),
             view=view,
             account=AccountState(cash=cash, nav=nav, initial=100_000.0, positions=positions),
-            rules=Rules(**{"venue": "test", "currency": "USD", "long_only": True, "lot": 1.0,
-                           "t_plus_1": False, **rules}),
+            rules=Rules(
+                **{"venue": "test", "currency": "USD", "long_only": True, "lot": 1.0, "t_plus_1": False, **rules}
+            ),
             since_last=(),
             sessions_left=10,
-        )  # fmt: skip
+        )
 
     return make

@@ -100,8 +100,15 @@ def test_shuffling_deals_outcomes_out_within_a_day() -> None:
 
 
 def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> None:
-    forced = {"d_feat", "fea_dim", "pt_model_kwargs", "allow_writing_files", "deterministic", "force_row_wise",
-              "verbosity"}  # fmt: skip
+    forced = {
+        "d_feat",
+        "fea_dim",
+        "pt_model_kwargs",
+        "allow_writing_files",
+        "deterministic",
+        "force_row_wise",
+        "verbosity",
+    }
     for model in FACTOR_MODELS.values():
         more = {"decay"} if model.name == "doubleensemble" else set()  # Qlib's own default does not train
         assert set(model.settings("qlib")) <= forced | more and set(model.fit_settings("qlib")) <= {"verbose_eval"}
@@ -114,14 +121,34 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
     """A baseline with a model file that nobody can read."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
     recipe = TrainingRecipe(
-        model="linear", dataset="d", data_sha256="0", universe="IDX", features="f", window=1,
-        train=("2020-01-01", "2020-06-01"), valid=("2020-06-02", "2020-09-01"), horizon=5, purge=5, size="small",
-        settings={}, seed=0, threads=1, gpu=False, shuffled=False, versions={},
-    )  # fmt: skip
+        model="linear",
+        dataset="d",
+        data_sha256="0",
+        universe="IDX",
+        features="f",
+        window=1,
+        train=("2020-01-01", "2020-06-01"),
+        valid=("2020-06-02", "2020-09-01"),
+        horizon=5,
+        purge=5,
+        size="small",
+        settings={},
+        seed=0,
+        threads=1,
+        gpu=False,
+        shuffled=False,
+        versions={},
+    )
     facts = TrainedBaseline(
-        key="abcdef0123456789", recipe=recipe, seen_until="2020-09-01", train_samples=1, valid_samples=1,
-        valid_ic=RankIC(mean=0.1, error=None, days=1), model_sha256=sha256_bytes(b"x"), cpu_seconds=0.0,
-    )  # fmt: skip
+        key="abcdef0123456789",
+        recipe=recipe,
+        seen_until="2020-09-01",
+        train_samples=1,
+        valid_samples=1,
+        valid_ic=RankIC(mean=0.1, error=None, days=1),
+        model_sha256=sha256_bytes(b"x"),
+        cpu_seconds=0.0,
+    )
     store_trained(facts, b"x")
     return facts
 

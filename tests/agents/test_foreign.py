@@ -142,9 +142,21 @@ def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp
     assert asked[0] == asked[1] == asked[2]
     request = server.heard[0]
     assert set(request) == {
-        "protocol", "benchmark", "episode", "session", "step", "stage", "attempt", "rules", "observation",
-        "messages", "tools", "must_call", "answer_schema", "feedback",
-    }  # fmt: skip
+        "protocol",
+        "benchmark",
+        "episode",
+        "session",
+        "step",
+        "stage",
+        "attempt",
+        "rules",
+        "observation",
+        "messages",
+        "tools",
+        "must_call",
+        "answer_schema",
+        "feedback",
+    }
     assert request["protocol"] == "tradeassay-conversation-1" and request["benchmark"] == benchmark
     assert request["rules"] and request["observation"] and request["messages"][0]["role"] == "system"
     assert not any(name.lower() in ("authorization", "cookie") for headers in server.headers for name in headers)
@@ -184,9 +196,24 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
     folder = tmp_path / "killed" / "foreign"
     first, last = WINDOWS["stockbench-v1"]
     command = [
-        sys.executable, "-m", "tradeassay", "run", "stockbench-v1", "-a", f"http:url={server.url},label=mine",
-        "--first", first, "--last", last, "--slug", "foreign", "--secret", SECRET, "--out", str(folder.parent),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "tradeassay",
+        "run",
+        "stockbench-v1",
+        "-a",
+        f"http:url={server.url},label=mine",
+        "--first",
+        first,
+        "--last",
+        last,
+        "--slug",
+        "foreign",
+        "--secret",
+        SECRET,
+        "--out",
+        str(folder.parent),
+    ]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def kill_at_the_eighth(request: dict[str, Any]) -> dict[str, Any]:

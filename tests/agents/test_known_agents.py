@@ -72,15 +72,17 @@ def run_cycle(fund: Any, as_of: str, broker: SimBroker, data_client: Any, univer
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     ASKED.clear()
     made: dict[str, dict[str, Any]] = {
-        "tradingagents": {}, "tradingagents.graph": {},
+        "tradingagents": {},
+        "tradingagents.graph": {},
         "tradingagents.graph.trading_graph": {"TradingAgentsGraph": Graph},
         "tradingagents.default_config": {"DEFAULT_CONFIG": {"llm_provider": "openai"}},
-        "hedge_fund": {}, "hedge_fund.paths": {"EXAMPLE_MANDATE": Path("example.yaml")},
+        "hedge_fund": {},
+        "hedge_fund.paths": {"EXAMPLE_MANDATE": Path("example.yaml")},
         "hedge_fund.fund": {"Fund": lambda spec: SimpleNamespace(spec=spec), "load_spec": lambda path: Spec()},
         "hedge_fund.brokers": {"SimBroker": SimBroker},
         "hedge_fund.data": {"FDClient": FDClient, "CachedDataClient": lambda inner: SimpleNamespace(inner=inner)},
         "hedge_fund.pipeline": {"run_cycle": run_cycle},
-    }  # fmt: skip
+    }
     for name, content in made.items():
         module = ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)

@@ -49,8 +49,10 @@ def test_shrinkage_by_hand() -> None:
     assert np.allclose(shrunk_covariance(returns, 1.0), np.diag([1.25, 1.25]))
     assert np.allclose(shrunk_covariance(returns, 0.5), np.diag([0.875, 1.625]))
     # Ledoit-Wolf: distance = (0.25 + 4)/2 - 1.25^2 = 0.5625; noise = ((1+1+16+16)/4 - 4.25) / (4 x 2) = 0.53125.
-    assert np.allclose(shrunk_covariance(returns), 0.53125 / 0.5625 * 1.25 * np.eye(2) + (1 - 0.53125 / 0.5625)
-                       * np.diag([0.5, 2.0]))  # fmt: skip
+    assert np.allclose(
+        shrunk_covariance(returns),
+        0.53125 / 0.5625 * 1.25 * np.eye(2) + (1 - 0.53125 / 0.5625) * np.diag([0.5, 2.0]),
+    )
 
 
 def test_shrinkage_agrees_with_the_textbook_sum() -> None:

@@ -7,9 +7,17 @@ from tradeassay.agents.momentum import MomentumConfig
 from tradeassay.core.errors import UserError
 
 NAMES = (
-    "cash", "equal-weight", "index-hold", "min-variance", "momentum-12-1", "momentum-weighted", "random",
-    "reversal", "sector-equal", "vol-target",
-)  # fmt: skip
+    "cash",
+    "equal-weight",
+    "index-hold",
+    "min-variance",
+    "momentum-12-1",
+    "momentum-weighted",
+    "random",
+    "reversal",
+    "sector-equal",
+    "vol-target",
+)
 
 
 def test_the_ten_rules_are_there() -> None:

@@ -37,9 +37,12 @@ OLD_CPU = {
 
 def digest(**env: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT], env={**os.environ, **env}, capture_output=True, text=True,
+        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     return done.stdout.strip()
 
 

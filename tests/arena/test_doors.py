@@ -316,9 +316,16 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
         for broken in (b"", b"{", b"\xff", b"[]", b"null"):
             assert await status(broken) == 422
         for changed in (
-            {"slot": 0}, {"slot": 2**40}, {"slot": "1"}, {"packet_sha256": "zz"}, {"recommended_action": "buy"},
-            {"confidence": 2}, {"allocation": -1}, {"unknown": 1}, {"reasoning": None},
-        ):  # fmt: skip
+            {"slot": 0},
+            {"slot": 2**40},
+            {"slot": "1"},
+            {"packet_sha256": "zz"},
+            {"recommended_action": "buy"},
+            {"confidence": 2},
+            {"allocation": -1},
+            {"unknown": 1},
+            {"reasoning": None},
+        ):
             assert await status({**good, **changed}) == 422, changed
         assert (await anna.get("/packet")).status_code == 204
         assert (await anna.get("/packet?wait=1000")).status_code == 422

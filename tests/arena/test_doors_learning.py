@@ -23,9 +23,16 @@ def markets(folder: Path, premium: float) -> tuple[Make, Make]:
     """Return days to practise on and later ones to be examined on; one factor pays ``premium`` a year."""
     premia = tuple(premium if name == "CV_VOL" else 0.0 for name in FACTOR_NAMES)
     config = preset(
-        "us", seed=5, names=12, sessions=260, index_members=10, new_listings=0, delistings=0, fundamentals=False,
+        "us",
+        seed=5,
+        names=12,
+        sessions=260,
+        index_members=10,
+        new_listings=0,
+        delistings=0,
+        fundamentals=False,
         styles=PlantedStyles(premia=premia),
-    )  # fmt: skip
+    )
     write_snapshot(generate(config).panel, folder)
     snapshot = open_snapshot(folder)
     days = [str(day) for day in snapshot.sessions]

@@ -78,10 +78,18 @@ def test_the_baseline_plays_it_whole_and_the_money_adds_up(name: str, home: Path
 def test_rules_are_written_from_the_config() -> None:
     text = rules_text(benchmarks.get("daily-ashare-v1"))
     for said in (
-        "10,000,000 CNY", "members of IDX", "before the session opens", "fill at the session's open",
-        "valued at its close", "Commission 5 bp on purchases, 5 bp on sales, tax 10 bp on sales, at least 5 CNY",
-        "multiples of 100", "(T+1)", "main board 10%", "10% of a session's volume", "After 3 attempts",
-    ):  # fmt: skip
+        "10,000,000 CNY",
+        "members of IDX",
+        "before the session opens",
+        "fill at the session's open",
+        "valued at its close",
+        "Commission 5 bp on purchases, 5 bp on sales, tax 10 bp on sales, at least 5 CNY",
+        "multiples of 100",
+        "(T+1)",
+        "main board 10%",
+        "10% of a session's volume",
+        "After 3 attempts",
+    ):
         assert said in text, f"the rules do not say: {said}"
     assert "Whole shares" in rules_text(benchmarks.get("daily-us-v1"))
     assert "A year has 365 sessions" in rules_text(benchmarks.get("daily-crypto-v1"))
@@ -90,14 +98,25 @@ def test_rules_are_written_from_the_config() -> None:
 def test_a_changed_config_changes_the_rules() -> None:
     base = benchmarks.get("daily-us-v1")
     market = MarketConfig(
-        venue="us-margin-v1", universe="all", cash=5.0, decide="close", fill="close", first="2022-01-10",
-        last="2022-01-11", max_weight=0.1, max_positions=7,
-    )  # fmt: skip
+        venue="us-margin-v1",
+        universe="all",
+        cash=5.0,
+        decide="close",
+        fill="close",
+        first="2022-01-10",
+        last="2022-01-11",
+        max_weight=0.1,
+        max_positions=7,
+    )
     text = rules_text(msgspec.structs.replace(base, market=market))
     for said in (
-        "at the close. You know today's whole bar", "above 10% of NAV", "At most 7 names", "margin account",
-        "Short sales are allowed", "Every name listed on the day",
-    ):  # fmt: skip
+        "at the close. You know today's whole bar",
+        "above 10% of NAV",
+        "At most 7 names",
+        "margin account",
+        "Short sales are allowed",
+        "Every name listed on the day",
+    ):
         assert said in text
 
 

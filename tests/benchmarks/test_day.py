@@ -30,10 +30,17 @@ class View:
 
 
 OBSERVATION = Observation(
-    step=0, session="2024-01-02", time=0, universe=("A", "B"), columns=np.array([0, 1]), view=View(),
-    account=AccountState(cash=1.0, nav=1.0, initial=1.0, positions={}), rules=RULES, since_last=(),
+    step=0,
+    session="2024-01-02",
+    time=0,
+    universe=("A", "B"),
+    columns=np.array([0, 1]),
+    view=View(),
+    account=AccountState(cash=1.0, nav=1.0, initial=1.0, positions={}),
+    rules=RULES,
+    since_last=(),
     sessions_left=1,
-)  # fmt: skip
+)
 GOOD = Decision(orders=(Order(symbol="A", amount=0.5, unit="target_weight"),), reason="because")
 BAD = Decision(orders=(Order(symbol="A", amount=math.nan, unit="target_weight"),))
 

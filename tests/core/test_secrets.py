@@ -117,9 +117,14 @@ def test_json_stays_json() -> None:
 def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Secrets()
     settings = {
-        "A_API_KEY": "none", "B_TOKEN": "", "C_SECRET": "password", "D_SECRET_FILE": "/run/secrets/some/file",
-        "MAX_TOKENS": "32768-abc-1234567", "E_TOKEN": "123456789012345", "F_KEYBOARD": "qwertz-1234567890",
-    }  # fmt: skip
+        "A_API_KEY": "none",
+        "B_TOKEN": "",
+        "C_SECRET": "password",
+        "D_SECRET_FILE": "/run/secrets/some/file",
+        "MAX_TOKENS": "32768-abc-1234567",
+        "E_TOKEN": "123456789012345",
+        "F_KEYBOARD": "qwertz-1234567890",
+    }
     known.add_settings(settings)
     assert not known
     known.add(KEY)

@@ -102,9 +102,11 @@ def test_actions_during_a_suspension(store: Callable[[Panel], Snapshot]) -> None
     snapshot = store(
         one_stock(
             [100, NAN, NAN, NAN, 25],
-            action("dividend", 1, 10.0), action("split", 2, 3.0), action("dividend", 3, 5.0),
+            action("dividend", 1, 10.0),
+            action("split", 2, 3.0),
+            action("dividend", 3, 5.0),
         )
-    )  # fmt: skip
+    )
     assert closes(snapshot, 1, "pre_open", "total") == pytest.approx([90])
     assert closes(snapshot, 2, "pre_open", "total")[0] == pytest.approx(30)
     assert closes(snapshot, 4, "pre_open", "total")[0] == pytest.approx(25)

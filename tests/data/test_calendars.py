@@ -40,8 +40,10 @@ def test_crypto_never_sleeps_and_its_days_touch() -> None:
 def test_old_days_do_not_depend_on_todays_date() -> None:
     assert sessions_between("XNYS", "1987-10-19", "1987-10-19").days.size == 1
     assert sessions_between("XNYS", "2001-09-10", "2001-09-18").days.astype(str).tolist() == [
-        "2001-09-10", "2001-09-17", "2001-09-18",
-    ]  # fmt: skip
+        "2001-09-10",
+        "2001-09-17",
+        "2001-09-18",
+    ]
 
 
 def test_days_beyond_the_known_holidays_are_refused() -> None:

@@ -254,8 +254,10 @@ def test_sp500_news(tmp_path: Path) -> None:
     assert news.symbols == ("FB", "AAL") and news.published_at == parse_iso("2024-01-03T14:00:00Z")
     (figure,) = panel.fundamentals
     assert (figure.symbol, figure.field, figure.known_at) == (
-        "AAL", "earnings_reported", parse_iso("2024-01-05T00:00:00Z"),
-    )  # fmt: skip
+        "AAL",
+        "earnings_reported",
+        parse_iso("2024-01-05T00:00:00Z"),
+    )
     with pytest.raises(SourceError, match=r"META\.json' in the package does not have the expected form"):
         build("sp500-news", tmp_path, {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
@@ -341,8 +343,9 @@ def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     assert isinstance(built, SideBuilt)
     assert [(m.symbol, m.start, m.end) for m in built.memberships] == [
-        ("600000.SH", "2024-01-02", "2024-01-03"), ("000001.SZ", "2024-01-03", None),
-    ]  # fmt: skip
+        ("600000.SH", "2024-01-02", "2024-01-03"),
+        ("000001.SZ", "2024-01-03", None),
+    ]
     assert list(built.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
     monkeypatch.setattr("tradeassay.data.catalogue.get._build", lambda recipe: built)
     side = get_side_tables("csi500-members", home=tmp_path / "home")

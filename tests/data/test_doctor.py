@@ -116,38 +116,110 @@ CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
     ("missing bars", "warning", "A has no bar in 1 of 13", lambda p: without(p, 3, 0)),
     ("missing bars", "error", "A has no bar in 7 of 13", lambda p: without(p, slice(3, 10), 0)),
     ("missing bars", "error", "A has no bar at all", lambda p: without(p, slice(None), 0)),
-    ("bar while unlisted", "error", "outside its listing dates",
-     lambda p: replace(
-         p, listings=(p.listings[0], msgspec.structs.replace(p.listings[1], delisted="2024-01-18")))),
-    ("bar while suspended", "error", "while marked as suspended",
-     lambda p: replace(p, suspended=np.eye(13, 2, dtype=bool)[::-1] & (np.arange(13)[:, None] == 12))),
-    ("duplicate action", "error", "a second split of A",
-     lambda p: replace(p, actions=(action("split", "2024-03-05", 2.0), action("split", "2024-03-05", 3.0)))),
-    ("ex-date is not a session", "warning", "2024-01-15 is not a session, 2024-01-16",
-     lambda p: replace(p, actions=(action("dividend", "2024-01-15", 0.1),))),
-    ("dividend above price", "error", "dividend 60 for a price of 50",
-     lambda p: replace(p, actions=(action("dividend", "2024-01-16", 60.0),))),
-    ("membership ends before it starts", "error", "from 2024-01-05 to 2024-01-04",
-     lambda p: replace(p, memberships=(Membership(index="I", symbol="A", start="2024-01-05", end="2024-01-04"),))),
-    ("overlapping membership", "error", "A is twice in I on 2024-01-04",
-     lambda p: replace(p, memberships=(Membership(index="I", symbol="A", start="2024-01-03"),
-                                       Membership(index="I", symbol="A", start="2024-01-04")))),
-    ("known before the period ended", "error", "known at 2024-01-01T00:00:00Z, period ends 2024-03-31",
-     lambda p: replace(p, fundamentals=(Fundamental(
-         symbol="A", field="eps", period_end="2024-03-31", known_at=1_704_067_200_000_000_000, value=1.0),))),
-    ("no number", "error", "A eps of 2023-12-31 is nan",
-     lambda p: replace(p, fundamentals=(Fundamental(
-         symbol="A", field="eps", period_end="2023-12-31", known_at=2**60 * 2, value=float("nan")),))),
-    ("empty news", "warning", "n1 has neither title nor text",
-     lambda p: replace(p, news=(NewsItem(id="n1", published_at=DAY * 19000, symbols=(), title=" "),))),
-    ("undated news", "error", "n1 is dated 1970",
-     lambda p: replace(p, news=(NewsItem(id="n1", published_at=5, symbols=(), title="x"),))),
-    ("price not positive", "error", "index I on 2024-01-04: level 0",
-     lambda p: replace(p, indices={"I": np.where(np.arange(13) == 2, 0.0, 9.0)})),
+    (
+        "bar while unlisted",
+        "error",
+        "outside its listing dates",
+        lambda p: replace(
+            p, listings=(p.listings[0], msgspec.structs.replace(p.listings[1], delisted="2024-01-18"))
+        ),
+    ),
+    (
+        "bar while suspended",
+        "error",
+        "while marked as suspended",
+        lambda p: replace(p, suspended=np.eye(13, 2, dtype=bool)[::-1] & (np.arange(13)[:, None] == 12)),
+    ),
+    (
+        "duplicate action",
+        "error",
+        "a second split of A",
+        lambda p: replace(p, actions=(action("split", "2024-03-05", 2.0), action("split", "2024-03-05", 3.0))),
+    ),
+    (
+        "ex-date is not a session",
+        "warning",
+        "2024-01-15 is not a session, 2024-01-16",
+        lambda p: replace(p, actions=(action("dividend", "2024-01-15", 0.1),)),
+    ),
+    (
+        "dividend above price",
+        "error",
+        "dividend 60 for a price of 50",
+        lambda p: replace(p, actions=(action("dividend", "2024-01-16", 60.0),)),
+    ),
+    (
+        "membership ends before it starts",
+        "error",
+        "from 2024-01-05 to 2024-01-04",
+        lambda p: replace(
+            p, memberships=(Membership(index="I", symbol="A", start="2024-01-05", end="2024-01-04"),)
+        ),
+    ),
+    (
+        "overlapping membership",
+        "error",
+        "A is twice in I on 2024-01-04",
+        lambda p: replace(
+            p,
+            memberships=(
+                Membership(index="I", symbol="A", start="2024-01-03"),
+                Membership(index="I", symbol="A", start="2024-01-04"),
+            ),
+        ),
+    ),
+    (
+        "known before the period ended",
+        "error",
+        "known at 2024-01-01T00:00:00Z, period ends 2024-03-31",
+        lambda p: replace(
+            p,
+            fundamentals=(
+                Fundamental(
+                    symbol="A", field="eps", period_end="2024-03-31", known_at=1_704_067_200_000_000_000, value=1.0
+                ),
+            ),
+        ),
+    ),
+    (
+        "no number",
+        "error",
+        "A eps of 2023-12-31 is nan",
+        lambda p: replace(
+            p,
+            fundamentals=(
+                Fundamental(
+                    symbol="A", field="eps", period_end="2023-12-31", known_at=2**60 * 2, value=float("nan")
+                ),
+            ),
+        ),
+    ),
+    (
+        "empty news",
+        "warning",
+        "n1 has neither title nor text",
+        lambda p: replace(p, news=(NewsItem(id="n1", published_at=DAY * 19000, symbols=(), title=" "),)),
+    ),
+    (
+        "undated news",
+        "error",
+        "n1 is dated 1970",
+        lambda p: replace(p, news=(NewsItem(id="n1", published_at=5, symbols=(), title="x"),)),
+    ),
+    (
+        "price not positive",
+        "error",
+        "index I on 2024-01-04: level 0",
+        lambda p: replace(p, indices={"I": np.where(np.arange(13) == 2, 0.0, 9.0)}),
+    ),
     ("high below low", "error", "A at 2024-01-03T14:31:00Z: high 1", lambda p: with_minutes(p, high=1.0)),
-    ("minute outside a session", "warning", "lies outside every session",
-     lambda p: with_minutes(p, shift=3_600_000_000_000)),
-]  # fmt: skip
+    (
+        "minute outside a session",
+        "warning",
+        "lies outside every session",
+        lambda p: with_minutes(p, shift=3_600_000_000_000),
+    ),
+]
 
 
 def test_a_healthy_panel_has_no_faults() -> None:

@@ -21,12 +21,18 @@ from tradeassay.data.tables.columns import guess_columns, parse_columns
 @pytest.mark.parametrize(
     ("names", "roles"),
     [
-        ("Date,Open,High,Low,Close,Adj Close,Volume",
-         {"date": "Date", "open": "Open", "close": "Close", "adj_close": "Adj Close", "volume": "Volume"}),
-        ("ts_code,trade_date,open,high,low,close,vol,amount",
-         {"symbol": "ts_code", "date": "trade_date", "volume": "vol", "amount": "amount"}),
-        ("日期,股票代码,开盘,收盘,最高,最低,成交量,成交额",
-         {"date": "日期", "symbol": "股票代码", "open": "开盘", "close": "收盘", "amount": "成交额"}),
+        (
+            "Date,Open,High,Low,Close,Adj Close,Volume",
+            {"date": "Date", "open": "Open", "close": "Close", "adj_close": "Adj Close", "volume": "Volume"},
+        ),
+        (
+            "ts_code,trade_date,open,high,low,close,vol,amount",
+            {"symbol": "ts_code", "date": "trade_date", "volume": "vol", "amount": "amount"},
+        ),
+        (
+            "日期,股票代码,开盘,收盘,最高,最低,成交量,成交额",
+            {"date": "日期", "symbol": "股票代码", "open": "开盘", "close": "收盘", "amount": "成交额"},
+        ),
         ("timestamp,o,h,l,c,v", {"date": "timestamp", "open": "o", "high": "h", "low": "l", "close": "c"}),
         ("date,time,open,high,low,close", {"date": "date", "time": "time"}),
         ("<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>", {"date": "<DATE>", "time": "<TIME>", "close": "<CLOSE>"}),
@@ -35,7 +41,7 @@ from tradeassay.data.tables.columns import guess_columns, parse_columns
         ("symbol,date,open,high,low,close,volume,amount", {"symbol": "symbol", "amount": "amount"}),
         ("open_time,close,quote_volume", {"date": "open_time", "amount": "quote_volume"}),
     ],
-)  # fmt: skip
+)
 def test_column_names_are_guessed(names: str, roles: dict[str, str]) -> None:
     found = guess_columns(names.split(","), "f.csv").roles
     assert {role: found.get(role) for role in roles} == roles
@@ -109,15 +115,19 @@ def test_a_time_of_day_in_its_own_column() -> None:
     table = read_csv(b"d,t\n20240102,931\n20240102,1500\n20240102,93100\n", "f.csv")
     stamps, _ = read_stamps(table, "d", "t")
     assert stamps.local.astype("datetime64[ns]").astype("datetime64[m]").astype(str).tolist() == [
-        "2024-01-02T09:31", "2024-01-02T15:00", "2024-01-02T09:31",
-    ]  # fmt: skip
+        "2024-01-02T09:31",
+        "2024-01-02T15:00",
+        "2024-01-02T09:31",
+    ]
 
 
 def test_an_unreadable_date_names_its_line() -> None:
     _, faults = read_stamps(read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d")
     assert [str(fault) for fault in faults] == [
-        "f.csv:3: d 'soon' is not a date", "f.csv:4: d '2024-13-01' is not a date", "f.csv:5: d '' is not a date",
-    ]  # fmt: skip
+        "f.csv:3: d 'soon' is not a date",
+        "f.csv:4: d '2024-13-01' is not a date",
+        "f.csv:5: d '' is not a date",
+    ]
 
 
 def test_numbers() -> None:

@@ -230,9 +230,13 @@ def test_minute_files(tmp_path: Path) -> None:
     assert panel.minutes is not None and panel.minutes.close_time.size == 6
     assert np.datetime64(int(panel.minutes.close_time[0]), "ns") == np.datetime64("2024-01-02T14:31")
     assert {name: values[:, 0].tolist() for name, values in panel.bars.items()} == {
-        "open": [10, 10], "high": [11, 12], "low": [9, 8], "close": [10.2, 10], "volume": [15, 15],
+        "open": [10, 10],
+        "high": [11, 12],
+        "low": [9, 8],
+        "close": [10.2, 10],
+        "volume": [15, 15],
         "amount": [15 * 10.2, 150],
-    }  # fmt: skip
+    }
     import_files(FilesConfig(path=str(folder), timezone="America/New_York"), home=tmp_path)
     view = open_snapshot(tmp_path / "store" / "x").at(1, "close")
     assert view.minutes("AAA", 2)[1]["close"].tolist() == [10.1, 10]

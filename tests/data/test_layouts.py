@@ -53,11 +53,19 @@ def test_the_storage_of_stockbench(tmp_path: Path) -> None:
     (cache / "news_by_day" / "AAPL" / "2025-03-04.json").write_text(json.dumps({"items": [item, item]}))
     (cache / "financials").mkdir()
     quarters = [
-        {"timeframe": "quarterly", "end_date": f"2024-{month}-28", "filing_date": f"2024-{month}-29",
-         "financials": {"income_statement": {"diluted_earnings_per_share": {"value": 1.5},
-                                             "diluted_average_shares": {"value": 1e9}}}}
+        {
+            "timeframe": "quarterly",
+            "end_date": f"2024-{month}-28",
+            "filing_date": f"2024-{month}-29",
+            "financials": {
+                "income_statement": {
+                    "diluted_earnings_per_share": {"value": 1.5},
+                    "diluted_average_shares": {"value": 1e9},
+                }
+            },
+        }
         for month in ("03", "06", "09", "12")
-    ]  # fmt: skip
+    ]
     (cache / "financials" / "AAPL.all.json").write_text(json.dumps(quarters))
     assert guess_layout(tmp_path) == "stockbench"
     panel = imported("stockbench", tmp_path).panel
@@ -78,8 +86,14 @@ def test_a_qlib_store(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     factor = np.array([0.5] * 4 + [1.0] * 4)
     raw = np.array([20.0, 20.5, 21.0, 20.8, 10.4, 10.5, 10.6, 10.7])
-    fields = {"open": raw * factor, "high": raw * 1.01 * factor, "low": raw * 0.99 * factor, "close": raw * factor,
-              "volume": 1e6 / factor, "factor": factor}  # fmt: skip
+    fields = {
+        "open": raw * factor,
+        "high": raw * 1.01 * factor,
+        "low": raw * 0.99 * factor,
+        "close": raw * factor,
+        "volume": 1e6 / factor,
+        "factor": factor,
+    }
     for name, values in fields.items():
         np.concatenate([[0.0], values]).astype("<f4").tofile(folder / f"{name}.day.bin")
     assert guess_layout(tmp_path) == "qlib"
@@ -109,9 +123,15 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("layout", "said"),
-    [("stockbench", "no folder parquet"), ("qlib", "calendars/day.txt"), ("per-day", "SYMBOL/day/DATE"),
-     ("akshare-daily", "A-share code"), ("wide", "0 tables"), ("qlip", "no layout 'qlip'")],
-)  # fmt: skip
+    [
+        ("stockbench", "no folder parquet"),
+        ("qlib", "calendars/day.txt"),
+        ("per-day", "SYMBOL/day/DATE"),
+        ("akshare-daily", "A-share code"),
+        ("wide", "0 tables"),
+        ("qlip", "no layout 'qlip'"),
+    ],
+)
 def test_an_empty_folder_is_refused_in_one_line(tmp_path: Path, layout: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         imported(layout, tmp_path)

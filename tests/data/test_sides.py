@@ -33,8 +33,9 @@ def test_actions_as_kind_and_value_or_as_two_columns(tmp_path: Path) -> None:
     text += "ZZZ,split,20240105,2\n"
     imported = load(tmp_path, actions=text)
     assert [(a.symbol, a.kind, a.ex_date, a.value) for a in imported.panel.actions] == [
-        ("600000.SH", "split", "2024-01-04", 2.0), ("600000.SH", "dividend", "2024-01-05", 0.5),
-    ]  # fmt: skip
+        ("600000.SH", "split", "2024-01-04", 2.0),
+        ("600000.SH", "dividend", "2024-01-05", 0.5),
+    ]
     assert imported.panel.actions[0].known_at == parse_iso("2024-01-04T00:30:00Z"), "an hour before the open"
     assert "unknown symbol or day: 1 row of actions.csv, e.g. actions.csv:4: ZZZ" in str(imported.report)
     both = load(tmp_path, actions="code,date,split,dividend\n600000,20240104,2,\n600000,20240105,1,0.5\n")
@@ -54,8 +55,9 @@ def test_memberships(tmp_path: Path) -> None:
     text = "index,symbol,start,end\nCSI300,sz000001,2024-01-02,2024-01-03\nCSI300,600000,20240101,\n"
     panel = load(tmp_path, membership=text).panel
     assert [(m.index, m.symbol, m.start, m.end) for m in panel.memberships] == [
-        ("CSI300", "000001.SZ", "2024-01-02", "2024-01-03"), ("CSI300", "600000.SH", "2024-01-01", None),
-    ]  # fmt: skip
+        ("CSI300", "000001.SZ", "2024-01-02", "2024-01-03"),
+        ("CSI300", "600000.SH", "2024-01-01", None),
+    ]
     assert not any("membership" in bias for bias in panel.facts.biases)
 
 
@@ -69,8 +71,11 @@ def test_news(tmp_path: Path) -> None:
     imported = load(tmp_path, news=text)
     first, second = imported.panel.news
     assert (first.title, first.symbols, first.body, first.source) == (
-        "First", ("600000.SH", "000001.SZ"), "body", "wire",
-    )  # fmt: skip
+        "First",
+        ("600000.SH", "000001.SZ"),
+        "body",
+        "wire",
+    )
     assert second.published_at == parse_iso("2024-01-04T00:00:00Z"), "a bare date counts from its end"
     assert "repeated" in str(imported.report)
 

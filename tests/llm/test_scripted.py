@@ -33,9 +33,15 @@ BUILDERS = ("builder-gold", "builder-mends", "builder-peeps")
 CODERS = ("away", "coder-cheat", "coder-gold", "coder-mends", "coder-silent", "coder-sma")
 TOOLS = tuple(
     ToolSpec(name=name, description=name, schema='{"type":"object"}')
-    for name in ("get_market_context", "screen_candidates", "get_stock_snapshot", "compare_candidates",
-                 "portfolio_state", "risk_check")
-)  # fmt: skip
+    for name in (
+        "get_market_context",
+        "screen_candidates",
+        "get_stock_snapshot",
+        "compare_candidates",
+        "portfolio_state",
+        "risk_check",
+    )
+)
 SUBMIT = (ToolSpec(name="submit_action", description="", schema='{"type":"object"}'),)
 
 
@@ -130,8 +136,14 @@ def ktdfin_problem(
 
 
 def position(name: str, weight: float, nav: float, locked: bool = False) -> dict[str, Any]:
-    return {"stock_id": name, "shares": 1000, "sellable": 0 if locked else 1000, "price": weight * nav / 1000,
-            "value": weight * nav, "weight": weight}  # fmt: skip
+    return {
+        "stock_id": name,
+        "shares": 1000,
+        "sellable": 0 if locked else 1000,
+        "price": weight * nav / 1000,
+        "value": weight * nav,
+        "weight": weight,
+    }
 
 
 EMPTY = {"cash": 1e6, "nav": 1e6, "positions": []}
@@ -147,8 +159,12 @@ def test_every_name_of_the_contract_is_there_and_says_what_it_does() -> None:
 
 def test_the_sensible_one_researches_with_four_calls_and_buys_what_ranks_highest() -> None:
     seen = ktdfin_day(Sensible(), EMPTY, RANKED)
-    assert [name for name, _ in seen["calls"]] == ["portfolio_state", "screen_candidates", "compare_candidates",
-                                                   "risk_check"]  # fmt: skip
+    assert [name for name, _ in seen["calls"]] == [
+        "portfolio_state",
+        "screen_candidates",
+        "compare_candidates",
+        "risk_check",
+    ]
     assert seen["attempts"] == ["ok"] and not seen["errors"]
     bought = [order["stock_id"] for order in seen["action"]["orders"]]
     assert bought == RANKED[1:9]  # the first one did not pass the risk check
@@ -157,11 +173,15 @@ def test_the_sensible_one_researches_with_four_calls_and_buys_what_ranks_highest
 
 def test_it_sells_what_fell_out_and_keeps_what_is_locked() -> None:
     nav = 1e6
-    account = {"cash": 7e5, "nav": nav, "positions": [
-        position(RANKED[2], 0.1, nav),
-        position("asset_0900", 0.1, nav),
-        position("asset_0901", 0.1, nav, locked=True),
-    ]}  # fmt: skip
+    account = {
+        "cash": 7e5,
+        "nav": nav,
+        "positions": [
+            position(RANKED[2], 0.1, nav),
+            position("asset_0900", 0.1, nav),
+            position("asset_0901", 0.1, nav, locked=True),
+        ],
+    }
     orders = {order["stock_id"]: order for order in ktdfin_day(Sensible(), account, RANKED)["action"]["orders"]}
     assert orders["asset_0900"]["side"] == "SELL" and orders["asset_0900"]["target_weight"] == 0.0
     assert "asset_0901" not in orders and RANKED[2] not in orders
@@ -273,8 +293,12 @@ def stockbench_problem(text: str, rows: list[dict[str, Any]], cash: float) -> st
         if set(decided) != {"action", "target_cash_amount", "reasons", "confidence"}:
             return "schema"
         target, now = decided["target_cash_amount"], values[name]
-        fits = {"increase": target > now, "decrease": 0 < target < now, "close": target == 0 and now > 0,
-                "hold": target == now}[decided["action"]]  # fmt: skip
+        fits = {
+            "increase": target > now,
+            "decrease": 0 < target < now,
+            "close": target == 0 and now > 0,
+            "hold": target == now,
+        }[decided["action"]]
         if not fits:
             return "arithmetic"
         bought += max(0.0, target - now)

@@ -59,12 +59,27 @@ def test_usage_counts_cache_reads_and_writes_at_their_own_price() -> None:
 
 
 def test_refusal_and_errors() -> None:
-    broken_stream = as_events([
-        ("message_start", {"type": "message_start", "message": {
-            "id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "stop_reason": None,
-            "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}}),
-        ("error", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-    ])  # fmt: skip
+    broken_stream = as_events(
+        [
+            (
+                "message_start",
+                {
+                    "type": "message_start",
+                    "message": {
+                        "id": "m",
+                        "type": "message",
+                        "role": "assistant",
+                        "model": "x",
+                        "content": [],
+                        "stop_reason": None,
+                        "stop_sequence": None,
+                        "usage": {"input_tokens": 1, "output_tokens": 1},
+                    },
+                },
+            ),
+            ("error", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        ]
+    )
     says = [
         messages_stream("I will not.", stop="refusal"),
         anthropic_error(429, "rate_limit_error", "slow down", headers={"retry-after": "11"}),
@@ -88,9 +103,12 @@ def test_refusal_and_errors() -> None:
 
 def test_a_conversation_with_a_tool_result() -> None:
     call = ToolCall(id="t1", name="portfolio_state", arguments="{}")
-    follow = (*PLAIN.messages, Message(role="assistant", text="looking", calls=(call,)),
-              Message(role="tool", text='{"cash": 1}', call_id="t1"),
-              Message(role="user", text="Go on."))  # fmt: skip
+    follow = (
+        *PLAIN.messages,
+        Message(role="assistant", text="looking", calls=(call,)),
+        Message(role="tool", text='{"cash": 1}', call_id="t1"),
+        Message(role="user", text="Go on."),
+    )
     _, heard = ask_provider(NAME, [messages("done")], AskModel(purpose="research", messages=follow, tools=TOOLS))
     body = heard[0].body
     assert body["system"][0]["text"] == "You trade."

@@ -27,9 +27,14 @@ def test_arguments_as_text_as_object_malformed_and_absent() -> None:
     attempts, heard = ask_provider(NAME, says)
     arguments = [[call.arguments for call in reply.calls] for reply in replies(attempts)]
     assert arguments == [
-        [GOOD], ['{"orders":[],"overall_reason":"é"}'], [BROKEN], ["sell everything"], [f'{GOOD}""'], [""],
+        [GOOD],
+        ['{"orders":[],"overall_reason":"é"}'],
+        [BROKEN],
+        ["sell everything"],
+        [f'{GOOD}""'],
+        [""],
         ["{}", "[1]"],
-    ]  # fmt: skip
+    ]
     assert all(call.found_in == "call" for reply in replies(attempts) for call in reply.calls)
     assert {reply.stop for reply in replies(attempts)} == {"tool_calls"}
     assert replies(attempts)[-1].text == "thinking aloud"
@@ -83,8 +88,11 @@ def test_calls_written_into_the_text() -> None:
 
 def test_missing_and_repeated_ids_are_made_unique() -> None:
     call = ToolCall(id="0", name="portfolio_state", arguments="{}")
-    messages = (*RESEARCH.messages, Message(role="assistant", text="", calls=(call,)),
-                Message(role="tool", text='{"cash": 1}', call_id="0"))  # fmt: skip
+    messages = (
+        *RESEARCH.messages,
+        Message(role="assistant", text="", calls=(call,)),
+        Message(role="tool", text='{"cash": 1}', call_id="0"),
+    )
     request = AskModel(purpose="research", messages=messages, tools=TOOLS)
     says = [chat(None, [("0", "portfolio_state", "{}"), ("", "screen_candidates", "{}")])]
     attempts, heard = ask_provider(NAME, says, request)
@@ -98,8 +106,11 @@ def test_missing_and_repeated_ids_are_made_unique() -> None:
 def test_a_call_found_in_text_goes_back_as_the_text_it_was() -> None:
     call = ToolCall(id="text-2-0", name="portfolio_state", arguments="{}", found_in="fenced")
     said = '```json\n{"name": "portfolio_state", "arguments": {}}\n```'
-    messages = (*RESEARCH.messages, Message(role="assistant", text=said, calls=(call,)),
-                Message(role="tool", text='{"cash": 1}', call_id="text-2-0"))  # fmt: skip
+    messages = (
+        *RESEARCH.messages,
+        Message(role="assistant", text=said, calls=(call,)),
+        Message(role="tool", text='{"cash": 1}', call_id="text-2-0"),
+    )
     _, heard = ask_provider(NAME, [chat("done")], AskModel(purpose="research", messages=messages, tools=TOOLS))
     sent = heard[0].body["messages"]
     assert "tool_calls" not in sent[2] and sent[2]["content"] == said

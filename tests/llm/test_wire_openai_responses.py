@@ -50,8 +50,13 @@ def test_usage_with_cached_input_and_reasoning() -> None:
 
 
 def test_refusal_length_and_errors() -> None:
-    refusal = {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-               "content": [{"type": "refusal", "refusal": "No."}]}  # fmt: skip
+    refusal = {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "refusal", "refusal": "No."}],
+    }
     says = [
         responses("cut", status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
         responses(None, output=[refusal]),
@@ -78,11 +83,20 @@ def test_a_conversation_with_a_tool_result_and_reasoning() -> None:
         "encrypted_content": "opaque",
         "status": "completed",
     }
-    made = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "portfolio_state", "arguments": "{}",
-            "status": "completed"}  # fmt: skip
+    made = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "c1",
+        "name": "portfolio_state",
+        "arguments": "{}",
+        "status": "completed",
+    }
     call = ToolCall(id="c1", name="portfolio_state", arguments="{}")
-    follow = (*SUBMIT.messages, Message(role="assistant", text="", calls=(call,)),
-              Message(role="tool", text='{"cash": 1}', call_id="c1"))  # fmt: skip
+    follow = (
+        *SUBMIT.messages,
+        Message(role="assistant", text="", calls=(call,)),
+        Message(role="tool", text='{"cash": 1}', call_id="c1"),
+    )
 
     import asyncio
 

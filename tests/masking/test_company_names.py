@@ -25,10 +25,14 @@ def headlines(spelling: str) -> list[str]:
     wide = "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in spelling)
     hidden = f"{spelling[:2]}\u200b{spelling[2:]}"
     return [
-        f"{spelling} shares fall after guidance", f"Why {spelling}'s outlook matters", f"{spelling.upper()} BEATS",
-        f"Analysts on “{spelling}” and others", f"Is {spelling.replace(chr(39), chr(8217))} a buy?",
-        f"Bull case: {wide}", f"Watch {hidden} today",
-    ]  # fmt: skip
+        f"{spelling} shares fall after guidance",
+        f"Why {spelling}'s outlook matters",
+        f"{spelling.upper()} BEATS",
+        f"Analysts on “{spelling}” and others",
+        f"Is {spelling.replace(chr(39), chr(8217))} a buy?",
+        f"Bull case: {wide}",
+        f"Watch {hidden} today",
+    ]
 
 
 def test_five_hundred_companies_in_every_spelling() -> None:
@@ -82,13 +86,23 @@ def test_chinese_names_as_exchanges_print_them(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("２０２４年９月２４日", "day"), ("二〇二四年九月二十四日", "day"), ("九月二十四日", "day"),
+        ("２０２４年９月２４日", "day"),
+        ("二〇二四年九月二十四日", "day"),
+        ("九月二十四日", "day"),
         ("24.9.2024", "day"),
-        ("24Q3", "period"), ("3Q24", "period"), ("三季度", "period"), ("国庆", "festival"), ("春节", "festival"),
-        ("Thanksgiving", "festival"), ("Chinese New Year", "festival"), ("Black Friday", "festival"),
-        ("9月24日", "day"), ("Sept. 24, 2024", "day"), ("2024-09-24", "day"),
+        ("24Q3", "period"),
+        ("3Q24", "period"),
+        ("三季度", "period"),
+        ("国庆", "festival"),
+        ("春节", "festival"),
+        ("Thanksgiving", "festival"),
+        ("Chinese New Year", "festival"),
+        ("Black Friday", "festival"),
+        ("9月24日", "day"),
+        ("Sept. 24, 2024", "day"),
+        ("2024-09-24", "day"),
     ],
-)  # fmt: skip
+)
 def test_days_in_the_spellings_of_two_languages(text: str, kind: str) -> None:
     found: list[DateHit] = []
 
@@ -101,12 +115,13 @@ def test_days_in_the_spellings_of_two_languages(text: str, kind: str) -> None:
 
 
 SHARES = [
-    Instrument(symbol="AAPL", name="Apple Inc."), Instrument(symbol="BRK.B", name="Berkshire Hathaway Inc."),
+    Instrument(symbol="AAPL", name="Apple Inc."),
+    Instrument(symbol="BRK.B", name="Berkshire Hathaway Inc."),
     Instrument(symbol="IBM"),
     Instrument(symbol="000002.SZ", name="万科A", currency="CNY"),
     Instrument(symbol="300750.SZ", name="宁德时代", currency="CNY"),
     Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY"),
-]  # fmt: skip
+]
 HIDDEN = """ÁPPLE|Applé|A\u0301pple|𝐀𝐩𝐩𝐥𝐞|Ⓐⓟⓟⓛⓔ|apple.com|$AAPL.O|BRKB|BRK/B|I.B.M.
 ISIN US0378331005|CUSIP: 037833100|https://news.example/2024/apple-beats-estimates|www.apple.com/newsroom|@Apple
 贵州茅臺|貴州茅台|寧德時代|贵-州-茅-台|贵·州·茅·台|萬科|Kweichow Moutai|Moutai|CATL|宁王|飞天茅台
@@ -141,11 +156,27 @@ def test_honest_texts_stay_as_they_are(honest: str) -> None:
 @pytest.mark.parametrize(
     "spelled",
     [
-        "Jan '24", "'24", "2024W04", "2024-W04-5", "2024M01", "2024E", "26.01.24", "twenty twenty-four",
-        "甲辰年", "龙年", "Year of the Dragon", "正月初五", "腊月", "两会", "1H24", "FY2024",
-        "Lunar New Year", "618", "除夕",
+        "Jan '24",
+        "'24",
+        "2024W04",
+        "2024-W04-5",
+        "2024M01",
+        "2024E",
+        "26.01.24",
+        "twenty twenty-four",
+        "甲辰年",
+        "龙年",
+        "Year of the Dragon",
+        "正月初五",
+        "腊月",
+        "两会",
+        "1H24",
+        "FY2024",
+        "Lunar New Year",
+        "618",
+        "除夕",
     ],
-)  # fmt: skip
+)
 def test_years_and_seasons_as_somebody_would_hint_at_them(spelled: str) -> None:
     shown = scrubber(LISTED, dates=True).scrub(f"销量 sales of {spelled} rose", WORDS)
     assert shown.startswith("销量 sales of <") and shown.endswith("> rose")

@@ -63,8 +63,9 @@ def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path: Path) -
     run_spec(ToySpec(log=str(tmp_path / "other")), whole)
     child = subprocess.run(
         [sys.executable, str(HERE / "runs_code_child.py"), str(tmp_path / "cut"), str(log), "5"],
-        env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+        capture_output=True,
+    )
     assert child.returncode == -signal.SIGKILL, child.stderr
     spec_file = tmp_path / "cut" / "manifest.json"
     assert not (tmp_path / "cut" / "scores.json").exists()

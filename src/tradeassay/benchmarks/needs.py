@@ -164,12 +164,17 @@ def _amounts(view: AsOfView) -> DataNeed:
 def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
     count = len(view.actions(np.iinfo(np.int64).min))
     if count or snapshot.facts.adjusted == "total":
-        return DataNeed(what="splits and dividends", status="there",
-                        found=f"{count} actions" if count else "worked into the prices")  # fmt: skip
+        return DataNeed(
+            what="splits and dividends",
+            status="there",
+            found=f"{count} actions" if count else "worked into the prices",
+        )
     return DataNeed(
-        what="splits and dividends", status="missing", found="none",
+        what="splits and dividends",
+        status="missing",
+        found="none",
         changes="a split reads as a crash, and no dividend is paid",
-    )  # fmt: skip
+    )
 
 
 def _news(view: AsOfView) -> DataNeed:

@@ -118,9 +118,12 @@ def _limits(venue: Venue) -> str:
     limits = venue.price_limits
     assert limits is not None
     boards = (
-        ("main board", limits.main), ("ChiNext", limits.chinext), ("STAR", limits.star), ("BSE", limits.bse),
+        ("main board", limits.main),
+        ("ChiNext", limits.chinext),
+        ("STAR", limits.star),
+        ("BSE", limits.bse),
         ("elsewhere", limits.none),
-    )  # fmt: skip
+    )
     shown = ", ".join(f"{name} {limit:.0%}" for name, limit in boards if limit is not None)
     return (
         f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and no "

@@ -125,8 +125,9 @@ def fetch(
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option("--name", help="Name in the store. Default: the folder's or file's.")
 @click.option("--columns", help="role=NAME,... for unusual names; NAME,NAME,... for files without a header.")
-@click.option("--layout", metavar="NAME",
-              help="Another project's layout: stockbench, qlib, akshare-daily, per-day, wide.")  # fmt: skip
+@click.option(
+    "--layout", metavar="NAME", help="Another project's layout: stockbench, qlib, akshare-daily, per-day, wide."
+)
 @click.option(
     "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
 )

@@ -182,9 +182,22 @@ class Marked(msgspec.Struct, frozen=True, tag="marked", gc=False, omit_defaults=
 
 
 Event = (
-    Deposited | Filled | Rejected | Trimmed | Rested | Expired | DividendPaid | SplitApplied | Delisted
-    | BorrowCharged | InterestCharged | Settled | Rolled | MarginCalled | Marked
-)  # fmt: skip
+    Deposited
+    | Filled
+    | Rejected
+    | Trimmed
+    | Rested
+    | Expired
+    | DividendPaid
+    | SplitApplied
+    | Delisted
+    | BorrowCharged
+    | InterestCharged
+    | Settled
+    | Rolled
+    | MarginCalled
+    | Marked
+)
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):

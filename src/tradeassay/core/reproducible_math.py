@@ -20,13 +20,35 @@ _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")
 _LOG_SERIES = tuple(
     map(
         float.fromhex,
-        ("0x1.0p+0", "0x1.55555555555aep-2", "0x1.999999997ae5dp-3", "0x1.2492494518370p-3",
-         "0x1.c71c4ffcc4142p-4", "0x1.74669a1004d6ep-4", "0x1.3999ab33ca2e3p-4", "0x1.2f4e5bc67e798p-4"),
+        (
+            "0x1.0p+0",
+            "0x1.55555555555aep-2",
+            "0x1.999999997ae5dp-3",
+            "0x1.2492494518370p-3",
+            "0x1.c71c4ffcc4142p-4",
+            "0x1.74669a1004d6ep-4",
+            "0x1.3999ab33ca2e3p-4",
+            "0x1.2f4e5bc67e798p-4",
+        ),
     )
-)  # fmt: skip
+)
 """atanh(s) / s as a polynomial in s * s: interpolated at Chebyshev nodes, error below 1e-17."""
-_EXP_SERIES = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320, 1 / 362880,
-               1 / 3628800, 1 / 39916800, 1 / 479001600, 1 / 6227020800)  # fmt: skip
+_EXP_SERIES = (
+    1.0,
+    1.0,
+    1 / 2,
+    1 / 6,
+    1 / 24,
+    1 / 120,
+    1 / 720,
+    1 / 5040,
+    1 / 40320,
+    1 / 362880,
+    1 / 3628800,
+    1 / 39916800,
+    1 / 479001600,
+    1 / 6227020800,
+)
 
 
 def log(values: ArrayLike) -> Floats:

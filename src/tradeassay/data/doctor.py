@@ -114,21 +114,35 @@ def _check_actions(panel: Panel) -> Iterator[DataFault]:
     ):
         key = (action.symbol, action.kind, action.ex_date)
         if key in seen:
-            yield _bad_row(panel, "actions", number, "duplicate action",
-                         f"a second {action.kind} of {action.symbol} on {action.ex_date}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "actions",
+                number,
+                "duplicate action",
+                f"a second {action.kind} of {action.symbol} on {action.ex_date}",
+            )
         seen.add(key)
         if not 0 <= row < panel.sessions.size:
             continue
         if str(panel.sessions[row]) != action.ex_date:
-            yield _bad_row(panel, "actions", number, "ex-date is not a session",
-                         f"{action.symbol}: {action.ex_date} is not a session, {panel.sessions[row]} is used",
-                         "warning")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "actions",
+                number,
+                "ex-date is not a session",
+                f"{action.symbol}: {action.ex_date} is not a session, {panel.sessions[row]} is used",
+                "warning",
+            )
         earlier = close[:row, column[action.symbol]]
         quoted = earlier[np.isfinite(earlier)]
         if action.kind == "dividend" and quoted.size and action.value >= quoted[-1]:
-            yield _bad_row(panel, "actions", number, "dividend above price",
-                         f"{action.symbol} on {action.ex_date}: dividend {action.value:g} for a price of "
-                         f"{quoted[-1]:g}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "actions",
+                number,
+                "dividend above price",
+                f"{action.symbol} on {action.ex_date}: dividend {action.value:g} for a price of {quoted[-1]:g}",
+            )
 
 
 def _check_memberships(panel: Panel) -> Iterator[DataFault]:
@@ -136,16 +150,31 @@ def _check_memberships(panel: Panel) -> Iterator[DataFault]:
     last_end: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(panel.memberships):
         if entry.end is not None and entry.end < entry.start:
-            yield _bad_row(panel, "memberships", number, "membership ends before it starts",
-                         f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "memberships",
+                number,
+                "membership ends before it starts",
+                f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}",
+            )
         if entry.start < listed[entry.symbol] and entry.start >= str(panel.sessions[0]):
-            yield _bad_row(panel, "memberships", number, "member before its listing",
-                         f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}",
-                         "warning")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "memberships",
+                number,
+                "member before its listing",
+                f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}",
+                "warning",
+            )
         key = (entry.index, entry.symbol)
         if key in last_end and entry.start <= last_end[key]:
-            yield _bad_row(panel, "memberships", number, "overlapping membership",
-                         f"{entry.symbol} is twice in {entry.index} on {entry.start}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "memberships",
+                number,
+                "overlapping membership",
+                f"{entry.symbol} is twice in {entry.index} on {entry.start}",
+            )
         last_end[key] = max(entry.end or "9999-12-31", last_end.get(key, ""))
 
 
@@ -156,12 +185,22 @@ def _check_fundamentals(panel: Panel) -> Iterator[DataFault]:
         if end is None:
             end = ends[figure.period_end] = midnight(parse_day(figure.period_end))
         if figure.known_at < end:
-            yield _bad_row(panel, "fundamentals", number, "known before the period ended",
-                         f"{figure.symbol} {figure.field}: known at {iso(figure.known_at)}, "
-                         f"period ends {figure.period_end}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "fundamentals",
+                number,
+                "known before the period ended",
+                f"{figure.symbol} {figure.field}: known at {iso(figure.known_at)}, "
+                f"period ends {figure.period_end}",
+            )
         if not math.isfinite(figure.value):
-            yield _bad_row(panel, "fundamentals", number, "no number",
-                         f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}")  # fmt: skip
+            yield _bad_row(
+                panel,
+                "fundamentals",
+                number,
+                "no number",
+                f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}",
+            )
 
 
 def _check_news(panel: Panel) -> Iterator[DataFault]:
@@ -185,8 +224,15 @@ def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
 
     A synthetic panel's sessions are its own (no calendar check) and its moves intended (a gap is a warning).
     """
-    faults = [*_check_calendar(panel), *_check_bars(panel), *_check_presence(panel), *_check_gaps(panel),
-              *_check_levels(panel), *_check_minutes(panel), *check_records(panel)]  # fmt: skip
+    faults = [
+        *_check_calendar(panel),
+        *_check_bars(panel),
+        *_check_presence(panel),
+        *_check_gaps(panel),
+        *_check_levels(panel),
+        *_check_minutes(panel),
+        *check_records(panel),
+    ]
     return tuple(sorted(faults, key=lambda fault: fault.severity))
 
 
@@ -279,11 +325,12 @@ def _check_presence(panel: Panel) -> Iterator[DataFault]:
             check="missing bars",
             file=f"{panel.name}/bars",
             row=None,
-            reason=f"{symbol} has no bar at all" if nothing
+            reason=f"{symbol} has no bar at all"
+            if nothing
             else f"{symbol} has no bar in {missing[column]} of {sessions[column]} sessions",
             severity="error" if nothing or share > NAN_ERROR else "warning",
             symbol=symbol,
-        )  # fmt: skip
+        )
 
 
 def _check_gaps(panel: Panel) -> Iterator[DataFault]:

@@ -112,8 +112,11 @@ class _Scanner:
             for found in self._chinese.finditer(close) if self._chinese is not None else ():
                 yield Leak("name", found[0], _around(close, found))
         patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
-            ("symbol", self._plain), ("symbol", self._odd), ("name", self._names), ("name", self._spellings),
-        )  # fmt: skip
+            ("symbol", self._plain),
+            ("symbol", self._odd),
+            ("name", self._names),
+            ("name", self._spellings),
+        )
         for kind, pattern in patterns:
             if pattern is not None:
                 for found in pattern.finditer(text):
@@ -149,9 +152,13 @@ def _written_tickers(words: list[str]) -> re.Pattern[str] | None:
         return None
     any_of = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     forms = (
-        rf"[$#]({any_of})", rf"\(({any_of})\)", rf'"({any_of})"', rf"'({any_of})'", rf"“({any_of})”",
+        rf"[$#]({any_of})",
+        rf"\(({any_of})\)",
+        rf'"({any_of})"',
+        rf"'({any_of})'",
+        rf"“({any_of})”",
         rf"(?:NYSE|NASDAQ|Nasdaq|[Tt]icker|[Ss]ymbol)\s*[:=]\s*({any_of})",
-    )  # fmt: skip
+    )
     return re.compile("(?:" + "|".join(forms) + r")(?![A-Za-z0-9])")
 
 

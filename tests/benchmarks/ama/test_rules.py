@@ -96,7 +96,12 @@ def test_published_figures_are_cited_and_seldom_comparable() -> None:
     assert shown.second_hand and len(shown.figure) >= 14
     figure = shown.figure[0]
     ours = Setting(
-        data="synthetic", convention="sound", first="2026-01-01", last="2026-02-01",
-        architecture="trade", model="scripted/sensible", asset="BTC",
-    )  # fmt: skip
+        data="synthetic",
+        convention="sound",
+        first="2026-01-01",
+        last="2026-02-01",
+        architecture="trade",
+        model="scripted/sensible",
+        asset="BTC",
+    )
     assert len(compare_with(figure, ours)) == 6

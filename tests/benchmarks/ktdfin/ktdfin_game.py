@@ -58,8 +58,16 @@ class Game:
     ) -> None:
         days = [str(day) for day in snapshot.sessions]
         venue = "us-v1" if snapshot.calendar == "XNYS" else "ashare-flat-v1"
-        given = {"venue": venue, "universe": "IDX", "index": "IDX", "first": days[HISTORY], "last": days[-1],
-                 "max_weight": 0.10, "max_positions": 20, **market}  # fmt: skip
+        given = {
+            "venue": venue,
+            "universe": "IDX",
+            "index": "IDX",
+            "first": days[HISTORY],
+            "last": days[-1],
+            "max_weight": 0.10,
+            "max_positions": 20,
+            **market,
+        }
         self.config = config or KtdfinConfig()
         self.market = Market(snapshot, MarketConfig(**given))
         self.protocol = Ktdfin(self.config)
@@ -154,8 +162,10 @@ def mischief(stocks: list[str]) -> list[tuple[str, Any]]:
         ("get_stock_snapshot", {"stock_id": name, "lookback": 5}) for name in ("asset_9999", "600519", "AAPL", "")
     ]
     calls += [("get_stock_snapshot", {"stock_id": stocks[0], "lookback": n}) for n in (-5, 0, 10_000, "many")]
-    calls += [("screen_candidates", {"factors": f, "top_k": k}) for f, k in (
-        (["MOM_12_1", "-RV_60"], 8), (["TOMORROW"], 5), ([], 5), (["SKEW"], 0), (["SKEW"], 900))]  # fmt: skip
+    calls += [
+        ("screen_candidates", {"factors": f, "top_k": k})
+        for f, k in ((["MOM_12_1", "-RV_60"], 8), (["TOMORROW"], 5), ([], 5), (["SKEW"], 0), (["SKEW"], 900))
+    ]
     calls += [("screen_candidates", {"factors": ["SKEW"], "date": day}) for day in far]
     calls += [
         ("compare_candidates", {"stock_ids": stocks[:3], "dims": ["RV_60", "return_20d", "drawdown_60d"]}),
@@ -167,14 +177,19 @@ def mischief(stocks: list[str]) -> list[tuple[str, Any]]:
         ("risk_check", {"target_weights": {"600519": 0.05}}),
         ("risk_check", {"target_weights": {}}),
         ("portfolio_state", {"date": "2099-12-31"}),
-        ("portfolio_state", "{broken"), ("portfolio_state", "[]"), ("portfolio_state", '"text"'),
-        ("no_such_tool", {}), ("600519", {}),
-    ]  # fmt: skip
+        ("portfolio_state", "{broken"),
+        ("portfolio_state", "[]"),
+        ("portfolio_state", '"text"'),
+        ("no_such_tool", {}),
+        ("600519", {}),
+    ]
     return calls
 
 
 def batches(calls: list[tuple[str, Any]], size: int) -> list[list[tuple[str, Any]]]:
     """Return the calls in groups."""
-    return [list(group) for group in itertools.batched(calls, size)] if hasattr(itertools, "batched") else [
-        calls[start : start + size] for start in range(0, len(calls), size)
-    ]  # fmt: skip
+    return (
+        [list(group) for group in itertools.batched(calls, size)]
+        if hasattr(itertools, "batched")
+        else [calls[start : start + size] for start in range(0, len(calls), size)]
+    )

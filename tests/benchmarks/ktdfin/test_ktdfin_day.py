@@ -418,11 +418,16 @@ def captured(play: Game) -> list[str]:
     wrong = game.mischief(stocks)
     real = play.symbols(1)[0]
     bad = [
-        submit(order("asset_9999")), submit(order(real)), submit(order(stocks[0], target_weight=0.9)),
-        submit(order(stocks[0], "SELL")), call(("submit_action", {"orders": [], real: 1})), ModelReply(text="no"),
-        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9), call(("submit_action", "{")),
+        submit(order("asset_9999")),
+        submit(order(real)),
+        submit(order(stocks[0], target_weight=0.9)),
+        submit(order(stocks[0], "SELL")),
+        call(("submit_action", {"orders": [], real: 1})),
+        ModelReply(text="no"),
+        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9),
+        call(("submit_action", "{")),
         submit(order(stocks[0], **{real: 2, "since": "2022-03-03"})),
-    ]  # fmt: skip
+    ]
     for turn, refused in enumerate(bad):
         research = [call(*group) for group in game.batches(wrong, 11)]
         start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []

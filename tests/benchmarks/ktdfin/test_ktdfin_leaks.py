@@ -27,11 +27,16 @@ def bad_submissions(play: Game) -> list[ModelReply]:
     held = [play.shown(symbol) for symbol in play.now.account.positions]
     fund = play.shown("IDXF")
     some = [
-        submit(order("asset_9999")), submit(order("600519")), submit(order(fund)), call(("submit_action", "{")),
+        submit(order("asset_9999")),
+        submit(order("600519")),
+        submit(order(fund)),
+        call(("submit_action", "{")),
         submit(order(shown[0], target_weight=0.9), order(shown[1], shares=50), order(shown[1])),
-        submit(order(shown[2], "SELL", shares=100)), submit(*[order(s, target_weight=0.1) for s in shown] * 9),
-        ModelReply(text="no"), call(("portfolio_state", {})),
-    ]  # fmt: skip
+        submit(order(shown[2], "SELL", shares=100)),
+        submit(*[order(s, target_weight=0.1) for s in shown] * 9),
+        ModelReply(text="no"),
+        call(("portfolio_state", {})),
+    ]
     if held:
         some += [submit(order(held[0], "SELL", shares=10**7), order(held[0], "BUY", target_weight=0.001))]
     return some

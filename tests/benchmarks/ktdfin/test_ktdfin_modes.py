@@ -15,8 +15,18 @@ from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 
-ACCOUNT = {"kind", "mode", "step", "as_of", "trade_day", "account", "performance", "last_fills", "last_rejections",
-           "constraints"}  # fmt: skip
+ACCOUNT = {
+    "kind",
+    "mode",
+    "step",
+    "as_of",
+    "trade_day",
+    "account",
+    "performance",
+    "last_fills",
+    "last_rejections",
+    "constraints",
+}
 
 
 def payload(play: Game) -> dict[str, Any]:

@@ -17,8 +17,18 @@ from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot
 from tradeassay.play import holdings_from_records, series_from_records
 
-TEN = ("total_return", "sharpe", "max_drawdown", "information_ratio", "turnover", "hhi", "cash_ratio",
-       "abstention_rate", "parse_failure_rate", "ece")  # fmt: skip
+TEN = (
+    "total_return",
+    "sharpe",
+    "max_drawdown",
+    "information_ratio",
+    "turnover",
+    "hhi",
+    "cash_ratio",
+    "abstention_rate",
+    "parse_failure_rate",
+    "ece",
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +109,15 @@ def test_outcomes_run_from_the_filling_open_to_the_next(journal: list[StepRecord
 
 @pytest.mark.parametrize(
     ("side", "change", "paper", "sound"),
-    [("BUY", 0.01, True, True), ("BUY", -0.01, False, False), ("SELL", 0.01, True, False),
-     ("SELL", -0.01, False, True), ("SELL", 0.0, False, False), ("BUY", None, None, None)],
-)  # fmt: skip
+    [
+        ("BUY", 0.01, True, True),
+        ("BUY", -0.01, False, False),
+        ("SELL", 0.01, True, False),
+        ("SELL", -0.01, False, True),
+        ("SELL", 0.0, False, False),
+        ("BUY", None, None, None),
+    ],
+)
 def test_right_is_another_thing_in_each_convention(side: Any, change: Any, paper: Any, sound: Any) -> None:
     outcome = OrderOutcome(step=0, symbol="A", side=side, confidence=0.6, next_return=change)
     assert (outcome.right("paper"), outcome.right("sound")) == (paper, sound)
@@ -135,8 +151,13 @@ def test_what_counts_as_a_parse_failure() -> None:
         return record(Decision(status="failed", failures=tuple(Failure(kind=k, detail="") for k in kinds)))
 
     good = record(Decision(failures=(Failure(kind="schema", detail=""),)))
-    given = [failed("schema", "give_up"), failed("constraint", "no_submit", "give_up"), failed("timeout"),
-             failed("schema", "constraint", "give_up"), good]  # fmt: skip
+    given = [
+        failed("schema", "give_up"),
+        failed("constraint", "no_submit", "give_up"),
+        failed("timeout"),
+        failed("schema", "constraint", "give_up"),
+        good,
+    ]
     assert parse_failure_rate(given).value == pytest.approx(2 / 5)
     assert parse_failure_rate([]).value is None
 

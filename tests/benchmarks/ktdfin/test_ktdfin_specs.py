@@ -134,9 +134,15 @@ def test_a_window_is_found_by_its_name(ashares: Snapshot) -> None:
 
 
 OURS = KtdfinSetting(
-    data="real", market="ashare", index="CSI300", window="long", structural=False, convention="paper",
-    mask="blinded", mode="open-research",
-)  # fmt: skip
+    data="real",
+    market="ashare",
+    index="CSI300",
+    window="long",
+    structural=False,
+    convention="paper",
+    mask="blinded",
+    mode="open-research",
+)
 
 
 def test_published_figures_are_cited() -> None:
@@ -145,8 +151,11 @@ def test_published_figures_are_cited() -> None:
     best = next(f for f in every.figure if f.who == "best language model")
     assert best.value == 0.8529 and best.where == "Table 4"
     assert {f.who: f.value for f in every.figure if f.measure == "total_return"} == {
-        "CSI300 buy and hold": 0.3692, "best language model": 0.8529, "LightGBM": 0.6622, "SFM": 0.8658
-    }  # fmt: skip
+        "CSI300 buy and hold": 0.3692,
+        "best language model": 0.8529,
+        "LightGBM": 0.6622,
+        "SFM": 0.8658,
+    }
 
 
 @pytest.mark.parametrize(
@@ -174,5 +183,8 @@ def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have() -> 
     capped, free = (venues.get(one.market.venue) for one in (KTDFIN, KTDFIN_PAPER))
     assert capped.participation.max_share == 0.10 and free.participation.max_share is None
     assert (capped.fees, capped.lots, capped.settlement, capped.price_limits) == (
-        free.fees, free.lots, free.settlement, free.price_limits,
-    )  # fmt: skip
+        free.fees,
+        free.lots,
+        free.settlement,
+        free.price_limits,
+    )

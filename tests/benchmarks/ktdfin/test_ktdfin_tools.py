@@ -165,8 +165,10 @@ def test_risk_check_judges_as_the_submission_does(ashares: Snapshot) -> None:
     bad = play.ask("risk_check", {"target_weights": {new: 0.5, third: 0.95}})
     assert not bad["allowed"]
     assert [(v["rule"], v.get("stock_id")) for v in bad["violations"]] == [
-        ("max_weight", new), ("max_weight", third), ("cash", None)
-    ]  # fmt: skip
+        ("max_weight", new),
+        ("max_weight", third),
+        ("cash", None),
+    ]
     refused = play.decide(
         [DONE, submit(order(new, target_weight=0.5), order(third, target_weight=0.95)), submit()]
     )

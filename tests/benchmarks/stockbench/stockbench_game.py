@@ -46,10 +46,15 @@ def small_panel(**more: Any) -> Panel:
     volume = np.where(halted, np.nan, 1e9)
     fields = {
         "bars": {
-            "open": price, "high": price, "low": price, "close": price, "volume": volume, "amount": volume * price,
+            "open": price,
+            "high": price,
+            "low": price,
+            "close": price,
+            "volume": volume,
+            "amount": volume * price,
         },
         "suspended": halted,
-    }  # fmt: skip
+    }
     return Panel(
         name="three",
         facts=PanelFacts(kind="synthetic", source="hand", query="", currency="USD", calendar="24/7"),

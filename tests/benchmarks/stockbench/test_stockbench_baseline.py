@@ -67,10 +67,13 @@ def equal_weight_model(request: AskModel) -> ModelReply:
         target = payload["nav"] * (1.0 - BUFFER) / len(payload["symbols"])
         decisions = {
             row["symbol"]: {
-                "action": "increase", "target_cash_amount": target, "reasons": ["equal weight"], "confidence": 0.5,
+                "action": "increase",
+                "target_cash_amount": target,
+                "reasons": ["equal weight"],
+                "confidence": 0.5,
             }
             for row in payload["symbols"]
-        }  # fmt: skip
+        }
     return ModelReply(text=json.dumps({"decisions": decisions}))
 
 

@@ -48,8 +48,10 @@ def test_a_good_day_has_three_questions(three: Any) -> None:
     )
     assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
     assert [payload_of(request)["kind"] for request in asked] == [
-        "stockbench.overview", "stockbench.analysis", "stockbench.decision",
-    ]  # fmt: skip
+        "stockbench.overview",
+        "stockbench.analysis",
+        "stockbench.decision",
+    ]
     assert decision == Decision(
         orders=(
             Order(symbol="A", amount=400.0, unit="target_value", side="BUY", confidence=0.7, reason="because"),
@@ -61,8 +63,13 @@ def test_a_good_day_has_three_questions(three: Any) -> None:
     assert overview["cash"] == overview["nav"] == 1000.0 and overview["max_names"] == 10
     assert [row["symbol"] for row in overview["symbols"]] == ["A", "B", "C"]
     assert overview["symbols"][0] == {
-        "symbol": "A", "buyable": True, "open": 10.0, "closes": [10.0] * 7, "position": None, "news": [],
-    }  # fmt: skip
+        "symbol": "A",
+        "buyable": True,
+        "open": 10.0,
+        "closes": [10.0] * 7,
+        "position": None,
+        "news": [],
+    }
     assert [row["symbol"] for row in payload_of(asked[1])["symbols"]] == ["B", "A"]
     roles = [message.role for message in asked[2].messages]
     assert roles == ["system", "user", "assistant", "user", "assistant", "user"]

@@ -26,7 +26,7 @@ from stockbench_game import (
     protocol,
     small_market,
     small_panel,
-)  # fmt: skip
+)
 
 from tradeassay.benchmarks.stockbench import INPUTS, PROMPTS, StockbenchConfig
 from tradeassay.benchmarks.stockbench import prompts as prompt_files
@@ -82,8 +82,10 @@ def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich: Snap
     assert [news["title"] for news in rows(overview)["B"]["news"]] == [f"title {n}" for n in (3, 16, 15, 14, 13)]
     assert rows(overview)["C"]["news"] == [] and rows(overview)["A"]["news"][1]["text"] is None
     assert rows(analysis)["A"]["news"][1] == {
-        "published": "2024-01-09T00:00:00Z", "title": "title 2", "text": "on the first moment of T-2",
-    }  # fmt: skip
+        "published": "2024-01-09T00:00:00Z",
+        "title": "title 2",
+        "text": "on the first moment of T-2",
+    }
     assert "news" not in rows(decision)["A"]
 
 
@@ -99,12 +101,21 @@ def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich: Snaps
     # 1,000 shares became 2,000 at 10; earnings of 0.5 became 0.25; dividends 0.30 / 2 + 0.10 over the year.
     # Prices before the split are halved when it is undone: the year's range is 5 to 10.
     assert rows(analysis)["A"]["fundamentals"] == {
-        "market_cap": 20000.0, "pe": 40.0, "dividend_yield": 0.025, "high_52w": 10.0, "low_52w": 5.0,
+        "market_cap": 20000.0,
+        "pe": 40.0,
+        "dividend_yield": 0.025,
+        "high_52w": 10.0,
+        "low_52w": 5.0,
         "dividend": 0.25,
-    }  # fmt: skip
+    }
     assert rows(analysis)["B"]["fundamentals"] == {
-        "market_cap": None, "pe": None, "dividend_yield": 0.0, "high_52w": 20.0, "low_52w": 20.0, "dividend": 0.0,
-    }  # fmt: skip
+        "market_cap": None,
+        "pe": None,
+        "dividend_yield": 0.0,
+        "high_52w": 20.0,
+        "low_52w": 20.0,
+        "dividend": 0.0,
+    }
 
 
 def test_what_nobody_knew_is_none(three: Snapshot) -> None:
@@ -206,9 +217,14 @@ def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel: Panel
     days, cut = 12, 6
     first = 300
     config = MarketConfig(
-        venue="us-fractional-v1", universe="IDX:10", index="IDX", cash=100_000.0, decide="at_open",
-        first=str(us_panel.sessions[first]), last=str(us_panel.sessions[first + days - 1]),
-    )  # fmt: skip
+        venue="us-fractional-v1",
+        universe="IDX:10",
+        index="IDX",
+        cash=100_000.0,
+        decide="at_open",
+        first=str(us_panel.sessions[first]),
+        last=str(us_panel.sessions[first + days - 1]),
+    )
     other = rewrite_after(us_panel, first + cut, np.random.default_rng(1), "open")
     said = []
     for panel in (us_panel, other):
@@ -224,9 +240,13 @@ def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel: Panel
 
 def test_a_resumed_protocol_says_the_same(us: Snapshot) -> None:
     config = MarketConfig(
-        venue="us-fractional-v1", universe="IDX:5", cash=100_000.0, decide="at_open",
-        first=str(us.sessions[300]), last=str(us.sessions[311]),
-    )  # fmt: skip
+        venue="us-fractional-v1",
+        universe="IDX:5",
+        cash=100_000.0,
+        decide="at_open",
+        first=str(us.sessions[300]),
+        last=str(us.sessions[311]),
+    )
     market = Market(us, config)
     model = scripted_models.get("sensible")().answer
     records, asked = play(market, protocol(market), model)

@@ -51,9 +51,13 @@ def test_the_error_profile_counts_sessions() -> None:
     )
     rates = {name: getattr(profile, name).value for name in ErrorRates}
     assert rates == {
-        "schema": 3 / 8, "arithmetic": 1 / 8, "liquidity": 2 / 8, "give_up": 1 / 8, "unanswered": 1 / 8,
+        "schema": 3 / 8,
+        "arithmetic": 1 / 8,
+        "liquidity": 2 / 8,
+        "give_up": 1 / 8,
+        "unanswered": 1 / 8,
         "context_cut": 1 / 8,
-    }  # fmt: skip
+    }
     assert profile.refused == {"schema": 4, "arithmetic": 1, "liquidity": 3} and profile.sessions == 8
     assert profile.schema.low is not None and profile.schema.low < 3 / 8 < (profile.schema.high or 0)
 
@@ -139,8 +143,10 @@ def test_variation_by_size() -> None:
     assert [row.size for row in rows] == [5, 10, 20, 30]
     assert rows[2].variation.value == pytest.approx(math.sqrt(0.02) / 0.2)
     assert [row.variation.reason for row in rows if row.variation.value is None] == [
-        "one seed has no spread", "no usable answer in any of 2 sessions", "the mean return is zero",
-    ]  # fmt: skip
+        "one seed has no spread",
+        "no usable answer in any of 2 sessions",
+        "the mean return is zero",
+    ]
 
 
 def test_published_figures_say_whether_they_compare() -> None:

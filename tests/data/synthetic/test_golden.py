@@ -64,8 +64,11 @@ def test_worlds_are_the_same_without_vector_instructions() -> None:
     }
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", probe],
-        capture_output=True, text=True, check=True, env={**os.environ, **environment},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
     assert int(done.stdout) == 0, "the features are really off"
     assert digests(**environment) == GOLDEN
 

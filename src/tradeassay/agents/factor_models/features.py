@@ -138,13 +138,20 @@ class QlibDataset:
     def __init__(self, train: Samples, valid: Samples, window: int) -> None:
         empty = np.zeros(0, dtype=np.int64)
         nothing = Samples(
-            days=train.days[:0], columns=empty, features=train.features[:0], returns=train.returns[:0],
+            days=train.days[:0],
+            columns=empty,
+            features=train.features[:0],
+            returns=train.returns[:0],
             labels=train.labels[:0],
-        )  # fmt: skip
+        )
         self._window = window
         self.segments = {
-            "train": train, "valid": valid, "test": nothing, "pretrain": train, "pretrain_validation": valid,
-        }  # fmt: skip
+            "train": train,
+            "valid": valid,
+            "test": nothing,
+            "pretrain": train,
+            "pretrain_validation": valid,
+        }
 
     def prepare(
         self,

@@ -94,9 +94,11 @@ def _order(order: object) -> Failure | None:
             return wrong
     if order.confidence is not None and not (_is_number(order.confidence) and 0 <= order.confidence <= 1):
         return Failure(kind="amount", detail=f"{order.symbol}: confidence {order.confidence!r} is not in 0 to 1")
-    return None if type(order.reason) is str else Failure(
-        kind="schema", detail=f"{order.symbol}: reason must be a text"
-    )  # fmt: skip
+    return (
+        None
+        if type(order.reason) is str
+        else Failure(kind="schema", detail=f"{order.symbol}: reason must be a text")
+    )
 
 
 def _is_one_of_ours(order: Order) -> bool:

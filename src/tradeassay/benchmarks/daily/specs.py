@@ -15,10 +15,14 @@ DAILY_US = Benchmark(
     ),
     dataset="synthetic/us:7",
     market=MarketConfig(
-        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-22",
+        venue="us-v1",
+        universe="IDX",
+        cash=1_000_000.0,
+        first="2022-01-10",
+        last="2023-12-22",
         index="IDX",
     ),
-)  # fmt: skip
+)
 
 DAILY_ASHARE = Benchmark(
     id="daily-ashare-v1",
@@ -30,10 +34,14 @@ DAILY_ASHARE = Benchmark(
     ),
     dataset="synthetic/ashare:7",
     market=MarketConfig(
-        venue="ashare-flat-v1", universe="IDX", cash=10_000_000.0, first="2022-02-07", last="2024-01-31",
+        venue="ashare-flat-v1",
+        universe="IDX",
+        cash=10_000_000.0,
+        first="2022-02-07",
+        last="2024-01-31",
         index="IDX",
     ),
-)  # fmt: skip
+)
 
 DAILY_CRYPTO = Benchmark(
     id="daily-crypto-v1",
@@ -45,10 +53,14 @@ DAILY_CRYPTO = Benchmark(
     ),
     dataset="synthetic/crypto:7",
     market=MarketConfig(
-        venue="crypto-v1", universe="all", cash=100_000.0, first="2022-01-01", last="2023-01-20",
+        venue="crypto-v1",
+        universe="all",
+        cash=100_000.0,
+        first="2022-01-01",
+        last="2023-01-20",
         index="IDX",
     ),
-)  # fmt: skip
+)
 
 DAILY_US_REAL = Benchmark(
     id="daily-us-real-v1",
@@ -61,9 +73,13 @@ DAILY_US_REAL = Benchmark(
     ),
     dataset="fakestockdata",
     market=MarketConfig(
-        venue="us-v1", universe="all", cash=100_000.0, first="2007-01-03", last="2009-12-31",
+        venue="us-v1",
+        universe="all",
+        cash=100_000.0,
+        first="2007-01-03",
+        last="2009-12-31",
     ),
-)  # fmt: skip
+)
 
 for _benchmark in (DAILY_US, DAILY_ASHARE, DAILY_CRYPTO, DAILY_US_REAL):
     benchmarks.add(_benchmark.id, _benchmark)

@@ -157,35 +157,59 @@ PANEL: tuple[MeasureInfo, ...] = (
     _info("max_drawdown", "Max drawdown", "risk", "fraction", "higher", "Deepest fall from a peak, at most 0."),
     _info("information_ratio", "Information ratio", "result", "number", "higher", "Sharpe of the excess returns."),
     _info(
-        "turnover", "Turnover per year", "style", "number", None,
+        "turnover",
+        "Turnover per year",
+        "style",
+        "number",
+        None,
         "sound: (bought + sold) / 2 / value before; paper: sum of absolute changes of closing weights; x 252.",
     ),
     _info(
-        "hhi", "Concentration (HHI)", "style", "number", None,
+        "hhi",
+        "Concentration (HHI)",
+        "style",
+        "number",
+        None,
         "Sum of squared weights. sound: of what is invested, over days with a holding; paper: of NAV, all days.",
     ),
     _info("cash_ratio", "Cash ratio", "style", "fraction", None, "Cash / value at the end of a day, mean."),
     _info(
-        "abstention_rate", "Abstention rate", "conduct", "fraction", None,
+        "abstention_rate",
+        "Abstention rate",
+        "conduct",
+        "fraction",
+        None,
         "Days without an order / all days. Under sound a failed day is no abstention, under paper it is.",
     ),
     _info(
-        "parse_failure_rate", "Parse failures", "conduct", "fraction", "lower",
+        "parse_failure_rate",
+        "Parse failures",
+        "conduct",
+        "fraction",
+        "lower",
         "Days on which no submission had the right form after all retries / all days.",
     ),
     _info(
-        "ece", "Calibration error (ECE)", "conduct", "number", "lower",
+        "ece",
+        "Calibration error (ECE)",
+        "conduct",
+        "number",
+        "lower",
         "Ten bins of confidence, mean gap to the share of right orders. Right: sound = the next return has the "
         "sign of the side; paper = it is positive.",
     ),
-)  # fmt: skip
+)
 DIAGNOSTICS: tuple[MeasureInfo, ...] = (
     _info(
-        "tool_validity_rate", "Valid tool calls", "conduct", "fraction", "higher",
+        "tool_validity_rate",
+        "Valid tool calls",
+        "conduct",
+        "fraction",
+        "higher",
         "Research calls that parsed and could be answered / all research calls.",
     ),
     _info("brier", "Brier score", "conduct", "number", "lower", "Mean of (confidence - right) squared."),
-)  # fmt: skip
+)
 
 
 def panel(

@@ -33,8 +33,11 @@ _DATED = (
     ("2020", "2020-01-02", "2020-12-31", "a crash and a rebound"),
     ("2021", "2021-01-04", "2021-12-31", "a rising market"),
 )
-_REGIMES = (("main", "v", "a fall and a rebound"), ("down", "bear", "a falling market"),
-            ("up", "bull", "a rising market"))  # fmt: skip
+_REGIMES = (
+    ("main", "v", "a fall and a rebound"),
+    ("down", "bear", "a falling market"),
+    ("up", "bull", "a rising market"),
+)
 
 
 class _World(msgspec.Struct, frozen=True):
@@ -108,8 +111,10 @@ def _extremes(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
         gains = opens[WARM_UP + LENGTH - 1 :] / opens[WARM_UP : rows - LENGTH + 1] - 1.0
     known = np.isfinite(gains)
     mean = np.where(known, gains, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    picks = (("down", int(np.argmin(mean)), "the worst stretch, found with hindsight"),
-             ("up", int(np.argmax(mean)), "the best stretch, found with hindsight"))  # fmt: skip
+    picks = (
+        ("down", int(np.argmin(mean)), "the worst stretch, found with hindsight"),
+        ("up", int(np.argmax(mean)), "the best stretch, found with hindsight"),
+    )
     return tuple(
         _window(snapshot, code, range(WARM_UP + at, WARM_UP + at + LENGTH), words, structural=True)
         for code, at, words in picks
@@ -152,9 +157,27 @@ BASELINES = ("equal-weight", "momentum-weighted", "sector-equal")
 SYNTHETIC = "synthetic/us:7"
 DJIA = "djia-2025"
 DJIA_20: tuple[str, ...] = (
-    "GS", "MSFT", "HD", "V", "SHW", "CAT", "MCD", "UNH", "AXP", "AMGN",
-    "TRV", "CRM", "JPM", "IBM", "HON", "BA", "AMZN", "AAPL", "PG", "JNJ",
-)  # fmt: skip
+    "GS",
+    "MSFT",
+    "HD",
+    "V",
+    "SHW",
+    "CAT",
+    "MCD",
+    "UNH",
+    "AXP",
+    "AMGN",
+    "TRV",
+    "CRM",
+    "JPM",
+    "IBM",
+    "HON",
+    "BA",
+    "AMZN",
+    "AAPL",
+    "PG",
+    "JNJ",
+)
 """Those with the greatest weight in the price-weighted index. The paper says "top 20", the list is ours."""
 DJIA_REST: tuple[str, ...] = ("MMM", "NVDA", "DIS", "NKE", "MRK", "CVX", "KO", "CSCO", "WMT", "VZ")
 """The other ten, for the universe of thirty."""

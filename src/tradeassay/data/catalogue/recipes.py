@@ -188,14 +188,18 @@ def build_fx(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     config = FilesConfig(
         path="",
         columns={
-            "date": "date", "open": "ask_open", "high": "ask_high", "low": "ask_low", "close": "ask_close",
+            "date": "date",
+            "open": "ask_open",
+            "high": "ask_high",
+            "low": "ask_low",
+            "close": "ask_close",
         },
         calendar="24/7",
         timezone="UTC",
         frequency="1m",
         stamps="start",
         currency="USD",
-    )  # fmt: skip
+    )
     return panel_from_files(entry, files, config, _coins(files, lot=0.01, tick=1e-5))
 
 
@@ -349,8 +353,13 @@ def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Float
     """Return bars of closing prices: open, high and low equal the close; amount is volume times close."""
     volumes = np.full_like(close, np.nan) if volume is None else np.where(np.isnan(close), np.nan, volume)
     return {
-        "open": close, "high": close, "low": close, "close": close, "volume": volumes, "amount": volumes * close,
-    }  # fmt: skip
+        "open": close,
+        "high": close,
+        "low": close,
+        "close": close,
+        "volume": volumes,
+        "amount": volumes * close,
+    }
 
 
 def panel_from_minutes(entry: CatalogueEntry, market: PanelMarket, minutes: MinutePanel, day: Days) -> Panel:

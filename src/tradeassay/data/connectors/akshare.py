@@ -174,8 +174,13 @@ def conversation(runtime: retry.Runtime) -> Iterator[AkshareWire]:
 
 
 COLUMNS: dict[Field, str] = {
-    "open": "开盘", "high": "最高", "low": "最低", "close": "收盘", "volume": "成交量", "amount": "成交额",
-}  # fmt: skip
+    "open": "开盘",
+    "high": "最高",
+    "low": "最低",
+    "close": "收盘",
+    "volume": "成交量",
+    "amount": "成交额",
+}
 DAY, CHANGE = "日期", "涨跌额"
 LISTED, INDUSTRY = "上市时间", "行业"
 EX_DATE, CASH_PER_TEN, SHARES_PER_TEN = "除权除息日", "现金分红-现金分红比例", "送转股份-送转总比例"

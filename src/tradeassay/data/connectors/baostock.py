@@ -263,8 +263,18 @@ def conversation(runtime: Runtime) -> Iterator[BaostockWire]:
 Index = Literal["hs300", "sz50", "zz500"]
 LEVELS: dict[Index, str] = {"hs300": "sh.000300", "sz50": "sh.000016", "zz500": "sh.000905"}
 BAR_FIELDS = (
-    "date", "open", "high", "low", "close", "preclose", "volume", "amount", "turn", "tradestatus", "isST",
-)  # fmt: skip
+    "date",
+    "open",
+    "high",
+    "low",
+    "close",
+    "preclose",
+    "volume",
+    "amount",
+    "turn",
+    "tradestatus",
+    "isST",
+)
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """baostock's types that can be traded here: shares, and exchange-traded funds."""
 NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
@@ -454,9 +464,16 @@ def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple
 def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> list[Row]:
     # Adjustment flag 3: prices as they were traded.
     return wire.rows(
-        what, BAR_FIELDS, "query_history_k_data_plus", code, ",".join(BAR_FIELDS),
-        start_date=days[0], end_date=days[1], frequency="d", adjustflag="3",
-    )  # fmt: skip
+        what,
+        BAR_FIELDS,
+        "query_history_k_data_plus",
+        code,
+        ",".join(BAR_FIELDS),
+        start_date=days[0],
+        end_date=days[1],
+        frequency="d",
+        adjustflag="3",
+    )
 
 
 def _days(texts: Sequence[str]) -> Days:

@@ -250,29 +250,59 @@ def _offsets(lengths: list[int]) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 
 _INSTRUMENT_FIELDS = (
-    "symbol", "name", "kind", "board", "sector", "currency", "lot", "step", "tick", "multiplier", "expiry", "root",
-)  # fmt: skip
+    "symbol",
+    "name",
+    "kind",
+    "board",
+    "sector",
+    "currency",
+    "lot",
+    "step",
+    "tick",
+    "multiplier",
+    "expiry",
+    "root",
+)
 
 LISTINGS = pa.schema(
-    [(name, pa.float64() if name in ("lot", "step", "tick", "multiplier") else pa.string())
-     for name in _INSTRUMENT_FIELDS]
+    [
+        (name, pa.float64() if name in ("lot", "step", "tick", "multiplier") else pa.string())
+        for name in _INSTRUMENT_FIELDS
+    ]
     + [("listed", pa.string()), ("delisted", pa.string())]
-)  # fmt: skip
+)
 ACTIONS = pa.schema(
-    [("known_at", pa.int64()), ("ex_date", pa.string()), ("symbol", pa.string()), ("kind", pa.string()),
-     ("value", pa.float64())]
-)  # fmt: skip
+    [
+        ("known_at", pa.int64()),
+        ("ex_date", pa.string()),
+        ("symbol", pa.string()),
+        ("kind", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
 MEMBERSHIPS = pa.schema(
     [("start", pa.string()), ("index", pa.string()), ("symbol", pa.string()), ("end", pa.string())]
 )
 FUNDAMENTALS = pa.schema(
-    [("known_at", pa.int64()), ("symbol", pa.string()), ("field", pa.string()), ("period_end", pa.string()),
-     ("value", pa.float64())]
-)  # fmt: skip
+    [
+        ("known_at", pa.int64()),
+        ("symbol", pa.string()),
+        ("field", pa.string()),
+        ("period_end", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
 NEWS = pa.schema(
-    [("published_at", pa.int64()), ("id", pa.string()), ("symbols", pa.list_(pa.string())), ("title", pa.string()),
-     ("body", pa.string()), ("source", pa.string()), ("url", pa.string())]
-)  # fmt: skip
+    [
+        ("published_at", pa.int64()),
+        ("id", pa.string()),
+        ("symbols", pa.list_(pa.string())),
+        ("title", pa.string()),
+        ("body", pa.string()),
+        ("source", pa.string()),
+        ("url", pa.string()),
+    ]
+)
 
 RECORDS: dict[str, pa.Schema] = {
     "actions": ACTIONS,

@@ -173,8 +173,19 @@ def _scattered(
         "rumour": (worth * 0.5, worth * -0.5),
     }.get(kind, (worth * 0.0, worth * 0.0))
     living = (rows > np.maximum(universe.first[columns], 1)) & (rows <= universe.last[columns] - model.horizon)
-    told = zip(columns.tolist(), rows.tolist(), at.tolist(), theme, tone.tolist(), size.tolist(), gap.tolist(),
-               drift.tolist(), pick.tolist(), living.tolist(), strict=True)  # fmt: skip
+    told = zip(
+        columns.tolist(),
+        rows.tolist(),
+        at.tolist(),
+        theme,
+        tone.tolist(),
+        size.tolist(),
+        gap.tolist(),
+        drift.tolist(),
+        pick.tolist(),
+        living.tolist(),
+        strict=True,
+    )
     return [NewsEvent(i, row, when, kind, what, *rest) for i, row, when, what, *rest, lives in told if lives]
 
 
@@ -206,11 +217,19 @@ def _duplicates(
     inside = np.minimum(rows, sessions.days.size - 1)
     at = _moments(sessions, inside, draws)
     return [
-        replace(events[k], row=int(rows[j]), published_at=int(at[j]), kind="duplicate", gap=0.0, drift=0.0,
-                pick=int(pick[j]), origin=k)
+        replace(
+            events[k],
+            row=int(rows[j]),
+            published_at=int(at[j]),
+            kind="duplicate",
+            gap=0.0,
+            drift=0.0,
+            pick=int(pick[j]),
+            origin=k,
+        )
         for j, k in enumerate(loud)
         if again[j] and rows[j] <= min(int(universe.last[events[k].column]), sessions.days.size - 1)
-    ]  # fmt: skip
+    ]
 
 
 def planted_returns(
@@ -328,9 +347,18 @@ def _source(kind: str, draw: int) -> str:
 
 
 FIELDS = (
-    "shares_outstanding", "revenue", "net_income", "eps", "eps_ttm", "book_value_per_share",
-    "dividend_per_share_ttm", "market_cap", "pe", "pb", "dividend_yield",
-)  # fmt: skip
+    "shares_outstanding",
+    "revenue",
+    "net_income",
+    "eps",
+    "eps_ttm",
+    "book_value_per_share",
+    "dividend_per_share_ttm",
+    "market_cap",
+    "pe",
+    "pb",
+    "dividend_yield",
+)
 SURPRISE = 0.08
 """One standard deviation of surprise moves a quarter's earnings by this share."""
 
@@ -369,11 +397,16 @@ def make_fundamentals(
         values["dividend_yield"] = paid / close
         symbol = universe.instruments[i].symbol
         found += [
-            Fundamental(symbol=symbol, field=name, period_end=report.period_end, known_at=report.known_at,
-                        value=_rounded(values[name]))
+            Fundamental(
+                symbol=symbol,
+                field=name,
+                period_end=report.period_end,
+                known_at=report.known_at,
+                value=_rounded(values[name]),
+            )
             for name in FIELDS
             if name in values
-        ]  # fmt: skip
+        ]
     found.sort(key=lambda f: (f.known_at, f.symbol))
     return tuple(found)
 

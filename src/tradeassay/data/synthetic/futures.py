@@ -115,10 +115,17 @@ def make_contracts(config: SyntheticConfig, chain: Chain, spot: Spot, sessions: 
         expired = bool(expiry <= sessions.days[-1])
         label = str(month).replace("-", "")[2:]
         instrument = Instrument(
-            symbol=f"{chain.root}{label}", name=f"{chain.name} future {label}", kind="future",
-            currency=config.currency, lot=1.0, step=1.0, tick=1.0 / FUTURE_UNIT, multiplier=chain.multiplier,
-            expiry=str(expiry), root=chain.root,
-        )  # fmt: skip
+            symbol=f"{chain.root}{label}",
+            name=f"{chain.name} future {label}",
+            kind="future",
+            currency=config.currency,
+            lot=1.0,
+            step=1.0,
+            tick=1.0 / FUTURE_UNIT,
+            multiplier=chain.multiplier,
+            expiry=str(expiry),
+            root=chain.root,
+        )
         left = (expiry - sessions.days).astype(np.int64).astype(np.float64)
         prices = _prices(draws, chain, spot, left, (level, slope), slice(first, last + 1))
         volume = _volume(draws, left, first, last, rows)

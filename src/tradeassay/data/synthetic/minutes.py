@@ -27,8 +27,32 @@ DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
 """Length of a burst in minutes, how much of it carries over to the next one, and the size of a new one."""
 _STEPS, _RANGE = 256, 8
-HOURS = (0.85, 0.80, 0.80, 0.85, 0.80, 0.75, 0.80, 0.95, 1.05, 1.00, 0.95, 0.95,
-         1.00, 1.25, 1.45, 1.40, 1.25, 1.15, 1.10, 1.10, 1.05, 0.95, 0.90, 0.90)  # fmt: skip
+HOURS = (
+    0.85,
+    0.80,
+    0.80,
+    0.85,
+    0.80,
+    0.75,
+    0.80,
+    0.95,
+    1.05,
+    1.00,
+    0.95,
+    0.95,
+    1.00,
+    1.25,
+    1.45,
+    1.40,
+    1.25,
+    1.15,
+    1.10,
+    1.10,
+    1.05,
+    0.95,
+    0.90,
+    0.90,
+)
 """How lively each hour (UTC) is, relative to the day's mean."""
 
 

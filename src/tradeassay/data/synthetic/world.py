@@ -111,8 +111,11 @@ def _bars(universe: WorldNames, tape: WorldTape, fund: Fund, place: int) -> Mapp
     unit = universe.unit.astype(np.float64)
     bars: dict[Field, Floats] = {}
     prices: tuple[tuple[Field, Floats], ...] = (
-        ("open", tape.open), ("high", tape.high), ("low", tape.low), ("close", tape.close)
-    )  # fmt: skip
+        ("open", tape.open),
+        ("high", tape.high),
+        ("low", tape.low),
+        ("close", tape.close),
+    )
     for k, (name, values) in enumerate(prices):
         bars[name] = np.insert(values[BURN:] / unit, place, fund.prices[:, k] / FUND_UNIT, axis=1)
     four = fund.prices

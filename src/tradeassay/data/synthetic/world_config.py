@@ -215,8 +215,12 @@ CSI300 = msgspec.structs.replace(
 """An A-share world of the size of KTD-Fin's: 300 members, and 548 sessions after a year of history."""
 
 PRESETS: dict[str, SyntheticConfig] = {
-    "us": US, "ashare": ASHARE, "csi300": CSI300, "crypto": CRYPTO, "futures": FUTURES,
-}  # fmt: skip
+    "us": US,
+    "ashare": ASHARE,
+    "csi300": CSI300,
+    "crypto": CRYPTO,
+    "futures": FUTURES,
+}
 
 
 def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:

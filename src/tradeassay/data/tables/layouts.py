@@ -115,8 +115,10 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
     names = {name.lower(): name for name in table.columns}
     missing = [name for name in ("date", "close") if name not in names]
     if missing:
-        raise UserError(f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
-                        hint="rename the columns, or import the folder without a layout")  # fmt: skip
+        raise UserError(
+            f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
+            hint="rename the columns, or import the folder without a layout",
+        )
     wanted = [name for name in ("date", "open", "high", "low", "close", "volume", "amount") if name in names]
     return table.select([pl.col(names[name]).alias(name) for name in wanted]).with_columns(
         pl.col("date").cast(pl.String).str.slice(0, 10), pl.lit(symbol).alias("symbol")
@@ -187,11 +189,15 @@ def _reference_news(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
 def _filed(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
     rows: list[tuple[str, str, str, str, float]] = []
     for symbol in symbols:
-        quarters = sorted(
-            (str(item["end_date"]), str(item["filing_date"]), item)
-            for item in _json_list(folder / f"{symbol}.all.json")
-            if item.get("timeframe") == "quarterly" and item.get("filing_date") and item.get("end_date")
-        ) if folder.is_dir() else []  # fmt: skip
+        quarters = (
+            sorted(
+                (str(item["end_date"]), str(item["filing_date"]), item)
+                for item in _json_list(folder / f"{symbol}.all.json")
+                if item.get("timeframe") == "quarterly" and item.get("filing_date") and item.get("end_date")
+            )
+            if folder.is_dir()
+            else []
+        )
         earned: list[float | None] = []
         for end, filed, item in quarters:
             statement = (item.get("financials") or {}).get("income_statement") or {}
@@ -317,8 +323,15 @@ def _lines(path: Path) -> list[str]:
 
 # -- akshare's daily files, and one wide table --------------------------------------------------------------------
 
-_CHINESE = {"日期": "date", "开盘": "open", "最高": "high", "最低": "low", "收盘": "close", "成交量": "volume",
-            "成交额": "amount"}  # fmt: skip
+_CHINESE = {
+    "日期": "date",
+    "开盘": "open",
+    "最高": "high",
+    "最低": "low",
+    "收盘": "close",
+    "成交量": "volume",
+    "成交额": "amount",
+}
 
 
 def akshare_daily(root: Path) -> Unpacked:
@@ -337,8 +350,13 @@ def akshare_daily(root: Path) -> Unpacked:
     names = root / "names.csv"
     if names.is_file():
         sides["instruments"] = pl.read_csv(names, infer_schema=False)
-    return Unpacked(bars=pl.concat(frames, how="diagonal_relaxed"), sides=sides, calendar="XSHG", currency="CNY",
-                    volume_unit=100.0)  # fmt: skip
+    return Unpacked(
+        bars=pl.concat(frames, how="diagonal_relaxed"),
+        sides=sides,
+        calendar="XSHG",
+        currency="CNY",
+        volume_unit=100.0,
+    )
 
 
 def wide(root: Path) -> Unpacked:

@@ -22,10 +22,23 @@ _CONTEXT = re.compile(
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
 _TIMEOUTS = ("Timeout",)
 _CONNECTION = (
-    "APIConnectionError", "ConnectError", "ConnectionError", "RemoteProtocolError", "ReadError", "WriteError",
-    "IncompleteRead", "ProtocolError", "NetworkError", "ClientConnectionError", "NoStreamDataError", "CloseError",
-    "EndpointConnectionError", "ClientPayloadError", "ServerDisconnectedError", "StreamClosed",
-)  # fmt: skip
+    "APIConnectionError",
+    "ConnectError",
+    "ConnectionError",
+    "RemoteProtocolError",
+    "ReadError",
+    "WriteError",
+    "IncompleteRead",
+    "ProtocolError",
+    "NetworkError",
+    "ClientConnectionError",
+    "NoStreamDataError",
+    "CloseError",
+    "EndpointConnectionError",
+    "ClientPayloadError",
+    "ServerDisconnectedError",
+    "StreamClosed",
+)
 _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
 _TOKENIZERS = ("tiktoken", "tokenizers", "transformers", "huggingface_hub")
 _AGAIN = ("Throttling", "ServiceQuotaExceeded", "TooManyRequests", "LimitExceeded")

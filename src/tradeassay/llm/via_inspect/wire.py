@@ -93,9 +93,13 @@ async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
 _ENDS = (
-    b'"message_stop"', b'"response.completed"', b'"response.incomplete"', b'"response.failed"', b"[DONE]",
+    b'"message_stop"',
+    b'"response.completed"',
+    b'"response.incomplete"',
+    b'"response.failed"',
+    b"[DONE]",
     b'"error"',
-)  # fmt: skip
+)
 
 
 async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

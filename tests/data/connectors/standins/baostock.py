@@ -19,10 +19,21 @@ END = b"<![CDATA[]]>\n"
 PAGE = 2000
 
 DIVIDEND_FIELDS = (
-    "code", "dividPreNoticeDate", "dividAgmPumDate", "dividPlanAnnounceDate", "dividPlanDate", "dividRegistDate",
-    "dividOperateDate", "dividPayDate", "dividStockMarketDate", "dividCashPsBeforeTax", "dividCashPsAfterTax",
-    "dividStocksPs", "dividCashStock", "dividReserveToStockPs",
-)  # fmt: skip
+    "code",
+    "dividPreNoticeDate",
+    "dividAgmPumDate",
+    "dividPlanAnnounceDate",
+    "dividPlanDate",
+    "dividRegistDate",
+    "dividOperateDate",
+    "dividPayDate",
+    "dividStockMarketDate",
+    "dividCashPsBeforeTax",
+    "dividCashPsAfterTax",
+    "dividStocksPs",
+    "dividCashStock",
+    "dividReserveToStockPs",
+)
 
 
 @dataclass
@@ -48,12 +59,18 @@ class Share:
             bar, before = self.bars[day], self.precloses.get(day, before)
             o, h, low, c, v, a = bar if bar else (before, before, before, before, 0.0, 0.0)
             values = {
-                "date": day, "open": f"{o:.4f}", "high": f"{h:.4f}", "low": f"{low:.4f}", "close": f"{c:.4f}",
-                "preclose": f"{before:.4f}", "volume": f"{v:.0f}" if bar else "",
+                "date": day,
+                "open": f"{o:.4f}",
+                "high": f"{h:.4f}",
+                "low": f"{low:.4f}",
+                "close": f"{c:.4f}",
+                "preclose": f"{before:.4f}",
+                "volume": f"{v:.0f}" if bar else "",
                 "amount": f"{a:.4f}" if bar else "",
-                "turn": f"{100 * v / self.circulating:.6f}" if bar else "", "tradestatus": "1" if bar else "0",
+                "turn": f"{100 * v / self.circulating:.6f}" if bar else "",
+                "tradestatus": "1" if bar else "0",
                 "isST": "1" if day in self.special else "0",
-            }  # fmt: skip
+            }
             if begin <= day <= end:
                 found.append([values[name] for name in wanted])
             before = c
@@ -83,8 +100,10 @@ class Baostock:
             return share.rows(start, end, wanted) if share else [], [code], wanted
         if method == "query_stock_basic":
             chosen = {code: s for code, s in self.shares.items() if args[0] in ("", code)}
-            rows = [[code, "name", s.listed, s.delisted, s.kind, "0" if s.delisted else "1"]
-                    for code, s in chosen.items()]  # fmt: skip
+            rows = [
+                [code, "name", s.listed, s.delisted, s.kind, "0" if s.delisted else "1"]
+                for code, s in chosen.items()
+            ]
             return rows, args, ["code", "code_name", "ipoDate", "outDate", "type", "status"]
         if method == "query_stock_industry":
             chosen = {c: s for c, s in self.shares.items() if args[0] in ("", c) and s.listed <= args[1]}

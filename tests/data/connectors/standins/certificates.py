@@ -53,21 +53,27 @@ def make_authority(folder: Path) -> Authority:
 
     root_key, leaf_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = certificate(
-        "stand-in root", root_key.public_key(), "stand-in root", root_key,
+        "stand-in root",
+        root_key.public_key(),
+        "stand-in root",
+        root_key,
         [
             (x509.BasicConstraints(ca=True, path_length=None), True),
             (x509.SubjectKeyIdentifier.from_public_key(root_key.public_key()), False),
             (x509.KeyUsage(False, False, False, False, False, True, True, False, False), True),
         ],
-    )  # fmt: skip
+    )
     leaf = certificate(
-        "stand-in", leaf_key.public_key(), "stand-in root", root_key,
+        "stand-in",
+        leaf_key.public_key(),
+        "stand-in root",
+        root_key,
         [
             (x509.SubjectAlternativeName([x509.DNSName(host) for host in HOSTS]), False),
             (x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), False),
             (x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), False),
         ],
-    )  # fmt: skip
+    )
     pem = serialization.Encoding.PEM
     bundle, own = folder / "root.pem", folder / "leaf.pem"
     bundle.write_bytes(root.public_bytes(pem))

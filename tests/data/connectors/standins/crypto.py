@@ -56,13 +56,18 @@ class Binance(Exchange):
         if ask.path == "/api/v3/klines":
             step = SECONDS[ask.query["interval"]]
             rows = self.chosen(
-                ask.query["symbol"], ask.query["interval"], int(ask.query["startTime"]) // 1000, 1 << 40,
+                ask.query["symbol"],
+                ask.query["interval"],
+                int(ask.query["startTime"]) // 1000,
+                1 << 40,
                 min(int(ask.query["limit"]), self.most),
-            )  # fmt: skip
-            return self.edit([
-                [t * 1000, *(f"{v:.8f}" for v in candle), (t + step) * 1000 - 1, "0.0", 7, "0.0", "0.0", "0"]
-                for t, candle in rows
-            ])  # fmt: skip
+            )
+            return self.edit(
+                [
+                    [t * 1000, *(f"{v:.8f}" for v in candle), (t + step) * 1000 - 1, "0.0", 7, "0.0", "0.0", "0"]
+                    for t, candle in rows
+                ]
+            )
         return None
 
     @staticmethod
@@ -137,10 +142,7 @@ class Kraken(Exchange):
             timeframe = {"1440": "1d", "1": "1m"}[ask.query["interval"]]
             rows = self.chosen(ask.query["pair"], timeframe, 0, 1 << 40, 1 << 40)[-self.newest :]
             rows = [row for row in rows if row[0] > int(ask.query["since"])]
-            table = [
-                [t, *(f"{v:.5f}" for v in candle[:4]), "0.0", f"{candle[4]:.8f}", 9]
-                for t, candle in rows
-            ]  # fmt: skip
+            table = [[t, *(f"{v:.5f}" for v in candle[:4]), "0.0", f"{candle[4]:.8f}", 9] for t, candle in rows]
             return self.edit(
                 {"error": [], "result": {ask.query["pair"]: table, "last": rows[-1][0] if rows else 0}}
             )

@@ -9,12 +9,37 @@ from dataclasses import dataclass, field
 from .http import Ask, Reply
 
 BONUS_COLUMNS = (
-    "SECUCODE", "SECURITY_NAME_ABBR", "SECURITY_CODE", "SECURITY_INNER_CODE", "TRADE_MARKET", "BONUS_IT_RATIO",
-    "BONUS_RATIO", "IT_RATIO", "PRETAX_BONUS_RMB", "PUBLISH_DATE", "EQUITY_RECORD_DATE", "EX_DIVIDEND_DATE",
-    "REPORT_DATE", "ASSIGN_PROGRESS", "IMPL_PLAN_PROFILE", "NOTICE_DATE", "ORG_CODE", "MARKET", "MARKET_TYPE",
-    "BASIC_EPS", "BVPS", "PER_CAPITAL_RESERVE", "PER_UNASSIGN_PROFIT", "PNP_YOY_RATIO", "TOTAL_SHARES",
-    "PLAN_NOTICE_DATE", "DIVIDENT_RATIO", "EX_DIVIDEND_DAYS", "D10_CLOSE_ADJCHRATE", "BD10_CLOSE_ADJCHRATE",
-)  # fmt: skip
+    "SECUCODE",
+    "SECURITY_NAME_ABBR",
+    "SECURITY_CODE",
+    "SECURITY_INNER_CODE",
+    "TRADE_MARKET",
+    "BONUS_IT_RATIO",
+    "BONUS_RATIO",
+    "IT_RATIO",
+    "PRETAX_BONUS_RMB",
+    "PUBLISH_DATE",
+    "EQUITY_RECORD_DATE",
+    "EX_DIVIDEND_DATE",
+    "REPORT_DATE",
+    "ASSIGN_PROGRESS",
+    "IMPL_PLAN_PROFILE",
+    "NOTICE_DATE",
+    "ORG_CODE",
+    "MARKET",
+    "MARKET_TYPE",
+    "BASIC_EPS",
+    "BVPS",
+    "PER_CAPITAL_RESERVE",
+    "PER_UNASSIGN_PROFIT",
+    "PNP_YOY_RATIO",
+    "TOTAL_SHARES",
+    "PLAN_NOTICE_DATE",
+    "DIVIDENT_RATIO",
+    "EX_DIVIDEND_DAYS",
+    "D10_CLOSE_ADJCHRATE",
+    "BD10_CLOSE_ADJCHRATE",
+)
 
 
 @dataclass
@@ -80,8 +105,17 @@ class Eastmoney:
     def info(self, ask: Ask) -> dict:
         code = ask.query["secid"].split(".")[1]
         share = self.shares[code]
-        data = {"f43": 10.0, "f57": code, "f58": "name", "f84": 1e9, "f85": 1e9, "f116": 1e10, "f117": 1e10,
-                "f127": share.industry, "f189": share.listed}  # fmt: skip
+        data = {
+            "f43": 10.0,
+            "f57": code,
+            "f58": "name",
+            "f84": 1e9,
+            "f85": 1e9,
+            "f116": 1e10,
+            "f117": 1e10,
+            "f127": share.industry,
+            "f189": share.listed,
+        }
         return {"rc": 0, "rt": 4, "svr": 0, "lt": 1, "full": 1, "data": data}
 
     def bonus(self, ask: Ask) -> dict:

@@ -132,10 +132,13 @@ class Yahoo:
         }
         splits = {
             str(opening(day)): {
-                "date": opening(day), "numerator": new, "denominator": old, "splitRatio": f"{new}:{old}",
+                "date": opening(day),
+                "numerator": new,
+                "denominator": old,
+                "splitRatio": f"{new}:{old}",
             }
             for day, (new, old) in inside(stock.splits).items()
-        }  # fmt: skip
+        }
         gains = {
             str(opening(day)): {"amount": amount, "date": opening(day)}
             for day, amount in inside(stock.capital_gains).items()
