@@ -11,12 +11,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Protocol, Self, TypeVar
+from typing import Literal, Protocol, Self
 
 import msgspec
-
-P = TypeVar("P")
-R = TypeVar("R")
 
 ExecutorName = Literal["local", "inline", "ray"]
 EXECUTORS: tuple[ExecutorName, ...] = ("local", "inline", "ray")

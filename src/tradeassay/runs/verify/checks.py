@@ -119,8 +119,7 @@ class Examination:
 
     def say_answers(self, models: list[str], *, known: bool) -> None:
         """Say what is known about who gave the replies. Only a scripted model can be asked whether it did."""
-        # An agent over HTTP or a pipe has a conversation and no model's name: nobody can ask it again.
-        if not models or not all(models) or not can_be_asked(models):
+        if not can_be_asked(models):
             self.say("answers", "cannot be checked", NOT_REDERIVABLE)
         elif known:
             self.say("answers", "re-derived")

@@ -128,7 +128,12 @@ class RecordedModels(OpenModels):
 
 
 def can_be_asked(names: list[str]) -> bool:
-    """Return whether all models of these names can be asked again: scripted ones that are here."""
+    """Return whether all models of these names can be asked again: scripted ones that are here.
+
+    An agent over HTTP or a pipe converses and has no model's name: nobody can ask it again.
+    """
+    if not names or not all(names):
+        return False
     parsed = [parse_name(name) for name in names]
     return all(name.route == "scripted" and name.rest in scripted_models for name in parsed)
 
