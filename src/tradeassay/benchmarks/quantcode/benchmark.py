@@ -41,6 +41,7 @@ from tradeassay.benchmarks.quantcode.spec import (
     QuantCodeSpec,
 )
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars
+from tradeassay.benchmarks.quantcode.tables import quantcode_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (
     DECISIONS,
@@ -250,8 +251,6 @@ class QuantCodeProtocol(CodeProtocol):
         records: Mapping[str, TaskOutcome],
         endings: Mapping[str, Ending],
     ) -> Shown:
-        from tradeassay.benchmarks.quantcode.tables import quantcode_tables
-
         return quantcode_tables(spec, items, scores, records, endings)
 
 

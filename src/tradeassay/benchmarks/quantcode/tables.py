@@ -5,7 +5,7 @@ paper's tables with our rows in them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -34,12 +34,10 @@ from tradeassay.benchmarks.quantcode.scores import (
     QuantCodeScores,
     pooled_rates,
 )
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
-
-if TYPE_CHECKING:
-    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 
 MOST_TURNS: Final = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""

@@ -49,6 +49,7 @@ from tradeassay.benchmarks.systrade.spec import (
     SYSTRADE_SYSTB,
     SystradeSpec,
 )
+from tradeassay.benchmarks.systrade.tables import systrade_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
@@ -234,8 +235,6 @@ class SystradeProtocol(CodeProtocol):
         records: Mapping[str, StrategyOutcome],
         endings: Mapping[str, Ending],
     ) -> Shown:
-        from tradeassay.benchmarks.systrade.tables import systrade_tables
-
         return systrade_tables(spec, items, scores, records, endings)
 
     def year(self, strategy: str, split: SplitName) -> TaskBars:

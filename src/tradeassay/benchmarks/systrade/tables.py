@@ -5,7 +5,7 @@ scorecard, and the paper's tables with our rows in them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tradeassay.benchmarks.programs import (
     Cell,
@@ -28,13 +28,11 @@ from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard
 from tradeassay.code.scores import DIMENSIONS
 from tradeassay.core.measure import Measure, not_scored
-
-if TYPE_CHECKING:
-    from tradeassay.benchmarks.systrade.spec import SystradeSpec
 
 _BOARD_GATES: Final = ("exec", "leak", "audit")
 
