@@ -112,10 +112,14 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
 
 
 def _place_descriptors(fds: list[int]) -> int:
-    """Put the job's descriptors where the filter and the code expect them; 0 stays /dev/null.
+    """Put the job's descriptors where the filter and the code expect them.
 
     Returns the first number from which no descriptor belongs to the job.
     """
+    # The zygote's own 0 is one open file for all its children: flags set on it by one job are read by the next.
+    fresh = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(fresh, 0)
+    os.close(fresh)
     order, rows, result, log, *fed, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
     for source, target in ((order, _ORDER_FD), (rows, _ROWS_FD), (control, CONTROL_FD), (result, _RESULT_FD)):
         os.dup2(source, target)
