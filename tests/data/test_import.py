@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tradeassay.data.importing import diagnose, fetch_dataset, import_files, mak
 from tradeassay.data.snapshot import open_snapshot
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.layouts import unpacked
 
 US_DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05", "2024-01-08"]
 CN_DAYS = ["20240102", "20240103", "20240104", "20240105", "20240108"]
@@ -376,3 +378,36 @@ def test_an_empty_date_in_parquet_is_named(tmp_path: Path) -> None:
     )
     (fault,) = read_files(FilesConfig(path=str(tmp_path))).faults
     assert (fault.check, fault.row) == ("unreadable date", 2)
+
+
+@pytest.mark.parametrize(("row", "lost"), [(1, 4), (4, 1)])
+def test_every_line_that_a_quote_swallows_is_counted(tmp_path: Path, row: int, lost: int) -> None:
+    lines = bars(US_DAYS).splitlines()
+    lines[row] = lines[row].replace("2024", '"2024', 1)
+    write(tmp_path / "d", AAA=HEAD + "\n".join(lines) + "\n", BBB=HEAD + bars(US_DAYS))
+    broken = [fault for fault in diagnose(tmp_path / "d") if fault.check == "broken line"]
+    assert [fault.row for fault in broken] == list(range(row + 2, row + 2 + lost))
+    closed = "\n".join([*lines[:row], lines[row], *lines[row + 1 : -1], lines[-1].replace(",", '",', 1)])
+    if lost > 1:  # a second stray quote makes one row with the right number of columns of all these
+        write(tmp_path / "e", AAA=HEAD + closed + "\n", BBB=HEAD + bars(US_DAYS))
+        broken = [fault for fault in diagnose(tmp_path / "e") if fault.check == "broken line"]
+        assert [fault.row for fault in broken] == list(range(row + 2, row + 2 + lost))
+
+
+def test_what_is_named_like_a_table_and_is_no_file_is_said_and_never_waited_for(tmp_path: Path) -> None:
+    folder = write(tmp_path / "d", AAA=HEAD + bars(US_DAYS))
+    os.mkfifo(folder / "BBB.csv")
+    (folder / "CCC.csv").symlink_to(folder / "gone")
+    said = [str(fault) for fault in diagnose(folder) if fault.check == "not a file"]
+    assert said == ["BBB.csv: a named pipe: it was not read", "CCC.csv: a link to nothing: it was not read"]
+    (folder / "CCC.csv").unlink()
+    pipes = tmp_path / "sides"
+    pipes.mkdir()
+    os.mkfifo(pipes / "news.csv")
+    for refused in (
+        lambda: diagnose(folder / "BBB.csv"),
+        lambda: read_files(FilesConfig(path=str(folder / "AAA.csv"), beside=str(pipes))),
+        lambda: unpacked("wide", folder, FilesConfig(path="")).__enter__(),
+    ):
+        with pytest.raises(UserError, match="is a named pipe, not a file"):
+            refused()

@@ -158,7 +158,7 @@ class _Table:
 
 def _of_file(path: Path) -> dict[str, list[Any]]:
     """Return the columns of a file without the totals and remarks below its rows: no digit there says when."""
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"no file {path}", hint="give a CSV or Parquet file")
     table = read_table(path, str(path))
     columns = {title: column.to_pylist() for title, column in table.columns.items()}

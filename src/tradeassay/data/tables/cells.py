@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import re
+import stat
 import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
@@ -97,6 +98,20 @@ def stem_of(path: Path) -> str:
 
 # -- files -------------------------------------------------------------------------------------------------------
 
+_OTHER_THAN_FILES = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+
+
+def other_than_file(path: Path) -> str | None:
+    """Return what is at ``path`` if it is no file with content; None for a file, and where there is nothing.
+
+    Reading a pipe would wait for a writer, and a second reading would find nothing.
+    """
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except OSError:
+        return "a link to nothing" if path.is_symlink() else None
+    return None if kind == stat.S_IFREG else _OTHER_THAN_FILES.get(kind, "a device")
+
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
     """Read a CSV (plain, gz, bz2, xz; any common encoding) or Parquet file.
@@ -104,6 +119,8 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     ``header`` names the columns of a file that has none. Raises :class:`UserError` naming the file when it cannot
     be read at all; single broken lines become faults.
     """
+    if what := other_than_file(path):
+        raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
     parquet: Any = path if path.name.lower().endswith(PARQUET_ENDINGS) else None
     if parquet is None:
         try:
@@ -243,27 +260,41 @@ def _read_slowly(
     """Read a table with empty or broken lines, rules, remarks, or line breaks inside quotes, row by row."""
     skip, remarks = above
     reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=delimiter)
-    found: list[tuple[int, list[str]]] = []
+    found: list[tuple[int, int, list[str]]] = []
     previous = 0
     for row in reader:
         line, previous = previous + 1, reader.line_num
         if row and not row[0].startswith("#") and any(cell.strip(RULES) for cell in row):
-            found.append((line + remarks, row))
+            found.append((line + remarks, previous - line + 1, row))
     found = found[skip:]
     width = len(names)
-    if found and all(len(row) == width + 1 and not row[-1].strip() for _, row in found):
-        found = [(line, row[:-1]) for line, row in found]  # a separator behind every row
-    good = [(line, row) for line, row in found if len(row) == width]
-    faults = tuple(
-        DataFault(check="broken line", file=label, row=line, reason=f"{len(row)} columns instead of {width}")
-        for line, row in found
-        if len(row) != width
-    )
+    if found and all(len(row) == width + 1 and not row[-1].strip() for _, _, row in found):
+        found = [(line, lines, row[:-1]) for line, lines, row in found]  # a separator behind every row
+    good, faults = [], []
+    for line, lines, row in found:
+        if lines > 1 and (len(row) != width or _swallowed(row, width, delimiter)):
+            # Every line inside the quote is lost, and counted.
+            faults += [
+                DataFault(check="broken line", file=label, row=at, reason=f"inside a quote that line {line} opens")
+                for at in range(line, line + lines)
+            ]
+        elif len(row) != width:
+            reason = f"{len(row)} columns instead of {width}"
+            faults.append(DataFault(check="broken line", file=label, row=line, reason=reason))
+        else:
+            good.append((line, row))
     columns = {
         name: pa.chunked_array([pa.array([row[k] for _, row in good], pa.string())])
         for k, name in enumerate(names)
     }
-    return RawTable(label, columns, np.array([line for line, _ in good], dtype=np.int64), faults, delimiter)
+    lines_of = np.array([line for line, _ in good], dtype=np.int64)
+    return RawTable(label, columns, lines_of, tuple(faults), delimiter)
+
+
+def _swallowed(row: list[str], width: int, delimiter: str) -> bool:
+    """Return whether a cell holds rows: lines with as many columns and a date, as no text has."""
+    inside = (line.split(delimiter) for cell in row for line in cell.splitlines()[1:])
+    return any(len(cells) == width and any(is_day(cell.strip()) for cell in cells) for cells in inside)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------

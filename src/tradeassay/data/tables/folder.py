@@ -17,7 +17,7 @@ from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
 from tradeassay.data.store.write import normalised
 from tradeassay.data.tables import grid as grids
 from tradeassay.data.tables.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, session_times, timing
-from tradeassay.data.tables.cells import Stamps, is_table, stem_of
+from tradeassay.data.tables.cells import Stamps, is_table, other_than_file, stem_of
 from tradeassay.data.tables.columns import FilesConfig, ImportReport
 from tradeassay.data.tables.sides import Axis, SideTables, read_instruments, read_sides
 
@@ -46,10 +46,11 @@ def read_files(config: FilesConfig) -> Imported:
     back as faults.
     """
     root = Path(config.path).expanduser()
-    bar_files, side_files = _tables(root)
+    bar_files, side_files, unread = _tables(root)
     if config.beside is not None:
         side_files = {**_side_tables(Path(config.beside).expanduser()), **side_files}
     bars, faults = read_bars(bar_files, root, config)
+    faults += unread
     when, found = timing(bars, config)
     faults += found
     minutes: MinutePanel | None = None
@@ -109,27 +110,33 @@ def _take(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats
     return taken if order == list(range(len(order))) else taken[:, order]
 
 
-def _tables(root: Path) -> tuple[list[Path], dict[str, Path]]:
+def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
+    """Return a folder's bar files, its side files by what they hold, and what only has a table's name."""
     if root.is_file():
         if not is_table(root):
             raise UserError(
                 f"{root.name} is neither a CSV nor a Parquet file", hint="point to a folder or such a file"
             )
-        return [root], {}
+        return [root], {}, []
+    if (what := other_than_file(root)) and not root.is_dir():
+        raise UserError(f"{root} is {what}, not a file", hint="save the table as a file")
     if not root.is_dir():
         raise UserError(f"{root} does not exist", hint="point to a folder or file with bars")
-    bars, sides = [], {}
+    bars, sides, unread = [], {}, []
     for path in sorted(root.rglob("*")):
-        if not path.is_file() or not is_table(path) or path.name.startswith((".", "_")):
+        if path.is_dir() or not is_table(path) or path.name.startswith((".", "_")):
             continue
         stem = stem_of(path).lower()
-        if stem in SIDE_TABLES:
+        if what := other_than_file(path):
+            label = str(path.relative_to(root))
+            unread.append(DataFault(check="not a file", file=label, row=None, reason=f"{what}: it was not read"))
+        elif stem in SIDE_TABLES:
             sides["memberships" if stem == "membership" else stem] = path
         else:
             bars.append(path)
     if not bars:
         raise UserError(f"{root} has no CSV or Parquet file with bars", hint="point to a folder that has some")
-    return bars, sides
+    return bars, sides, unread
 
 
 def _side_tables(folder: Path) -> dict[str, Path]:

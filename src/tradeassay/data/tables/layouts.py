@@ -24,6 +24,7 @@ from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Adjustment
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.panel import CalendarName
+from tradeassay.data.tables.cells import other_than_file
 from tradeassay.data.tables.columns import FilesConfig
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
     root = path.expanduser()
     if not root.exists():
         raise UserError(f"{path} does not exist", hint="give the folder that holds the layout")
+    for one in (root, *root.rglob("*")):
+        if not one.is_dir() and (what := other_than_file(one)):
+            raise UserError(f"{one} is {what}, not a file", hint="remove it, or save it as a file")
     found = LAYOUTS[layout](root)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         place = Path(folder) / "data"
