@@ -10,6 +10,7 @@ out, and 0 for the others.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from tradeassay import reward
@@ -18,10 +19,15 @@ SECRET = "5e" * 16
 """The same markets for every step of a training run: change it, and every reward is of other markets."""
 
 
+@cache
+def _pool() -> reward.Pool:
+    return reward.Pool(judge="behaviour", secret=SECRET)
+
+
 def trl_reward(completions: Sequence[Any], task: Sequence[str], **columns: Any) -> list[float | None]:
     """Score a batch; a completion is a text, or a conversation whose last message counts."""
     answers = [one if isinstance(one, str) else one[-1]["content"] for one in completions]
-    return [scored.value for scored in reward.batch(answers, list(task), judge="behaviour", secret=SECRET)]
+    return [scored.value for scored in _pool().batch(answers, list(task))]
 
 
 def verl_score(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None) -> float:

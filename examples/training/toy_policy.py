@@ -40,12 +40,13 @@ def main() -> None:
     rng = np.random.default_rng(0)
     logits = {name: np.zeros(len(values)) for name, values in CHOICES.items()}
     known: dict[str, float] = {}
+    pool = reward.Pool(judge="behaviour", secret=SECRET, workers=asked.workers)
     for step in range(asked.steps):
         chances = {name: np.exp(values) / np.exp(values).sum() for name, values in logits.items()}
         drawn = [{n: int(rng.choice(len(p), p=p)) for n, p in chances.items()} for _ in range(asked.batch)]
         programs = [written(picks) for picks in drawn]
         fresh = sorted(set(programs) - set(known))
-        scored = reward.batch(fresh, TASK, judge="behaviour", secret=SECRET, workers=asked.workers)
+        scored = pool.batch(fresh, TASK)
         known |= {program: one.value or 0.0 for program, one in zip(fresh, scored, strict=True)}
         values = np.array([known[program] for program in programs])
         better_than = (values - values.mean()) / (values.std() + 1e-3)
@@ -56,6 +57,7 @@ def main() -> None:
                 )
         best = {name: CHOICES[name][int(values.argmax())] for name, values in logits.items()}
         print(f"step {step + 1}: mean reward {values.mean():.3f}, best {values.max():.2f}, now prefers {best}")
+    pool.close()
 
 
 def written(picks: dict[str, int]) -> str:

@@ -4,8 +4,9 @@
 
     from tradeassay import reward
 
-    for scored in reward.batch(answers, tasks, workers=8, judge="behaviour", secret="0f" * 16):
-        print(scored.value, scored.outcome, scored.reason)
+    with reward.Pool(workers=8, judge="behaviour", secret="0f" * 16) as pool:
+        for scored in pool.batch(answers, tasks):
+            print(scored.value, scored.outcome, scored.reason)
 
 The same answers, tasks and secret give the same rewards, whatever the number of workers.
 :mod:`tradeassay.code.reward` has the single reward and its parts.
@@ -13,10 +14,12 @@ The same answers, tasks and secret give the same rewards, whatever the number of
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 
@@ -30,7 +33,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import ExecutorName, Lost, Stopping, Task, Tick, cores, make_executor
 from tradeassay.sandbox import JobExecutor
 
-__all__ = ["Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
+__all__ = ["Pool", "Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
 
 ENTRY = "tradeassay.reward:perform"
 _CHUNK = 16
@@ -58,6 +61,111 @@ class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
     config: RewardConfig
 
 
+class Pool:
+    """Workers that stay: their sandboxes are opened and their markets drawn once, and kept from batch to batch.
+
+    ::
+
+        with reward.Pool(judge="behaviour", workers=8) as pool:
+            for answers in steps:
+                rewards = pool.batch(answers, tasks)
+
+    ``secret`` (hex) decides the markets: name one to get the same rewards again; without it one is drawn for the
+    life of the pool. ``workers`` defaults to the cores, with ``executor="ray"`` to the cluster's. Batches of one
+    pool are scored one after the other, also when several threads or coroutines ask.
+
+    Raises :class:`MissingExtra` and :class:`SandboxError` where programs cannot be run at all.
+    """
+
+    def __init__(
+        self,
+        *,
+        judge: Literal["behaviour"] | None = None,
+        framework: Framework = "backtrader",
+        config: RewardConfig | None = None,
+        secret: str | None = None,
+        workers: int | None = None,
+        executor: ExecutorName = "local",
+    ) -> None:
+        if secret is not None:
+            refuse_bad_secret(secret)
+        require_code_extra()
+        self._rule = _Chunk(
+            task="",
+            answers=(),
+            framework=framework,
+            judge=judge,
+            secret=secret or draw_secret(),
+            config=config or RewardConfig(),
+        )
+        self._workers = workers or (None if executor == "ray" else cores())
+        self._performing = make_executor(executor, entry=ENTRY, workers=self._workers)
+        self._stack = ExitStack()
+        self._stack.enter_context(self._performing)
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def batch(
+        self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
+    ) -> list[ScoredAnswer]:
+        """Return what every answer is worth, in their order; see :func:`batch`."""
+        each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
+        if len(each) != len(programs):
+            raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
+        known = {name: load_task(name) for name in each if isinstance(name, str)}
+        found: dict[int, ScoredAnswer] = {}
+        wanted: dict[str, list[tuple[int, str]]] = {}
+        by_id: dict[str, str | CodeTask] = {}
+        notes: dict[int, str] = {}
+        for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
+            chosen = known[task] if isinstance(task, str) else task
+            if self._rule.framework == "frame" and chosen.frame is None:
+                raise UserError(f"task '{chosen.id}' has no variant for frames", hint="use framework='backtrader'")
+            read = read_answer(answer, self._rule.framework)
+            if isinstance(read, ScoredAnswer):
+                found[place] = read
+                continue
+            source, notes[place] = read
+            wanted.setdefault(chosen.id, []).append((place, source))
+            by_id[chosen.id] = task
+        # Small enough that no worker waits for another's last chunk, large enough that few draw the same markets.
+        size = max(1, min(_CHUNK, -(-len(notes) // (4 * (self._workers or 1)))))
+        chunks = [
+            msgspec.structs.replace(self._rule, task=by_id[name], answers=tuple(answers[start : start + size]))
+            for name, answers in wanted.items()
+            for start in range(0, len(answers), size)
+        ]
+        for place, scored in self._score(chunks):
+            found[place] = msgspec.structs.replace(scored, note=notes[place]) if notes[place] else scored
+        return [found[place] for place in range(len(programs))]
+
+    async def abatch(
+        self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
+    ) -> list[ScoredAnswer]:
+        """Return :meth:`batch` without blocking the event loop."""
+        return await asyncio.to_thread(self.batch, programs, tasks)
+
+    def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
+        tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
+        done: list[tuple[int, ScoredAnswer]] = []
+        with self._turn:
+            for result in self._performing.perform(tasks, lambda key, sessions: None) if tasks else ():
+                if isinstance(result, Lost):
+                    gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
+                    done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
+                else:
+                    done += msgspec.json.decode(result.payload, type=list[tuple[int, ScoredAnswer]])
+        return done
+
+
 def batch(
     programs: Sequence[object],
     tasks: Sequence[str | CodeTask] | str | CodeTask,
@@ -69,56 +177,20 @@ def batch(
     workers: int | None = None,
     executor: ExecutorName = "local",
 ) -> list[ScoredAnswer]:
-    """Return what every answer is worth, in their order.
+    """Return what every answer is worth, in their order; a training loop keeps a :class:`Pool` instead.
 
     ``programs`` are programs or whole answers of a model with a program in a fence, read as QuantCode reads them;
     anything that is no text, or holds no program, is worth 0 and says why. ``tasks`` is one task for all, or one
-    each, by id or as a task. ``secret`` (hex) decides the markets: name one to get the same rewards again; without
-    it one is drawn for the batch. ``workers`` defaults to the cores, with ``executor="ray"`` to the cluster's.
+    each, by id or as a task. The options are those of :class:`Pool`.
 
     Raises :class:`UserError` for an unknown task, or as many tasks as there are not answers; :class:`MissingExtra`
     and :class:`SandboxError` where programs cannot be run at all.
     """
-    each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
-    if len(each) != len(programs):
-        raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
-    known = {name: load_task(name) for name in each if isinstance(name, str)}
-    if secret is not None:
-        refuse_bad_secret(secret)
-    require_code_extra()
-    found: list[ScoredAnswer | None] = [None] * len(programs)
-    wanted: dict[str, list[tuple[int, str]]] = {}
-    by_id: dict[str, str | CodeTask] = {}
-    notes: dict[int, str] = {}
-    for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
-        chosen = known[task] if isinstance(task, str) else task
-        if framework == "frame" and chosen.frame is None:
-            raise UserError(f"task '{chosen.id}' has no variant for frames", hint="use framework='backtrader'")
-        read = read_answer(answer, framework)
-        if isinstance(read, ScoredAnswer):
-            found[place] = read
-            continue
-        source, notes[place] = read
-        wanted.setdefault(chosen.id, []).append((place, source))
-        by_id[chosen.id] = task
-    drawn = secret or draw_secret()
-    chunks = [
-        _Chunk(
-            task=by_id[name],
-            answers=tuple(answers[start : start + _CHUNK]),
-            framework=framework,
-            judge=judge,
-            secret=drawn,
-            config=config or RewardConfig(),
-        )
-        for name, answers in wanted.items()
-        for start in range(0, len(answers), _CHUNK)
-    ]
-    for place, scored in _performed(chunks, executor, workers):
-        note = notes[place]
-        found[place] = msgspec.structs.replace(scored, note=note) if note else scored
-    assert all(one is not None for one in found)
-    return [one for one in found if one is not None]
+    many = workers or (None if executor == "ray" else max(1, min(cores(), len(programs))))
+    with Pool(
+        judge=judge, framework=framework, config=config, secret=secret, workers=many, executor=executor
+    ) as pool:
+        return pool.batch(programs, tasks)
 
 
 def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[str, str] | ScoredAnswer:
@@ -138,24 +210,6 @@ def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[st
 
 def _kind(answer: object) -> str:
     return "None" if answer is None else f"of type {type(answer).__name__}"
-
-
-def _performed(
-    chunks: Sequence[_Chunk], executor: ExecutorName, workers: int | None
-) -> list[tuple[int, ScoredAnswer]]:
-    if not chunks:
-        return []
-    many = workers or (None if executor == "ray" else min(cores(), len(chunks)))
-    tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
-    done: list[tuple[int, ScoredAnswer]] = []
-    with make_executor(executor, entry=ENTRY, workers=many) as performing:
-        for result in performing.perform(tasks, lambda key, sessions: None):
-            if isinstance(result, Lost):
-                gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
-                done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
-            else:
-                done += msgspec.json.decode(result.payload, type=list[tuple[int, ScoredAnswer]])
-    return done
 
 
 _OPENED: list[JobExecutor] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import tradeassay
@@ -10,7 +12,7 @@ from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import JudgedMarket
 from tradeassay.code.running import task_bars
 from tradeassay.core.errors import UserError
-from tradeassay.reward import ScoredAnswer, batch, read_answer
+from tradeassay.reward import Pool, ScoredAnswer, batch, read_answer
 
 SECRET = "5e" * 16
 TASK = load_task("d-sma-cross-long")
@@ -63,12 +65,26 @@ def _tasks() -> tuple:  # type: ignore[type-arg]
     return load_tasks()
 
 
+def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
+    async def twice(pool: Pool) -> list[list[ScoredAnswer]]:
+        return list(await asyncio.gather(*(pool.abatch([TASK.reference, None, CRASHES], TASK) for _ in range(2))))
+
+    with Pool(secret=SECRET, workers=1) as pool:
+        first, second = asyncio.run(twice(pool))
+        assert first == second == pool.batch([TASK.reference, None, CRASHES], TASK)
+        assert [scored.value for scored in first] == [1.0, 0.0, 0.2]
+        with pytest.raises(UserError, match="no task"):  # and the pool lives on
+            pool.batch(["a"], "no-such-task")
+        assert pool.batch([], TASK) == []
+
+
 @pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_rewards() -> None:
     answers = [TASK.reference, f"```python\n{CRASHES}```", None, TASK.reference, "def f(:"]
     one = batch(answers, "d-sma-cross-long", secret=SECRET, executor="inline")
     assert [scored.value for scored in one] == [1.0, 0.2, 0.0, 1.0, 0.0]
-    assert batch(answers, [TASK] * 5, secret=SECRET, workers=2) == one
+    with Pool(secret=SECRET, workers=2) as pool:
+        assert pool.batch(answers, [TASK] * 5) == pool.batch(answers, TASK) == one
     assert batch(answers[:1], TASK, secret=SECRET, judge="behaviour", workers=1)[0].outcome == "solved"
 
 
