@@ -78,6 +78,7 @@ class QuantCodeProtocol(CodeProtocol):
 
     title: ClassVar[str] = "QuantCode: programs that do what they are asked"
     listing: ClassVar[str] = "tradeassay code tasks"
+    fixed: ClassVar[tuple[str, ...]] = ("evaluate.language", "evaluate.leak", "evaluate.limits")
     Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
     Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
     Result: ClassVar[type[msgspec.Struct]] = Evaluation

@@ -72,6 +72,7 @@ class SystradeProtocol(CodeProtocol):
 
     title: ClassVar[str] = "SysTradeBench: governed strategies"
     listing: ClassVar[str] = "tradeassay code strategies"
+    fixed: ClassVar[tuple[str, ...]] = ("score",)
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
     Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
     Result: ClassVar[type[msgspec.Struct]] = ScoredIteration

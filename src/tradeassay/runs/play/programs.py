@@ -61,6 +61,7 @@ from tradeassay.runs.store.outcome import (
     read_outcome,
     write_outcome,
 )
+from tradeassay.runs.verify.departures import refuse_other_rules
 from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 from tradeassay.sandbox import JobExecutor
 
@@ -87,6 +88,7 @@ class Programs:
     def __init__(self, spec: CodeSpec, options: Options) -> None:
         self._spec = spec
         self._options = options
+        refuse_other_rules(spec)
         self._protocol = find_protocol(spec.benchmark)(spec)
         self._manifest = self._described()
         roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]

@@ -47,6 +47,7 @@ from tradeassay.runs.store.manifest import (
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
+from tradeassay.runs.verify.departures import code_departures
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
@@ -479,8 +480,11 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         super().__init__(place, manifest)
         self._workers, self._programs, self._examined, self._progress = workers, programs, examined, progress
         self._protocol, self._spec = reopen(manifest)
+        self._foreign = [one for one in code_departures(self._spec) if one.rule]
         self._missing = ""
-        name: str | None = getattr(self._spec, "dataset", None)
+        if self._foreign:
+            self._missing = f"the rules are not those of '{manifest.benchmark}'"
+        name = getattr(self._spec, "dataset", None)
         try:
             if name:
                 load_stored(name)
@@ -508,6 +512,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._broken("spec", f"the run cannot be described again: {error}")
         if len(self._violations) > before:
             self._say("rules", "contradicted")
+        elif self._foreign:
+            for one in self._foreign:
+                self._say("rules", "cannot be checked", f"{one}: that is not '{manifest.benchmark}'")
         elif self._missing:
             self._say("data", "cannot be checked", self._missing)
         else:
