@@ -85,6 +85,7 @@ class ToyItem(CodeItem, frozen=True, kw_only=True):
 class ToyProtocol:
     title: ClassVar[str] = "A toy"
     listing: ClassVar[str] = ""
+    fixed: ClassVar[tuple[str, ...]] = ()
     Spec: ClassVar[type[CodeSpec]] = ToySpec
     Record: ClassVar[type[msgspec.Struct]] = ToyRecord
     Result: ClassVar[type[msgspec.Struct]] = Lines
@@ -159,7 +160,8 @@ class ToyProtocol:
         if len(record.lines) != len(record.replies):
             yield 0, "lines and replies differ"
 
-    def rows(self, scores: ToyScores) -> tuple[CodeRow, ...]:
+    @classmethod
+    def rows(cls, scores: ToyScores) -> tuple[CodeRow, ...]:
         return (CodeRow(cell="toy", agent="all", measures={"total": Measure(value=float(scores.total), n=1)}),)
 
     @classmethod

@@ -339,7 +339,8 @@ class CodeProtocol(Protocol):
         """Sum up a run; ``records`` holds those of the episodes that have one, failed ones included, by key."""
         ...
 
-    def rows(self, scores: Any) -> tuple[CodeRow, ...]:
+    @classmethod
+    def rows(cls, scores: Any) -> tuple[CodeRow, ...]:
         """Return the rows by which two runs are compared."""
         ...
 

@@ -240,7 +240,8 @@ class QuantCodeProtocol(CodeProtocol):
     def score(self, records: Mapping[str, TaskOutcome]) -> QuantCodeScores:
         return quantcode_scores(self.episodes(), self.tasks, records, turns=self.spec.turns)
 
-    def rows(self, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
+    @classmethod
+    def rows(cls, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
         return tuple(cell.row() for cell in scores.cells)
 
     @classmethod

@@ -224,7 +224,8 @@ class SystradeProtocol(CodeProtocol):
         years = {name: self.year(name, "test") for name in self.spec.chosen}
         return systrade_scores(self.episodes(), self.strategies, years, records, iterations=self.spec.iterations)
 
-    def rows(self, scores: SystradeScores) -> tuple[CodeRow, ...]:
+    @classmethod
+    def rows(cls, scores: SystradeScores) -> tuple[CodeRow, ...]:
         return tuple(row.row() for row in scores.models)
 
     @classmethod

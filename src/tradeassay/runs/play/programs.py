@@ -42,6 +42,7 @@ from tradeassay.core.executors.ray import RayExecutor
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
+from tradeassay.data import load_stored
 from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
@@ -280,14 +281,37 @@ def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, 
     return tuple(made)
 
 
-def reopen(manifest: CodeManifest) -> tuple[CodeProtocol, CodeSpec]:
-    """Open the benchmark of a recorded run with its spec; raises :class:`UserError` when it is not known here."""
+def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
+    """Return the spec of a recorded run and open nothing that it names.
+
+    Raises :class:`UserError` for a benchmark that is not known here, :class:`RunError` for a spec that it cannot
+    have.
+    """
     kind = find_protocol(manifest.benchmark)
     try:
-        spec = msgspec.json.decode(manifest.spec, type=kind.Spec)
-    except UNDECODABLE as error:
+        return msgspec.json.decode(manifest.spec, type=kind.Spec)
+    except (UserError, *UNDECODABLE) as error:
         raise RunError(f"the spec in the manifest cannot be read: {error}", hint="start the run again") from error
-    return kind(spec), spec
+
+
+def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtocol:
+    """Open the benchmark of a recorded run. A path in its spec may be anybody's, and is never opened.
+
+    ``task_file`` is a copy of the tasks' file on this machine. Raises :class:`UserError` for data that is not in
+    the store, and for tasks of a file when none is given.
+    """
+    spec = recorded_code_spec(manifest)
+    name, file = getattr(spec, "dataset", None), getattr(spec, "task_file", None)
+    if name:
+        load_stored(name)
+    if file is not None:
+        if task_file is None:
+            raise UserError(
+                f"its tasks are those of a file of the runner's ({Path(file).name[:40]!a}), which is not opened",
+                hint="name your own copy with --task-file",
+            )
+        spec = msgspec.structs.replace(spec, task_file=str(task_file))
+    return find_protocol(manifest.benchmark)(spec)
 
 
 def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder) -> bytes:

@@ -21,7 +21,7 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
-from tradeassay.runs.play.programs import Programs, reopen
+from tradeassay.runs.play.programs import Programs, recorded_code_spec
 from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay.runs.play.trading import Trading
 from tradeassay.runs.spec.episode import EpisodeSpec
@@ -146,7 +146,7 @@ def resume(
         asking=asking or Asking(),
     )
     manifest = read_manifest(Path(folder) / "manifest.json")
-    spec = manifest.spec if isinstance(manifest, RunManifest) else reopen(manifest)[1]
+    spec = manifest.spec if isinstance(manifest, RunManifest) else recorded_code_spec(manifest)
     return _run(spec, Path(folder), progress, options)
 
 

@@ -51,7 +51,7 @@ from tradeassay.llm.cassette import (
 )
 from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
-from tradeassay.runs.play.programs import reopen
+from tradeassay.runs.play.programs import recorded_code_spec, reopen
 from tradeassay.runs.play.resume import run
 from tradeassay.runs.spec.episode import describe_protocol, expand, with_protocol
 from tradeassay.runs.spec.models import Asking
@@ -134,7 +134,7 @@ def recorded_spec(folder: Path) -> RunSpec | CodeSpec:
     """
     manifest = read_manifest(folder / "manifest.json")
     if not isinstance(manifest, RunManifest):
-        return reopen(manifest)[1]
+        return recorded_code_spec(manifest)
     refuse_own_programs(manifest.spec)
     return manifest.spec
 
@@ -550,9 +550,8 @@ def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Ite
         few = len(manifest.spec.seeds) <= len(listed)
         meant = [one.key for one in expand(manifest.spec)] if few else []
     else:
-        protocol, spec = reopen(manifest)
-        few = len(getattr(spec, "seeds", ())) <= len(listed)
-        meant = [one.key for one in protocol.episodes()] if few else []
+        few = len(recorded_code_spec(manifest).seeds) <= len(listed)
+        meant = [one.key for one in reopen(manifest).episodes()] if few else []
     if meant != listed:
         yield "the episodes of its manifest are not those of its spec"
     ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
@@ -604,6 +603,6 @@ def changed_facts(opened: OpenRecording) -> list[str]:
         }
         now |= {f"benchmark '{name}'": sha256_of(benchmarks.get(name)) for name in manifest.benchmarks}
     else:
-        now = dict(reopen(manifest)[0].facts())
+        now = dict(reopen(manifest).facts())
     then = manifest.facts
     return sorted(name for name in now if name in then and then[name] != now[name])

@@ -18,7 +18,7 @@ from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
 from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
-from tradeassay.runs.play.programs import CodeScoresFile, read_record, reopen
+from tradeassay.runs.play.programs import CodeScoresFile, read_record
 from tradeassay.runs.score.scores import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.cache import snapshot_for
@@ -171,11 +171,6 @@ class CodeRun(RecordedRun[CodeManifest]):
         if not isinstance(manifest, CodeManifest):
             raise RunError(f"{path} holds a run that trades", hint="load_run opens runs of either kind")
         return cls(path, manifest)
-
-    @cached_property
-    def protocol(self) -> CodeProtocol:
-        """The benchmark, opened for the run's spec; raises :class:`UserError` when it is not known here."""
-        return reopen(self.manifest)[0]
 
     @cached_property
     def kind(self) -> type[CodeProtocol]:

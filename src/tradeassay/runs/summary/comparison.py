@@ -92,7 +92,7 @@ def _compare_trading(one: Run, other: Run) -> RunComparison:
 
 def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
     """Compare models by their rates. Two runs of different tasks are not comparable, whatever their rates."""
-    left, right = ({(row.cell, row.agent): row for row in run.protocol.rows(run.scores)} for run in (one, other))
+    left, right = ({(row.cell, row.agent): row for row in run.kind.rows(run.scores)} for run in (one, other))
     reason = _other_work(one, other)
     name, alone = _name(one, other), reason and f"not comparable, {reason}"
     pairs = tuple(

@@ -343,7 +343,7 @@ def _guarded(found: Iterator[Found]) -> Iterator[Found]:
         yield from found
     except TradeassayError as error:
         yield None, "replay", f"the journal cannot be followed: {error.message}"
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, *UNDECODABLE) as error:
         # Forged numbers and names lead plain code astray: wherever that happens, the journal is not what it says.
         yield None, "replay", f"the journal cannot be followed: {type(error).__name__} {error}"
 
@@ -426,7 +426,7 @@ def _audit_day(snapshot: Snapshot, config: MarketConfig, row: int) -> AuditDay:
 def check_program(
     place: RunFolder,
     episode: EpisodeSpec,
-    protocol: CodeProtocol,
+    protocol: CodeProtocol | None,
     again: Replayed | TradeassayError | None,
     why: str = "",
 ) -> Checked:
@@ -434,13 +434,14 @@ def check_program(
 
     ``again`` is the episode as it comes out when its programs are examined again, or what stopped it; None where
     they cannot be, for the reason ``why``. Then the recorded findings are believed, and the rest is checked.
+    Without a ``protocol`` that is only the form of the record.
     """
     found = Examination(episode)
     evidence = _open(found, place, episode, TURN_DECODER)
     if evidence is None:
         found.say("programs", "contradicted", "the record cannot be read")
         return found.result()
-    broken = found.contradict(record_is_consistent(evidence, protocol))
+    broken = protocol is not None and found.contradict(_guarded(record_is_consistent(evidence, protocol)))
     if broken:
         again, why = None, "the record contradicts itself"
     broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
@@ -451,12 +452,15 @@ def check_program(
             found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
     elif again is not None:
         broken |= found.contradict([(None, "replay", again.message)])
-    else:
-        broken |= found.contradict(replies_give_this_record(evidence, protocol))
+    elif protocol is not None:
+        broken |= found.contradict(_guarded(replies_give_this_record(evidence, protocol)))
     if again is not None:
         found.say("programs", "contradicted" if broken else "re-derived")
     else:
         found.say("programs", "contradicted" if broken else "cannot be checked", why)
+    if protocol is None:
+        found.say("conversation", "contradicted" if broken else "cannot be checked", why)
+        return found.result()
     found.say("conversation", "contradicted" if broken else "re-derived" if again is not None else "consistent")
     models = [role.model for role in protocol.roles(episode).values()]
     found.say_answers(models, known=isinstance(again, Replayed) and not broken)

@@ -13,18 +13,25 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
 from tradeassay.core.errors import DataError, RunError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs.play.programs import code_episodes, code_scores, examine_again, reopen
+from tradeassay.runs.play.programs import (
+    code_episodes,
+    code_scores,
+    examine_again,
+    recorded_code_spec,
+    reopen,
+)
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.play.trading import modules_of, prepare_tasks, score_tasks
 from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER
@@ -116,13 +123,15 @@ def verify(
     programs: bool = True,
     examined: dict[str, msgspec.Struct] | None = None,
     progress: CountListener | None = None,
+    task_file: Path | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
     examinations gave, so that many verifications of one run examine each program once and hash a file of the
-    store once for as long as it stays as it is. ``progress`` hears how far it is. Raises :class:`RunError` only
-    when there is no readable manifest; everything else is in the report.
+    store once for as long as it stays as it is. ``progress`` hears how far it is. ``task_file`` is this machine's
+    copy of the file that a run's tasks came from: no path in a recorded run is opened. Raises :class:`RunError`
+    only when there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
     for file in place.path.rglob("*"):
@@ -137,7 +146,8 @@ def verify(
         hint = "it was not written by tradeassay: do not believe it"
         raise RunError(f"{folder}: the manifest names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(manifest, CodeManifest):
-        return _ProgramsVerifier(place, manifest, workers, programs, examined, progress).report()
+        ways = _ProgramWays(workers, programs, examined, progress, task_file)
+        return _ProgramsVerifier(place, manifest, ways).report()
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
@@ -252,6 +262,16 @@ class _Verifier(ABC, Generic[M]):
 
     def _broken(self, check: str, what: str) -> None:
         self._violations.append(Violation(check=check, what=what))
+
+
+class _ProgramWays(NamedTuple):
+    """How a run of programs is to be verified; see :func:`verify`."""
+
+    workers: int | None
+    programs: bool
+    examined: dict[str, msgspec.Struct] | None
+    progress: CountListener | None
+    task_file: Path | None
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
@@ -468,60 +488,59 @@ _FIELDS = {
 
 
 class _ProgramsVerifier(_Verifier[CodeManifest]):
-    def __init__(
-        self,
-        place: RunFolder,
-        manifest: CodeManifest,
-        workers: int | None,
-        programs: bool,
-        examined: dict[str, msgspec.Struct] | None,
-        progress: CountListener | None = None,
-    ) -> None:
+    """``closed`` says why the benchmark cannot be opened for a run: then only what needs no program is checked."""
+
+    def __init__(self, place: RunFolder, manifest: CodeManifest, ways: _ProgramWays) -> None:
         super().__init__(place, manifest)
-        self._workers, self._programs, self._examined, self._progress = workers, programs, examined, progress
-        self._protocol, self._spec = reopen(manifest)
-        self._foreign = [one for one in code_departures(self._spec) if one.rule]
-        self._missing = ""
-        if self._foreign:
-            self._missing = f"the rules are not those of '{manifest.benchmark}'"
-        name = getattr(self._spec, "dataset", None)
+        self._ways = ways
+        self._spec: CodeSpec | None = None
+        self._protocol: CodeProtocol | None = None
+        self._closed = ""
+        if manifest.benchmark not in code_benchmarks():
+            self._closed = f"benchmark '{manifest.benchmark}' is not registered here"
+            return
+        self._spec = recorded_code_spec(manifest)
+        foreign = [str(one) for one in code_departures(self._spec) if one.rule]
+        if foreign:
+            self._closed = f"these are not the rules of '{manifest.benchmark}': {'; '.join(foreign)}"
+            return
         try:
-            if name:
-                load_stored(name)
+            self._protocol = reopen(manifest, ways.task_file)
         except TradeassayError as error:
-            self._missing = f"'{name}' is not here: {error.message}"
+            self._closed = str(error)
 
     def _check_manifest(self) -> None:
-        before, manifest = len(self._violations), self._manifest
-        if sha256_of(self._spec) != manifest.work_sha256:
-            self._broken("spec", "the spec is not the one whose hash the manifest holds")
-        if manifest.asked != _plain(self._spec):
-            self._broken("spec", "the spec holds something that the benchmark does not know")
-        if self._spec.benchmark != manifest.benchmark:
-            self._broken("spec", f"the spec is of '{self._spec.benchmark}', not of '{manifest.benchmark}'")
+        before, manifest, spec = len(self._violations), self._manifest, self._spec
+        if spec is not None:
+            if sha256_of(spec) != manifest.work_sha256:
+                self._broken("spec", "the spec is not the one whose hash the manifest holds")
+            if manifest.asked != _plain(spec):
+                self._broken("spec", "the spec holds something that the benchmark does not know")
+            if spec.benchmark != manifest.benchmark:
+                self._broken("spec", f"the spec is of '{spec.benchmark}', not of '{manifest.benchmark}'")
         if not manifest.secret:
             self._broken("spec", "there is no secret, from which its draws are derived")
-        try:
-            if code_episodes(manifest.benchmark, self._protocol) != manifest.episodes:
-                self._broken("spec", "the episodes are not those that the spec means")
-            if self._protocol.notes != manifest.notes:
-                self._broken("spec", "the notes are not those that the spec means")
-            if not self._missing:
-                self._compare_facts(self._protocol.facts())
-        except (TradeassayError, KeyError) as error:
-            self._broken("spec", f"the run cannot be described again: {error}")
+        if self._protocol is not None:
+            self._compare_manifest(self._protocol)
         if len(self._violations) > before:
             self._say("rules", "contradicted")
-        elif self._foreign:
-            for one in self._foreign:
-                self._say("rules", "cannot be checked", f"{one}: that is not '{manifest.benchmark}'")
-        elif self._missing:
-            self._say("data", "cannot be checked", self._missing)
+        elif self._closed:
+            self._say("rules", "cannot be checked", self._closed)
         else:
             self._say("rules", "re-derived")
 
-    def _compare_facts(self, now: Mapping[str, str]) -> None:
-        then = self._manifest.facts
+    def _compare_manifest(self, protocol: CodeProtocol) -> None:
+        """Describe the run again as it would be started now."""
+        manifest = self._manifest
+        try:
+            if code_episodes(manifest.benchmark, protocol) != manifest.episodes:
+                self._broken("spec", "the episodes are not those that the spec means")
+            if protocol.notes != manifest.notes:
+                self._broken("spec", "the notes are not those that the spec means")
+            then, now = manifest.facts, protocol.facts()
+        except (TradeassayError, KeyError) as error:
+            self._broken("spec", f"the run cannot be described again: {error}")
+            return
         for name in sorted({*then, *now}):
             old, new = then.get(name, "missing"), now.get(name, "missing")
             if old == new:
@@ -534,16 +553,16 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
     def _check_episodes(self) -> None:
         again: Mapping[str, Replayed | TradeassayError] = {}
-        why = self._missing or "programs were not to be examined again"
-        if self._programs and not self._missing:
+        why, ways = self._closed or "programs were not to be examined again", self._ways
+        if ways.programs and self._protocol is not None:
             try:
                 again = examine_again(
                     self._protocol,
                     self._place,
                     self._manifest.episodes,
-                    self._workers,
-                    self._examined,
-                    told=self._progress,
+                    ways.workers,
+                    ways.examined,
+                    told=ways.progress,
                 )
             except NotReplayable as error:
                 why = str(error)
@@ -552,13 +571,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         for episode in self._manifest.episodes:
             self._take(check_program(self._place, episode, self._protocol, again.get(episode.key), why))
 
-    def _check_scores(self) -> None:
-        if self._missing:
-            self._say("scores", "cannot be checked", self._missing)
-        else:
-            super()._check_scores()
-
     def _scores(self) -> bytes:
+        if self._protocol is None:
+            raise NotReplayable(self._closed)
         return code_scores(self._protocol, self._manifest, self._place)
 
 
