@@ -94,7 +94,7 @@ def _one(assay: Assay | AgentAssay, agent: str | None) -> AgentAssay:
     if isinstance(assay, AgentAssay):
         return assay
     several = assay.agents
-    found = [one for one in several if agent is None or one.agent == agent]
+    found = [one for one in several if agent is None or one.agent == agent or one.agent.endswith(f": {agent}")]
     if len(found) != 1:
         names = ", ".join(dict.fromkeys(one.agent for one in several))
         raise UserError("one account has to be chosen", hint=f"give agent=, one of {names}")
@@ -110,7 +110,8 @@ def _paths(source: Any, against: object) -> list[GrowthPath]:
         several = len({episode.cell for episode in source.episodes}) > 1
         for episode in source.episodes:
             series = source.series(episode.key)
-            name = f"{episode.label} ({episode.cell})" if several else episode.label
+            called = source.names[episode.label]
+            name = f"{called} ({episode.cell})" if several else called
             if name not in found and series.failure is None:
                 nav = np.asarray(series.nav, dtype=float)
                 growth = nav[-len(series.sessions) :] / nav[0] - 1.0

@@ -29,11 +29,11 @@ def test_every_comparison_is_an_experiment() -> None:
     run = attribute_runs.every_venue()
     found = power_of_run(run)
     assert {(one.cell, one.agent) for one in found} == {
-        (row.cell, row.agent) for row in run.scores.agents if not row.baseline
+        (row.cell, run.names[row.agent]) for row in run.scores.agents if not row.baseline
     }
-    silent = [one for one in found if one.agent == "test-never-answers"]
+    silent = [one for one in found if one.agent.endswith(": test-never-answers")]
     assert all(one.design is None and "no result" in str(one.reason) for one in silent)
-    seen = next(one for one in found if one.agent == "test-provoker" and one.design is not None)
+    seen = next(one for one in found if one.agent.endswith(": test-provoker") and one.design is not None)
     assert seen.design is not None and seen.power_summary is not None
     assert seen.design.sessions == 50 and seen.power_summary.hopeless
     assert seen.power_summary.chance == pytest.approx(power_of(1.0, seen.design))
@@ -62,7 +62,7 @@ def test_the_power_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEASSAY_HOME", str(run.folder.parent))
     assert "test-provoker" in ask("power", str(run.folder))
     lucky = json.loads(ask("luck", str(run.folder), "--agent", "test-provoker", "--portfolios", "100", "--json"))
-    assert [one["agent"] for one in lucky] == ["test-provoker"] * 8
+    assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 8
     table = ask("luck", str(run.folder), "--agent", "index-hold", "--portfolios", "100", "--by", "sharpe")
     assert "hardly differ" in " ".join(table.split())
 

@@ -367,7 +367,7 @@ def judged(played: Run) -> Assay:
 
 
 def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
-    assert [one.agent for one in judged.agents] == [row.agent for row in played.scores.agents]
+    assert [one.agent for one in judged.agents] == [played.names[row.agent] for row in played.scores.agents]
     assert msgspec.json.decode(msgspec.json.encode(judged), type=Assay) == judged
     assert assay(played.folder, SMALL, home=played.folder.parent, agents=("silent",)).agents == (
         judged.agent("silent"),

@@ -54,7 +54,7 @@ def test_the_gap_stands_beside_the_unmasked_cell_only(judged: Assay) -> None:
 
 def test_a_rule_beside_a_model_has_badges_of_its_own(judged: Assay) -> None:
     models = {one.agent: one.badges.model for one in judged.agents if one.badges is not None}
-    assert models.pop("tiny-memoriser") == "scripted"
+    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted"
     assert set(models.values()) == {"none"}
     assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == ["blinded", "bright"]
 

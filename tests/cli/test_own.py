@@ -50,7 +50,7 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(
     assert main(["report", "own", "--format", "json"]) == 0
     out = capsys.readouterr().out
     rows = json.loads(out[out.index("[\n  {") :])[0]["rows"]
-    assert {"Mine", "Talks"} <= {row[1]["text"] for row in rows}
+    assert {"rule from a file: Mine", "Python class: Talks"} <= {row[1]["text"] for row in rows}
     assert main(argv) == 0, "the same command again is the same run"
     (place / "trend.py").write_text(RULE + "\n# another file\n")
     assert main(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"]) == 2

@@ -49,7 +49,7 @@ def data(recorded: Run) -> RunSummary:
 
 def test_one_cell_with_every_agent_and_the_baseline(data: RunSummary, recorded: Run) -> None:
     (cell,) = data.cells
-    assert [agent.name for agent in cell.agents] == [row.agent for row in recorded.scores.agents]
+    assert [agent.name for agent in cell.agents] == [recorded.names[row.agent] for row in recorded.scores.agents]
     assert cell.baseline == "equal-weight"
     assert cell.baseline_phrase == "buy and hold"
     assert len(cell.sessions) == 61
@@ -92,7 +92,7 @@ def test_trades_lie_on_their_prices(data: RunSummary) -> None:
 
 
 def test_failures_keep_their_reasons(data: RunSummary) -> None:
-    by_name = {agent.name: agent for agent in data.cells[0].agents}
+    by_name = {agent.row.agent: agent for agent in data.cells[0].agents}
     silent, broken = by_name["test-report-silent"], by_name["test-report-broken"]
     assert silent.paths == ()
     assert "no usable answer in any of 61 sessions" in str(silent.failure)

@@ -41,7 +41,10 @@ def test_differences_are_second_minus_first_and_paired(first: Run, home: Path, t
     other = second(home, tmp_path)
     found = compare(first, other)
     assert (found.first, found.second) == ("first", "second")
-    assert [pair.agent for pair in found.pairs] == ["equal-weight", "dice"]
+    assert [pair.agent for pair in found.pairs] == [
+        "equal-weight",
+        "rule random-k=2: dice and rule random-every=2-k=2: dice",
+    ]
     assert found.only_first == ("tiny-us-v1: cash",)
     assert found.only_second == ("tiny-us-v1: index-hold",)
     dice = found.pairs[1]
@@ -65,7 +68,7 @@ def test_what_is_not_comparable_says_why(
     first: Run, home: Path, tmp_path: Path, changes: dict[str, object], reason: str
 ) -> None:
     found = compare(first, second(home, tmp_path, **changes))
-    dice = next(pair for pair in found.pairs if pair.agent == "dice")
+    dice = next(pair for pair in found.pairs if pair.agent.endswith(": dice"))
     assert not dice.comparable
     assert str(dice.reason).startswith(reason)
     assert dice.measures["sharpe"].difference is None

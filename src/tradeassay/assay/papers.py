@@ -61,7 +61,16 @@ def paper_studies(run: Run, *, attribution: bool = True) -> tuple[StudyTable, ..
     tables += _sizes(run, portfolio.values())
     tables += _regimes(portfolio.values())
     tables += _ablations(portfolio.values())
-    return tuple(table for table in tables if table.rows)
+    return tuple(_named(table, run.names) for table in tables if table.rows)
+
+
+def _named(table: StudyTable, names: Mapping[str, str]) -> StudyTable:
+    """Return a table whose rows are called as agents are everywhere; a row may add its setting to a label."""
+    rows = []
+    for row in table.rows:
+        label, comma, setting = row.name.partition(", ")
+        rows.append(msgspec.structs.replace(row, name=f"{names.get(label, label)}{comma}{setting}"))
+    return msgspec.structs.replace(table, rows=tuple(rows))
 
 
 class _Cell(msgspec.Struct, frozen=True):

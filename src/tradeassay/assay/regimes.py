@@ -158,7 +158,7 @@ def _panels(
         panels.append(
             RegimePanel(
                 cell=row.cell,
-                agent=row.agent,
+                agent=run.names[row.agent],
                 baseline=row.baseline,
                 regime=kind,
                 spans=len(mine),

@@ -355,7 +355,8 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     if as_json:
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         markets = () if summary is None else summary.over_markets
-        print_json({"scores": recorded.scores, "contests": contests, "over_markets": markets, "studies": studies})
+        found = {"contests": contests, "over_markets": markets, "studies": studies}
+        print_json({"scores": recorded.scores, "names": recorded.names, **found})
     else:
         print_leaderboard(summary or recorded)
         print_studies(studies)

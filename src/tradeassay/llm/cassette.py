@@ -117,11 +117,12 @@ class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
 
 
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """A question and its answer."""
+    """A question and its answer. ``elsewhere``: another server than the provider's own was asked."""
 
     key: str
     asked: RecordedQuestion
     reply: ModelReply
+    elsewhere: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 Line = HeadLine | MessageLine | ToolsLine | AnswerLine
@@ -172,6 +173,21 @@ def parse_cassette(path: Path, raw: bytes) -> Contents:
                     _check_references(path, number, line, contents)
                 contents.answers.append(line)
     return contents
+
+
+def first_answer(path: Path, model: str) -> AnswerLine | None:
+    """Return the first recorded answer of a model, or None; raises :class:`RunError` for a damaged file."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        for number, text in enumerate(file, start=1):
+            try:
+                line = DECODER.decode(text)
+            except UNDECODABLE as error:
+                raise RunError(f"line {number} of {path} is damaged: {error}", hint=_DAMAGED) from None
+            if isinstance(line, AnswerLine) and line.asked.model == model:
+                return line
+    return None
 
 
 def cassette_faults(path: Path) -> Iterator[str]:
@@ -301,12 +317,19 @@ class CassetteStore:
             return self._tape(episode).replies.get(key)
 
     def record(
-        self, episode: str, key: str, question: RecordedQuestion, request: AskModel, reply: ModelReply
+        self,
+        episode: str,
+        key: str,
+        question: RecordedQuestion,
+        request: AskModel,
+        reply: ModelReply,
+        *,
+        elsewhere: bool = False,
     ) -> None:
         """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
             tape = self._tape(episode)
-            answer = AnswerLine(key=key, asked=question, reply=reply)
+            answer = AnswerLine(key=key, asked=question, reply=reply, elsewhere=elsewhere or msgspec.UNSET)
             tape.write([*tape.unwritten(question, request), answer])
             tape.replies[key] = reply
 
@@ -542,10 +565,10 @@ class RecordingModel:
     answer came (no network, no key, no money), and the newer line counts from then on.
     """
 
-    def __init__(self, inner: Model, params: ModelParams, store: CassetteStore) -> None:
-        self._inner = inner
-        self._params = params
-        self._store = store
+    def __init__(
+        self, inner: Model, params: ModelParams, store: CassetteStore, *, elsewhere: bool = False
+    ) -> None:
+        self._inner, self._params, self._store, self._elsewhere = inner, params, store, elsewhere
 
     @property
     def name(self) -> str:
@@ -560,7 +583,7 @@ class RecordingModel:
         if known is not None and known.error_kind in ANSWERS:
             return known
         reply = await self._inner.ask(request, place)
-        self._store.record(place.episode, key, question, request, reply)
+        self._store.record(place.episode, key, question, request, reply, elsewhere=self._elsewhere)
         await self._store.settle(place.episode)
         return reply
 

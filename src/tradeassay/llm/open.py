@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -73,7 +74,10 @@ async def open_model(
         scripted = parsed.route == "scripted"
         retry = msgspec.structs.replace(access.retry, silences=None) if scripted else access.retry
         model: Model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
-        yield model if cassette is None else RecordingModel(model, params, cassette)
+        # A provider's packages take another address from the environment too.
+        named = access.base_url or os.environ.get(f"{name.partition('/')[0].upper().replace('-', '_')}_BASE_URL")
+        elsewhere = parsed.route == "inspect" and bool(named)
+        yield model if cassette is None else RecordingModel(model, params, cassette, elsewhere=elsewhere)
     finally:
         await provider.aclose()
 

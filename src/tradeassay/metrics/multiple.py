@@ -201,8 +201,12 @@ def superior(
     test = SPA(-base, -table[:, moving], **settings)
     test.compute()
     steps = StepM(-base, -table[:, moving], size=1.0 - bootstrap.level, **settings)
-    steps.compute()
-    better = tuple(labels[moving[int(place)]] for place in steps.superior_models)
+    try:
+        steps.compute()
+        places = [int(place) for place in steps.superior_models]
+    except ValueError:  # arch goes on with nobody once the last strategy was found better in a later step
+        places = list(range(moving.size))
+    better = tuple(labels[moving[place]] for place in places)
     lower, consistent, upper = (significant(float(test.pvalues[one])) for one in ("lower", "consistent", "upper"))
     return Superior(p_value=consistent, lower=lower, upper=upper, better=better, level=bootstrap.level)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tradeassay.benchmarks.programs import Cell, Ending, Shown, Table
 from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.report import numbers
@@ -29,7 +31,19 @@ def shown_run(run: CodeRun) -> Shown:
         item.key: Ending(status=outcome.status, reason=outcome.reason, words=outcome.words)
         for item, outcome in run.outcomes()
     }
-    return run.kind.tables(run.spec, run.episodes, run.scores, run.records(), endings)
+    page = run.kind.tables(run.spec, run.episodes, run.scores, run.records(), endings)
+    called = {one.model: run.names[one.label] for one in run.episodes if run.names[one.label] != one.label}
+    if not called:
+        return page
+    rows = []
+    for row in page.board.rows:
+        head = msgspec.structs.replace(row.head, text=called.get(row.head.text, row.head.text))
+        rows.append(msgspec.structs.replace(row, head=head))
+    return msgspec.structs.replace(
+        page,
+        board=msgspec.structs.replace(page.board, rows=tuple(rows)),
+        notes=(*(f"{model} is shown as '{name}'" for model, name in called.items()), *page.notes),
+    )
 
 
 def run_badges(run: CodeRun, page: Shown) -> Badges:

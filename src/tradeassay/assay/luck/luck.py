@@ -103,7 +103,7 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
     portfolios cannot (futures). Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
     """
     episode, series = run.episode(key), run.series(key)
-    luck = Luck(episode=key, agent=episode.label, seed=episode.seed, place=None, reason="")
+    luck = Luck(episode=key, agent=run.names[episode.label], seed=episode.seed, place=None, reason="")
     if series.failure is not None or series.ruined is not None:
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:

@@ -122,7 +122,8 @@ def assay_run(
         if not agents or row.scores.agent in agents:
             say(f"judging {row.scores.agent} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
             made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
-            found.append(judge(with_contrast(made, contrast, row.mode), config))
+            made = with_contrast(made, contrast, row.mode)
+            found.append(judge(msgspec.structs.replace(made, agent=run.names[made.agent]), config))
     return Assay(
         title=run.spec.slug,
         source="run",

@@ -421,7 +421,7 @@ class Assay(msgspec.Struct, frozen=True, kw_only=True):
     def agent(self, name: str, cell: str | None = None) -> AgentAssay:
         """Return one agent; raises :class:`KeyError` when there is none."""
         for one in self.agents:
-            if one.agent == name and cell in (None, one.cell):
+            if (one.agent == name or one.agent.endswith(f": {name}")) and cell in (None, one.cell):
                 return one
         raise KeyError(name)
 

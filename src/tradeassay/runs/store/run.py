@@ -24,6 +24,7 @@ from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, Manifest, RunManifest, read_manifest
+from tradeassay.runs.store.names import shown_names
 from tradeassay.runs.store.outcome import Outcome, read_outcome
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ class RecordedRun(Generic[M]):
         if role is None:
             return total(found.spending for _, found in self.outcomes() if found.spending is not None)
         return total(found.roles[role] for _, found in self.outcomes() if role in found.roles)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What every agent is called wherever it is shown, by label."""
+        return shown_names(self.manifest, self._place)
 
     def dialogue(self, key: str) -> Iterator[DialogueLine]:
         """Yield what a model was asked in an episode and what it said; nothing where no model played."""

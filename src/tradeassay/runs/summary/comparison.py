@@ -84,10 +84,15 @@ def _compare_trading(one: Run, other: Run) -> RunComparison:
     return RunComparison(
         first=_name(one, other),
         second=_name(other, one),
-        pairs=pairs,
-        only_first=_rest(left, shared),
-        only_second=_rest(right, shared),
+        pairs=tuple(msgspec.structs.replace(pair, agent=_called(pair.agent, one, other)) for pair in pairs),
+        only_first=_rest(one, left, shared),
+        only_second=_rest(other, right, shared),
     )
+
+
+def _called(label: str, one: Run, other: Run) -> str:
+    """Return what an agent is called; a label may stand for another agent in each run."""
+    return " and ".join(dict.fromkeys((one.names[label], other.names[label])))
 
 
 def _compare_programs(one: CodeRun, other: CodeRun) -> RunComparison:
@@ -157,8 +162,10 @@ def _match(left: Iterable[AgentScores], right: Iterable[AgentScores]) -> list[tu
     return pairs
 
 
-def _rest(rows: Iterable[AgentScores], shared: set[tuple[str, str]]) -> tuple[str, ...]:
-    names = (f"{row.benchmark}: {row.agent}" for row in rows if (row.benchmark, row.agent) not in shared)
+def _rest(run: Run, rows: Iterable[AgentScores], shared: set[tuple[str, str]]) -> tuple[str, ...]:
+    names = (
+        f"{row.benchmark}: {run.names[row.agent]}" for row in rows if (row.benchmark, row.agent) not in shared
+    )
     return tuple(dict.fromkeys(names))
 
 

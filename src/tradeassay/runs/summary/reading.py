@@ -105,7 +105,7 @@ class _Reading:
             badges=run.cell_badges(rows[0].cell),
             sessions=sessions,
             agents=agents,
-            baseline=next((row.agent for row in rows if row.baseline), ""),
+            baseline=next((run.names[row.agent] for row in rows if row.baseline), ""),
             baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
             rules=rules_text(benchmark),
             periods_per_year=benchmark.periods_per_year,
@@ -124,6 +124,7 @@ class _Reading:
         model = model_summary(run, row)
         plain = AgentSummary(
             row=row,
+            called=run.names[row.agent],
             failure="; ".join(dict.fromkeys(reason for _, reason in failed)) if not sound else None,
             failed_episodes=failed,
             rejections=_total(episodes[key].rejections for key in row.episodes),

@@ -176,10 +176,11 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     yearly difference from the baseline with an interval that holds for all agents of the cell at once,
     ``corrected`` the one that belongs to the corrected p-value, ``design`` the comparison as an experiment, with
     the dependence measured in it, None where nothing was compared. ``model`` is None for a rule, ``detail`` None
-    where only a table was asked for.
+    where only a table was asked for. ``called`` is what it is called where the label would say too much.
     """
 
     row: AgentScores
+    called: str = ""
     failure: str | None = None
     failed_episodes: tuple[tuple[str, str], ...] = ()
     rejections: dict[str, int] = {}
@@ -193,7 +194,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return self.row.agent
+        return self.called or self.row.agent
 
     @property
     def baseline(self) -> bool:

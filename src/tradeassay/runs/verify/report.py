@@ -37,7 +37,7 @@ from tradeassay.runs.play.trading import modules_of, prepare_tasks, score_tasks
 from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER
 from tradeassay.runs.score.scores import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.run_spec import AgentSpec, model_agent, work_sha256
+from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.cache import PrepareTask, WantedWindow, entry_of
 from tradeassay.runs.store.folder import RunFolder, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
@@ -51,6 +51,7 @@ from tradeassay.runs.store.manifest import (
     read_manifest,
     window_key,
 )
+from tradeassay.runs.store.names import shown_names
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
@@ -315,14 +316,12 @@ class _TradingVerifier(_Verifier[RunManifest]):
 
     def _check_names(self) -> None:
         """An agent may be called anything but another agent; what it is called otherwise is said."""
+        names = shown_names(self._manifest, self._place)
         for agent in self._manifest.spec.agents:
-            model = agent.params.get("model") if agent.name == "model" else None
-            own = model_agent(model) if isinstance(model, str) else AgentSpec(name=agent.name, params=agent.params)
-            if agent.title == own.title:
-                continue
             if agent.title in agents and agent.title != agent.name:
                 self._broken("spec", f"'{agent.name}' is called '{agent.title}', which is another agent")
-            self._notes.append(f"'{agent.title}' is what the runner calls {model or agent.name}")
+            if (called := names.get(agent.title, agent.title)) != agent.title:
+                self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
 
     def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
         """Describe the run again as it would be started now, with what is registered and stored here."""
