@@ -8,6 +8,7 @@ import msgspec
 
 from tradeassay.account.lots import DIGITS, floor_to
 from tradeassay.account.session import Refusal, Session, Ticket
+from tradeassay.core.sums import plain_sum
 
 DUST = 1e-9
 """An order that exceeds the cash by less than this share of its value spends the account to
@@ -68,7 +69,7 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
 
 def _short(ticket: Ticket, session: Session, balance: float) -> Refusal:
     value = ticket.quantity * ticket.price * ticket.multiplier
-    costs = sum(session.fees.charge(value, ticket.quantity, ticket.buying))
+    costs = plain_sum(session.fees.charge(value, ticket.quantity, ticket.buying))
     if ticket.buying:
         return Refusal("insufficient_cash", f"costs {value + costs:.2f}, there is {balance:.2f}")
     return Refusal("insufficient_cash", f"costs of {costs:.2f} exceed proceeds {value:.2f} and cash {balance:.2f}")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tradeassay.account.ledger import TOLERANCE
 from tradeassay.core.arena import Action
 from tradeassay.core.errors import LedgerError, NotFinite
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 
 Hold = Literal["keep", "flat"]
@@ -216,7 +217,7 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> dict[in
             else:
                 exposures = {asset: last.exposure or 0.0 for asset, last in held.items()}
                 mine = exposures.pop(played.asset, 0.0)
-                others = sum(abs(money) for money in exposures.values())
+                others = plain_sum(abs(money) for money in exposures.values())
                 booking = policy.execute(played.action, played.share, value=value, before=mine, others=others)
         else:
             last, moved = made[played.slot], played.moved or 0.0

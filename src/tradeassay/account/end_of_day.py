@@ -21,6 +21,7 @@ from tradeassay.core.events import (
     Settled,
 )
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.sums import plain_sum
 
 
 def emit(event: Event, account: Ledger, events: list[Event]) -> None:
@@ -60,7 +61,7 @@ def trade_at_mark(
 
 def required_margin(margin: Margin, session: Session) -> float:
     """Return the maintenance requirement of the account at the session's prices."""
-    return sum((margin.required(_value(symbol, session)) for symbol in session.account.held()), 0.0)
+    return float(plain_sum(margin.required(_value(symbol, session)) for symbol in session.account.held()))
 
 
 def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:

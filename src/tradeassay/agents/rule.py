@@ -16,6 +16,7 @@ from tradeassay.agents.registry import AgentConfig
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 
 
@@ -63,7 +64,7 @@ def trades_towards(
             places -= 1
     if not changing:
         return tuple(exits)
-    asked = sum(changing.values())
+    asked = plain_sum(changing.values())
     room = max(0.0, invested - untouched / nav)
     sells, buys = _orders(observation, changing, 1.0 if asked <= room else room / asked)
     return (*exits, *sells, *buys)

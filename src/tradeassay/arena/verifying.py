@@ -25,6 +25,7 @@ from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, 
 from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.time import Instant, parse_iso
 from tradeassay.data import load_stored
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
@@ -256,7 +257,7 @@ class _Season:
                 action: Action = slot.action or "HOLD"
                 if season.rules.cross_asset:
                     share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
-                    others = sum(abs(money) for asset, money in mine.items() if asset != row.asset)
+                    others = plain_sum(abs(money) for asset, money in mine.items() if asset != row.asset)
                     again = shared.execute(
                         action, share, value=worth, before=mine.get(row.asset, 0.0), others=others
                     )

@@ -22,6 +22,7 @@ from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
@@ -217,14 +218,14 @@ def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOL
     errors = _daily_errors(what)
     linked = what.linked
     if linked is not None and what.total is not None:
-        errors += [abs(sum(linked[name] for name in MAIN) - what.total), abs(linked["total"] - what.total)]
+        errors += [abs(plain_sum(linked[name] for name in MAIN) - what.total), abs(linked["total"] - what.total)]
         for whole in ("style", "trading"):
             parts = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
-            errors += [abs(sum(parts) - linked[whole])] if parts else []
+            errors += [abs(plain_sum(parts) - linked[whole])] if parts else []
     for one in what.brinson:
         if one.portfolio is not None and one.benchmark is not None and one.trading is not None:
             parts = [*one.allocation.values(), *one.selection.values(), *one.interaction.values(), one.trading]
-            errors += [one.daily_error, abs(sum(parts) - (one.portfolio - one.benchmark))]
+            errors += [one.daily_error, abs(plain_sum(parts) - (one.portfolio - one.benchmark))]
     worst = max(errors, default=0.0)
     if not worst <= tolerance:
         raise LedgerError(f"{what.source}: the parts miss the total by {worst:.3g}")

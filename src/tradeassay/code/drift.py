@@ -13,6 +13,7 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.code.semantics import Semantics
 from tradeassay.code.submission import StrategyCard, StrategySpec, Submission, SubmissionRun
 from tradeassay.core.errors import UserError
+from tradeassay.core.sums import plain_sum
 
 BUDGET: Final = 50
 
@@ -177,7 +178,7 @@ def check_drift(
     changes, unread = _card(spec, first.submission, patched.submission)
     scenarios, missing = _scenarios(spec, first.runs, patched.runs)
     moved, before, after = (
-        sum(getattr(one, name) for one in scenarios) / len(scenarios) if scenarios else None
+        plain_sum(getattr(one, name) for one in scenarios) / len(scenarios) if scenarios else None
         for name in ("moved", "before", "after")
     )
     kind, reasons = _judge(scenarios, config)
@@ -204,7 +205,7 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)
     moved = max(one.moved for one in scenarios)
-    before, after = (sum(getattr(one, name) for one in scenarios) for name in ("before", "after"))
+    before, after = (plain_sum(getattr(one, name) for one in scenarios) for name in ("before", "after"))
     farther = [one for one in scenarios if one.after > one.before + _ROUNDING]
     if moved <= _ROUNDING:
         return "unchanged", ()

@@ -55,6 +55,7 @@ from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of
@@ -540,7 +541,7 @@ class _Program:
                     fed=fed,
                 )
             )
-        self.spend(len(done), sum(run.usage.cpu_s for run in done))
+        self.spend(len(done), plain_sum(run.usage.cpu_s for run in done))
         return done
 
 

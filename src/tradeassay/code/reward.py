@@ -17,6 +17,7 @@ from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
+from tradeassay.core.sums import plain_sum
 from tradeassay.sandbox import JobExecutor
 
 
@@ -38,7 +39,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         parts = (self.compile, self.backtest, self.trade, self.judge)
-        if min(parts) < 0 or abs(sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
+        if min(parts) < 0 or abs(plain_sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
             raise UserError(f"the parts {parts} do not add up to 1", hint="give four that add up to 1")
         if not 0 <= self.near < 1:
             raise UserError(
@@ -116,6 +117,6 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
         if judged and unsure:
             reason = unsure[0].reason
         else:
-            value = min(1.0, round(sum(parts.values()), 12))  # 0.2 + 0.4 is 0.6
+            value = min(1.0, round(plain_sum(parts.values()), 12))  # 0.2 + 0.4 is 0.6
             reason = "" if value == 1.0 else reason
     return Reward(value=value, outcome=outcome, judged=judged, parts=parts, reason=reason, evaluation=found)

@@ -36,6 +36,7 @@ from tradeassay.code.submission import (
 )
 from tradeassay.core.draws import seed_from
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.measures import sharpe
@@ -516,7 +517,9 @@ def reliability(report: GateReport) -> Measure:
     if isinstance(false, float | int) and isinstance(trades, float | int) and false and trades:
         share *= min(0.5, max(0.0, 1.0 - false / trades))
     parts = {name: float(report.gate(name).passed) for name in WEIGHTS} | {"audit": share}
-    return Measure(value=10.0 * sum(weight * parts[name] for name, weight in WEIGHTS.items()), n=len(WEIGHTS))
+    return Measure(
+        value=10.0 * plain_sum(weight * parts[name] for name, weight in WEIGHTS.items()), n=len(WEIGHTS)
+    )
 
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")

@@ -26,6 +26,7 @@ from tradeassay.core.errors import UNDECODABLE, ModelError, RunError, UserError
 from tradeassay.core.files import naming, sync_folder
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.sums import plain_sum
 from tradeassay.llm.model import Model, ModelParams, QuestionPlace
 
 
@@ -365,7 +366,7 @@ class CassetteStore:
     def spent_usd(self) -> float:
         """Return the dollars that all recorded answers cost, as far as their price was known."""
         lines = (line for episode in self.episodes() for line in read_cassette(self.path(episode)).answers)
-        return sum(line.reply.usage.usd or 0.0 for line in lines)
+        return plain_sum(line.reply.usage.usd or 0.0 for line in lines)
 
     def path(self, episode: str) -> Path:
         """Return an episode's file; raises :class:`UserError` for a name that is not a file name."""

@@ -18,6 +18,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import append_durably
 from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.sums import plain_sum
 from tradeassay.play.episode import Asked
 
 
@@ -65,7 +66,7 @@ def total(parts: Iterable[Spending]) -> Spending:
         calls=sum(part.calls for part in listed),
         input_tokens=sum(part.input_tokens for part in listed),
         output_tokens=sum(part.output_tokens for part in listed),
-        usd=sum(part.usd for part in listed),
+        usd=plain_sum(part.usd for part in listed),
         unpriced=sum(part.unpriced for part in listed),
     )
 

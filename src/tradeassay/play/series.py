@@ -10,6 +10,7 @@ import numpy as np
 
 from tradeassay.account import Ledger
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Rejected, StepRecord, Trimmed
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.series import EpisodeSeries
@@ -84,7 +85,7 @@ class _Steps:
             (
                 ledger.nav(),
                 ledger.cash,
-                sum(abs(event.quantity * event.price * event.multiplier) for event in _fills(events)),
+                plain_sum(abs(event.quantity * event.price * event.multiplier) for event in _fills(events)),
                 _costs(events),
                 len(orders),
                 not failed and not orders,

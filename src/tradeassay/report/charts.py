@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.verdict.record import AgentAssay, WaterfallStep, waterfall
+from tradeassay.core.sums import plain_sum
 from tradeassay.report import numbers
 from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
@@ -231,7 +232,9 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
     for trade in () if agent.detail is None else agent.detail.trades:
         six = (float(f"{trade.price:.6g}"), float(f"{trade.quantity:.6g}"))
         by_symbol.setdefault(trade.symbol, []).append((_day(trade.session), *six))
-    order = sorted(by_symbol, key=lambda symbol: -sum(abs(price * size) for _, price, size in by_symbol[symbol]))
+    order = sorted(
+        by_symbol, key=lambda symbol: -plain_sum(abs(price * size) for _, price, size in by_symbol[symbol])
+    )
     return {symbol: by_symbol[symbol] for symbol in order}
 
 
@@ -699,7 +702,7 @@ def _fitting(label: str, width: float) -> str:
 
     def wide(text: str) -> float:
         """About how wide small letters under a bar are: capitals and figures are wider than the others."""
-        return sum(7.2 if sign.isupper() else 3.5 if sign in " .,ijlt-" else 6.2 for sign in text)
+        return plain_sum(7.2 if sign.isupper() else 3.5 if sign in " .,ijlt-" else 6.2 for sign in text)
 
     label = label.removeprefix("SECTOR ")
     if wide(label) <= width:

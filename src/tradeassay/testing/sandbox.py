@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import CheckFailed, UserError
+from tradeassay.core.sums import plain_sum
 from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
 from tradeassay.testing._escape.harness import (
     TIGHT,
@@ -168,7 +169,7 @@ def _outcome(result: JobResult, arena: Arena) -> AttackOutcome:
     columns = result.columns or {}
     decisions = columns.get("decisions", ())
     prices = arena.prices[:VISIBLE]
-    pnl = sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
+    pnl = plain_sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
     return AttackOutcome(
         evidence=tuple(str(item) for item in columns.get("evidence", ())),
         pnl=pnl,

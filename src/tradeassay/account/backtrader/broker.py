@@ -23,6 +23,7 @@ from tradeassay.account.backtrader.orders import BadOrders, OrderLog, order_log
 from tradeassay.account.position import BrokerPosition
 from tradeassay.core.errors import UserError
 from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 
 MAX_STEPS: Final = 5_000_000
@@ -330,7 +331,7 @@ class _Broker:
         first. The account is that after all fills up to ``row``, at its close.
         """
         prices = [bars[row].close for bars in self.bars]
-        worth = self.cash + sum(held.size * price for held, price in zip(self.holdings, prices, strict=True))
+        worth = self.cash + plain_sum(held.size * price for held, price in zip(self.holdings, prices, strict=True))
         orders = []
         for place in places:
             target, price, held = targets[place], prices[place], self.holdings[place].size

@@ -28,6 +28,7 @@ from tradeassay.agents.ama.desk import (
     opinions,
 )
 from tradeassay.core.arena import Action, Deliberation, Packet, SettledOutcome
+from tradeassay.core.sums import plain_sum
 
 FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
     "fundamental": ("You are the fundamental analyst: you read reports and figures.", sight.reports),
@@ -198,9 +199,9 @@ def counted(votes: tuple[Verdict, ...]) -> Verdict | None:
     surest = max(won, key=lambda vote: vote.confidence)
     return Verdict(
         action=action,
-        confidence=sum(vote.confidence for vote in won) / count,
+        confidence=plain_sum(vote.confidence for vote in won) / count,
         reasoning=f"{count} of {len(votes)} votes: {surest.reasoning}"[:8000],
-        allocation=sum(shares) / len(shares) if shares else None,
+        allocation=plain_sum(shares) / len(shares) if shares else None,
         message=surest.message,
     )
 

@@ -46,6 +46,7 @@ from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.time import parse_day
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked
@@ -219,9 +220,9 @@ class SeasonSnapshot:
         return EntryTrades(
             newest=tuple(EntryTrade(**asdict(one)) for one in found[:TRADES]),
             count=len(found),
-            fees=sum(float(line.fees.sum()) for line in mine) * cash,
+            fees=plain_sum(float(line.fees.sum()) for line in mine) * cash,
             won=rate_measure(sum(one.result > 0 for one in closed), len(closed), nothing="no trade is closed yet"),
-            value=start + sum(float((line.earned * line.worth).sum()) for line in mine) * cash,
+            value=start + plain_sum(float((line.earned * line.worth).sum()) for line in mine) * cash,
             start=start,
         )
 

@@ -17,6 +17,7 @@ from tradeassay.arena.state.rows import Round, Slot, Stage
 from tradeassay.arena.state.store import Store, book
 from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
 from tradeassay.core.arena import SettledOutcome
+from tradeassay.core.sums import plain_sum
 
 _BRIEF = tuple(
     decisions.c[name] for name in "id round season asset session stage entry status action allocation".split()
@@ -179,7 +180,7 @@ def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Bo
             1.0 / len(season.assets) if slot.allocation is None else slot.allocation,
             value=values[slot.entry],
             before=mine.get(round.asset, 0.0),
-            others=sum(abs(money) for asset, money in mine.items() if asset != round.asset),
+            others=plain_sum(abs(money) for asset, money in mine.items() if asset != round.asset),
         )
         made.append((slot, booking))
     return made

@@ -17,6 +17,7 @@ from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 
@@ -168,7 +169,7 @@ def _row(
         failed=statuses.count("failed"),
         missed=statuses.count("missed"),
         tokens=sum(line.tokens for line in found),
-        usd=None if any(c is None for c in costs) else sum(c for c in costs if c is not None),
+        usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
     )
 
 

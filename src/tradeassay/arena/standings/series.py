@@ -16,6 +16,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, corrections, decisions, rounds
 from tradeassay.benchmarks.ama.rules import Kind
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import growth
 from tradeassay.metrics.intervals import rate_measure
@@ -216,7 +217,7 @@ def _line(
         fees=np.array(fees, dtype=np.float64),
         prices=moved[:, 2],
         tokens=sum(int(n or 0) for n in (*read, *written)),
-        usd=None if any(c is None for c in costs) else sum(c for c in costs if c is not None),
+        usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
         account=np.array(account, dtype=np.float64) if season.rules.cross_asset else None,
     )
 

@@ -31,6 +31,7 @@ from tradeassay.account.compiled.tape import (
 from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.play.market import Universe, most_traded
 
@@ -193,7 +194,7 @@ def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[SeatC
                 traded += abs(event.quantity * event.price * event.multiplier)
         after = {symbol: position.quantity for symbol, position in state.positions.items()}
         worth = _worth(market.tape, t, columns, state)
-        value = state.cash + sum(worth.values())
+        value = state.cash + plain_sum(worth.values())
         left = []
         for symbol, quantity in before.items():
             if after.get(symbol, 0.0) * quantity <= 0.0:
@@ -204,7 +205,7 @@ def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[SeatC
             kept = column if market.tape.facts[column, FUND] else NO_NAME
             unit = worth[symbol] / quantity / value if value > 0 else 0.0
             changes.note(symbol, quantity, net.get(symbol, 0.0), unit, kept)
-        changes.end_session(sum(map(abs, worth.values())) / value if value > 0 else 0.0, left)
+        changes.end_session(plain_sum(map(abs, worth.values())) / value if value > 0 else 0.0, left)
         start = state.initial if start is None else start
         cash = state.cash / state.nav if state.nav > 0 else 0.0
         shape.append((traded / 2.0 / start if start > 0 else 0.0, cash, float(len(after))))

@@ -19,6 +19,7 @@ from tradeassay.assay.attribute import attribute_episode
 from tradeassay.assay.attribution import Attribution
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
@@ -355,10 +356,12 @@ def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
     from scipy.stats import t
 
     parts = [side.var(ddof=1) / side.size for side in (first, second)]
-    spread = sum(parts)
+    spread = plain_sum(parts)
     if spread == 0.0:
         return Measure(value=value, level=config.level, n=n, note="no interval: the windows do not differ")
-    freedom = spread**2 / sum(part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True))
+    freedom = spread**2 / plain_sum(
+        part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True)
+    )
     half = float(t.ppf(0.5 + config.level / 2.0, freedom)) * float(np.sqrt(spread))
     return Measure(
         value=value,

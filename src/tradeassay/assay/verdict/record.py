@@ -13,6 +13,7 @@ from msgspec import Meta
 from tradeassay.core.badges import Badges
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.core.sums import plain_sum
 from tradeassay.metrics import Calibration
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -450,7 +451,7 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
     factors = {name: part for name, part in value.items() if name.startswith("style.")}
     large = [name for name, part in factors.items() if abs(part) >= max(_SMALL * largest, 0.001)]
     large = sorted(large, key=lambda name: -abs(factors[name]))[:3]
-    rest = value["style"] - sum(factors[name] for name in large)
+    rest = value["style"] - plain_sum(factors[name] for name in large)
     style = (WaterfallStep(label="Other style" if large else "Style", value=rest),) if "style" in known else ()
     trading = (WaterfallStep(label="Trading", value=value["trading"]),) if "trading" in known else ()
     return (

@@ -17,6 +17,7 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.orders import Order
+from tradeassay.core.sums import plain_sum
 
 SLACK = 1e-9
 """Weights and money are compared with this relative slack."""
@@ -216,8 +217,8 @@ def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation
 
 def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     """Purchases must fit the cash and the proceeds of the sales, at the last close and before costs."""
-    spent = sum(move.change * move.price for move in moves if move.change > 0 and move.price > 0)
-    raised = sum(-move.change * move.price for move in moves if move.change < 0 and move.price > 0)
+    spent = plain_sum(move.change * move.price for move in moves if move.change > 0 and move.price > 0)
+    raised = plain_sum(-move.change * move.price for move in moves if move.change < 0 and move.price > 0)
     room = desk.account.cash + raised
     if spent > room * (1 + 1e-6) + 0.01:
         said = f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"

@@ -17,6 +17,7 @@ from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.errors import AgentError
 from tradeassay.core.orders import Order
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import FIELDS, Floats, Ints
 from tradeassay.factors import FACTOR_NAMES
 
@@ -573,16 +574,16 @@ def _project(desk: Desk, targets: dict[Stock, float]) -> Projection:
     account = desk.account
     before = {symbol: account.weight(symbol) for symbol in account.positions}
     after = {**before, **{stock.symbol: weight for stock, weight in targets.items()}}
-    bought = sum(max(0.0, weight - before.get(symbol, 0.0)) for symbol, weight in after.items())
-    sold = sum(max(0.0, before.get(symbol, 0.0) - weight) for symbol, weight in after.items())
-    invested = sum(after.values())
+    bought = plain_sum(max(0.0, weight - before.get(symbol, 0.0)) for symbol, weight in after.items())
+    sold = plain_sum(max(0.0, before.get(symbol, 0.0) - weight) for symbol, weight in after.items())
+    invested = plain_sum(after.values())
     shares = [weight / invested for weight in after.values()] if invested > 0 else []
     return Projection(
         positions=sum(weight > 0 for weight in after.values()),
         invested=desk.share(invested),
         cash_weight=desk.share(1.0 - invested),
         largest_weight=desk.share(max(after.values(), default=0.0)),
-        hhi=round(sum(share * share for share in shares), 4),
+        hhi=round(plain_sum(share * share for share in shares), 4),
         turnover=desk.share(bought + sold),
         costs=desk.money((bought * desk.rules.buy_cost + sold * desk.rules.sell_cost) * account.nav),
     )

@@ -13,6 +13,7 @@ from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.sums import plain_sum
 from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
 def regime_rows(config: SyntheticConfig) -> tuple[tuple[str, range], ...]:
     """Return the regimes of a synthetic world with their rows."""
     spans = config.market.regimes
-    whole = sum(span.share for span in spans)
+    whole = plain_sum(span.share for span in spans)
     edges = [0]
     for place in range(len(spans)):
-        passed = sum(span.share for span in spans[: place + 1])
+        passed = plain_sum(span.share for span in spans[: place + 1])
         edges.append(min(config.sessions, round(config.sessions * passed / whole)))
     edges[-1] = config.sessions
     return tuple((str(span.kind), range(*edges[place : place + 2])) for place, span in enumerate(spans))

@@ -20,6 +20,7 @@ from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, comple
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.intervals import rate_measure
 
@@ -174,7 +175,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
     asked = len(found) - unanswered
     open_cards = sum(card.gates.not_cleared for card in cards)
     usd = [record.usage.usd for record in found]
-    total = None if any(value is None for value in usd) else float(sum(value or 0.0 for value in usd))
+    total = None if any(value is None for value in usd) else float(plain_sum(value or 0.0 for value in usd))
     return ModelRow(
         model=name,
         items=len(found),

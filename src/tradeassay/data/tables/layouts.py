@@ -21,6 +21,7 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.sums import plain_sum
 from tradeassay.core.view import Adjustment
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.panel import CalendarName
@@ -208,7 +209,7 @@ def _filed(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
             earned.append(_figure(statement, "diluted_earnings_per_share"))
             last = [value for value in earned[-4:] if value is not None]
             if len(last) == 4:
-                rows.append((symbol, "eps_ttm", end, filed, float(sum(last))))
+                rows.append((symbol, "eps_ttm", end, filed, float(plain_sum(last))))
             shares = _figure(statement, "diluted_average_shares")
             if shares is not None and shares > 0:
                 rows.append((symbol, "shares_outstanding", end, filed, shares))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay.core.sums import plain_sum
 from tradeassay.llm.json_text import parse_object
 from tradeassay.llm.scripted.provider import scripted_models
 
@@ -214,7 +215,7 @@ def ktdfin_action(asked: Question, attempt: int) -> tuple[Json, dict[str, float]
     sold = [stock for stock in free if stock not in avoid and ranked and stock not in ranked[: 2 * count]]
     kept = [stock for stock in held if stock not in sold]
     money = account["cash"] / account["nav"] if account.get("nav", 0.0) > 0 else 0.0
-    money += sum(held[stock]["weight"] for stock in sold)
+    money += plain_sum(held[stock]["weight"] for stock in sold)
     room = min(count - len(kept), int(money * SPENDABLE / weight) if weight > 0 else 0)
     best = [stock for stock in ranked if stock not in avoid][:count]
     bought = [stock for stock in best if stock not in held][: max(0, room)]
@@ -296,10 +297,10 @@ def stockbench_decisions(asked: Question, attempt: int) -> Json:
         else:
             why = "no change is worth its cost" if value > 0 else "not among the better half"
             made[symbol] = _decided("hold", value, why, 0.5)
-    freed = sum(row["value"] - made[row["symbol"]]["target_cash_amount"] for row in names)
+    freed = plain_sum(row["value"] - made[row["symbol"]]["target_cash_amount"] for row in names)
     money = max(0.0, INVESTED * (asked.payload["cash"] + freed))
     buys = [row for row in best if row["value"] < target * (1 - WORTH_TRADING)]
-    need = sum(target - row["value"] for row in buys)
+    need = plain_sum(target - row["value"] for row in buys)
     share = min(1.0, money / need) / attempt if need > 0 else 0.0
     for row in buys:
         aim = round(row["value"] + share * (target - row["value"]), 2)
@@ -321,7 +322,7 @@ def arena_answer(kind: str, seen: Json) -> Json | None:
     trend = max(-1.0, min(1.0, 5 * (seen.get("momentum") or 0.0)))
     told = [f"{item.get('title', '')} {item.get('text', '')}" for item in seen.get("news") or ()]
     told += [str(line[-1]) for line in seen.get("headlines") or () if line]
-    mood = max(-1.0, min(1.0, 0.3 * sum(map(_tone, told))))
+    mood = max(-1.0, min(1.0, 0.3 * plain_sum(map(_tone, told))))
     earned = [one["earned"] or 0.0 for one in seen.get("outcomes") or ()]
     match kind.removeprefix("ama."):
         case "opinion":
@@ -335,14 +336,14 @@ def arena_answer(kind: str, seen: Json) -> Json | None:
             agree = [str(one.get("role")) for one in seen.get("opinions") or () if one.get("view") == view]
             return {"argument": f"{', '.join(agree) or 'nobody'} supports the {side} case"}
         case "risk":
-            bad = sum(earned[-3:]) < -0.10
+            bad = plain_sum(earned[-3:]) < -0.10
             allowed = {"allow_long": True, "allow_short": not bad, "max_exposure": 0.5 if bad else 1.0}
             return {**allowed, "reason": "three bad days" if bad else "nothing unusual"}
         case "verdict":
             return _verdict(seen, trend + mood)
         case "lesson":
-            word = "paid" if sum(earned) > 0 else "cost money"
-            weight = min(1.0, 0.3 + 5 * abs(sum(earned)))
+            word = "paid" if plain_sum(earned) > 0 else "cost money"
+            weight = min(1.0, 0.3 + 5 * abs(plain_sum(earned)))
             return {"lesson": f"acting on this kind of news {word}", "importance": weight}
         case "stream.summary":  # the item's title and its first sentence, verbatim
             first = str(seen.get("text", "")).replace("。", "。\n").replace(". ", ".\n").split("\n")[0]
@@ -353,7 +354,7 @@ def arena_answer(kind: str, seen: Json) -> Json | None:
 def _verdict(seen: Json, own: float) -> Json:
     signs = {"bullish": 1.0, "bearish": -1.0}
     votes = [signs.get(one.get("view"), 0.0) * one.get("confidence", 0.5) for one in seen.get("opinions") or ()]
-    lean = sum(votes, 0.0) / 2 if votes else own
+    lean = plain_sum(votes) / 2 if votes else own
     for item in seen.get("memory") or ():
         lean += 0.05 * _tone(str(item.get("text", "")))
     lean += {"BUY": 0.2, "SELL": -0.2}.get(str((seen.get("proposal") or {}).get("action")), 0.0)

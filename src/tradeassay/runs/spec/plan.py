@@ -24,6 +24,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.executors import cores, one_thread
+from tradeassay.core.sums import plain_sum
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay.llm.tables import Tokens, own_file, price_line
@@ -120,7 +121,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sums as (what, how much), for a table."""
         models: list[tuple[str, str]] = []
         if self.model_calls:
-            known = sum(cell.usd or 0.0 for cell in self.cells)
+            known = plain_sum(cell.usd or 0.0 for cell in self.cells)
             unknown = sorted({str(cell.model) for cell in self.cells if cell.model_calls and cell.usd is None})
             money = f"${known:,.2f}" + (f", and the price of {', '.join(unknown)} is unknown" if unknown else "")
             models = [
@@ -167,11 +168,11 @@ def plan(
         cells = tuple(_cell(spec, episodes, where, asking, runs) for episodes in groups.values())
     count = workers or cores()
     episodes = sum(cell.episodes for cell in cells)
-    playing = sum(cell.seconds or 0.0 for cell in cells)
+    playing = plain_sum(cell.seconds or 0.0 for cell in cells)
     scoring = episodes * _SCORING * spec.bootstrap.draws / 1000
     talking = [cell for cell in cells if cell.model is not None]
     # All models together share the allowed concurrency, and the slowest sets the least that they take.
-    work = sum((cell.hours or 0.0) * min(asking.concurrency, cell.episodes) for cell in talking)
+    work = plain_sum((cell.hours or 0.0) * min(asking.concurrency, cell.episodes) for cell in talking)
     places = min(asking.concurrency, sum(cell.episodes for cell in talking))
     hours = max([work / places if places else 0.0, *(cell.hours or 0.0 for cell in talking)])
     found: dict[str, PowerSummary] = {}
@@ -198,7 +199,7 @@ def plan(
         model_calls=sum(cell.model_calls for cell in talking),
         input_tokens=sum(cell.input_tokens for cell in talking),
         output_tokens=sum(cell.output_tokens for cell in talking),
-        usd=None if any(cell.usd is None for cell in talking) else sum(cell.usd or 0.0 for cell in talking),
+        usd=None if any(cell.usd is None for cell in talking) else plain_sum(cell.usd or 0.0 for cell in talking),
         hours=round(hours, 4),
         power_summary=found,
     )

@@ -20,6 +20,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import not_scored
+from tradeassay.core.sums import plain_sum
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score.scores import NET_RETURN, AgentScores
@@ -197,7 +198,7 @@ def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
     moved, changes = {}, {}
     for place, record in enumerate(records):
         fills = (event for event in record.events if isinstance(event, Filled))
-        moved[record.step] = sum(abs(fill.quantity * fill.price) for fill in fills)
+        moved[record.step] = plain_sum(abs(fill.quantity * fill.price) for fill in fills)
         before, after = navs[place - 1] if place else None, navs[place]
         changes[record.step] = after / before - 1.0 if before and after is not None else 0.0
     mistakes = {r.step: len(r.decision.failures) + 1_000 * (r.decision.status == "failed") for r in records}
@@ -236,7 +237,7 @@ def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates, w
         turns=turns(lines),
         attempts=lines[-1].attempt if lines else 0,
         tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
-        usd=sum(priced) if len(priced) == len(usages) else None,
+        usd=plain_sum(priced) if len(priced) == len(usages) else None,
         more_orders=max(0, len(decision.orders) - MOST_ORDERS),
         why=why,
     )
@@ -315,10 +316,13 @@ class Fates:
         trimmed = [event for event in events if isinstance(event, Trimmed)]
         parts = []
         if fills:
-            quantity = sum(fill.quantity for fill in fills)
-            size = sum(abs(fill.quantity) for fill in fills)
-            worth = sum(abs(fill.quantity) * fill.price for fill in fills)
-            price, costs = worth / size if size else fills[0].price, sum(fill.fee + fill.tax for fill in fills)
+            quantity = plain_sum(fill.quantity for fill in fills)
+            size = plain_sum(abs(fill.quantity) for fill in fills)
+            worth = plain_sum(abs(fill.quantity) * fill.price for fill in fills)
+            price, costs = (
+                worth / size if size else fills[0].price,
+                plain_sum(fill.fee + fill.tax for fill in fills),
+            )
             done = f"{'bought' if quantity > 0 else 'sold'} {abs(quantity):,.10g} at {price:,.6g}"
             parts.append(done + (f", costs {costs:,.2f}" if costs else ""))
         parts += [f"of {one.asked:,.10g} asked for ({one.reason.replace('_', ' ')})" for one in trimmed]
