@@ -123,8 +123,13 @@ def test_ruin_has_no_linked_parts_and_a_reason(home: Path, tmp_path: Path) -> No
 
 def test_between_rebalancings_an_account_holds_or_is_in_cash(home: Path, tmp_path: Path) -> None:
     weights = halves(tmp_path / "w.parquet", [days(20, 21)[0], days(29, 30)[0]])
-    cash = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)
-    held = taken(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
+    cash = taken(weights, dataset="tiny-us", home=home, between="cash", bootstrap=FEW)
+    held = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)  # few rows: days of rebalancing
+    assert held == taken(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
+    assert any("held what it had" in note for note in held.notes)
+    most = halves(tmp_path / "most.parquet", [*days(20, 24), *days(25, 30)])
+    with pytest.raises(UserError, match="--between cash or --between hold"):
+        taken(most, dataset="tiny-us", home=home, bootstrap=FEW)
     assert cash.daily.gross[1:9] == pytest.approx([0.0] * 8)
     assert held.daily.gross[5] > 0.8
     names = world.tiny_panel().symbols
@@ -242,7 +247,8 @@ def test_returns_in_per_cent_are_read_and_said(
     path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
     found = read_series(path)
     assert found.returns == pytest.approx(dict(zip(days(20, 23), read, strict=True)), abs=1e-15)
-    assert found.notes == (f"{path}: {note}",)
+    assert found.notes[0].startswith(f"{path}: read as daily percent returns, 2024-01-29 to 2024-01-31, ")
+    assert found.notes[1:] == (f"{path}: {note}",)
 
 
 def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:

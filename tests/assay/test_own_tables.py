@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
-from tradeassay.data.tables.account import TableReading, read_series
+from tradeassay.data.tables.account import TableReading, read_series, with_benchmark
 
 DAYS = [str(day) for day in pd.bdate_range("2024-01-01", periods=60).date]
 EARNED = np.random.default_rng(0).normal(0.0005, 0.01, 60)
@@ -247,9 +248,107 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
     assert read_series(written(tmp_path / "d.csv", "date,return", every)).year == 365
 
 
+GRID = np.random.default_rng(4).normal(0.5, 4.0, (5, 12)).round(2)
+WANDERING = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, np.cumprod(1 + EARNED) - 1, strict=True)]
+CALM = [f"{d},{10 * r:.4f}" for d, r in zip(DAYS, EARNED, strict=True)]
+
+
+def test_a_workbook_is_read_as_it_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    book = openpyxl.Workbook()
+    book.epoch = openpyxl.utils.datetime.CALENDAR_MAC_1904
+    book.create_sheet("empty", 0)
+    sheet = book.worksheets[1]
+    sheet.append(["My fund", None])
+    sheet.append(["Date", "Return"])
+    for day, earned in zip(DAYS, EARNED, strict=True):
+        sheet.append([pd.Timestamp(day).to_pydatetime(), float(earned)])
+        sheet.cell(sheet.max_row, 2).number_format = "0.00%"
+    book.save(path)
+    read = read_series(path)
+    assert list(read.returns) == DAYS
+    np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=1e-12)
+    earned = np.prod(1 + EARNED) - 1
+    assert read.notes[0] == f"{path}: read as daily percent returns, {DAYS[0]} to {DAYS[-1]}, {earned:+.1%}"
+
+
+@pytest.mark.parametrize(
+    "months",
+    ["Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec", "Gen Feb Mar Apr Mag Giu Lug Ago Set Ott Nov Dic"],
+)
+def test_a_factsheet_has_a_row_a_year(tmp_path: Path, months: str) -> None:
+    lines = [f"{2019 + k},{','.join(f'{v}%' for v in row)},1.0%" for k, row in enumerate(GRID)]
+    lines[-1] = f"2023,{','.join(f'{v}%' for v in GRID[-1][:6])},,,,,,,1.0%"
+    read = read_series(written(tmp_path / "f.csv", "Year," + ",".join(months.split()) + ",YTD", lines))
+    assert (min(read.returns), max(read.returns), read.year) == ("2019-01-31", "2023-06-30", 12)
+    np.testing.assert_allclose(list(read.returns.values()), GRID.ravel()[:54] / 100, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [("Stichtag;Tagesrendite", "cp1252"), ("Data;Rendimento", "utf-8"), ("Дата;Доходность", "cp1251")],
+)
+def test_titles_of_other_countries(tmp_path: Path, head: str, encoding: str) -> None:
+    lines = [f"{d[8:]}.{d[5:7]}.{d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)]
+    read = read_series(written(tmp_path / "t.csv", head, lines, encoding=encoding))
+    assert list(read.returns) == DAYS
+    np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=1e-6)
+
+
+@pytest.mark.parametrize("title", ["logret", "log return", "ln_ret", "LogReturns"])
+def test_logarithms_by_any_of_their_titles(tmp_path: Path, title: str) -> None:
+    lines = [f"{d},{float(np.log1p(3 * r))!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    read = read_series(written(tmp_path / "l.csv", f"date,{title}", lines), TableReading(unit="fraction"))
+    np.testing.assert_allclose(list(read.returns.values()), 3 * EARNED, atol=1e-12)
+
+
+def test_days_of_an_old_spreadsheet(tmp_path: Path) -> None:
+    serial = [(pd.Timestamp(d) - pd.Timestamp("1904-01-01")).days for d in DAYS]
+    lines = [f"{s},{float(r)!r}" for s, r in zip(serial, EARNED, strict=True)]
+    assert list(read_series(written(tmp_path / "mac.csv", "date,return", lines)).returns) == DAYS
+
+
+def test_a_unit_depends_on_how_long_a_row_is(tmp_path: Path) -> None:
+    months = [str(day.date()) for day in pd.date_range("2015-01-31", periods=60, freq="ME")]
+    coin = written(
+        tmp_path / "c.csv", "date,return", [f"{d},{25 * r}" for d, r in zip(months, EARNED, strict=True)]
+    )
+    with pytest.raises(UserError, match="--unit fraction or --unit percent"):
+        read_series(coin)
+    assert read_series(coin, TableReading(unit="fraction")).returns[months[3]] == pytest.approx(25 * EARNED[3])
+    percent = [f"{d},{2500 * r}" for d, r in zip(months, EARNED, strict=True)]
+    read = read_series(written(tmp_path / "p.csv", "date,return", percent))
+    assert read.notes[0].split(": read as ")[1].startswith("monthly percent returns")
+
+
+def test_a_benchmark_with_holes_is_compared_over_the_same_spans() -> None:
+    days = pd.bdate_range("2021-01-04", periods=400)
+    market = pd.Series(np.random.default_rng(8).normal(0.0004, 0.01, 400), index=days)
+    level = (1.0 + market).cumprod()
+    holes = level.drop(days[7::9]).to_frame("nav")
+    series = with_benchmark(read_series((0.5 * market).to_frame("return")), read_series(holes))
+    assert series.against is not None and list(series.against) == list(series.returns)
+    assert not set(map(str, days[7::9].date)) & set(series.returns)
+    grown = np.prod([1 + one for one in series.against.values()])
+    assert grown == pytest.approx(level.iloc[-1] / level.iloc[0], rel=1e-12)
+    mine = np.prod([1 + one for one in series.returns.values()])
+    assert mine == pytest.approx(np.prod(1 + 0.5 * market.iloc[1:]), rel=1e-12)  # nothing inside is left out
+    late = with_benchmark(read_series(market.to_frame("return")), read_series(level.iloc[30:].to_frame("nav")))
+    (said,) = (note for note in late.notes if "left out" in note)
+    assert "31 rows" in said and f"earned {level.iloc[-1] - 1:+.1%}" in said
+
+
 @pytest.mark.parametrize(
     ("head", "lines", "said"),
     [
+        ("Date,Total Return", WANDERING, "since the beginning"),
+        ("Date,Total Return %", WANDERING, "since the beginning"),
+        ("date,return", CALM, "--unit fraction or --unit percent"),
+        (
+            "date,return (%)",
+            [f"{d},{50 + 100 * r:.2f}" for d, r in zip(DAYS, EARNED, strict=True)],
+            "multiplied money by",
+        ),
         ("date,return", ["03/04/2024,0.01", "04/04/2024,0.02"], "two ways"),
         ("date,return", ["2024-01-02,0.01", "2024-01-02,0.02"], "given twice"),
         ("date,return", ["2024-01-02,0.01", "2024-01-03,"], "row 2"),

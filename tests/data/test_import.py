@@ -272,9 +272,9 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="has no CSV or Parquet file"):
         read_files(FilesConfig(path=str(tmp_path / "empty")))
-    (tmp_path / "a.xlsx").write_text("x")
-    with pytest.raises(UserError, match=r"a\.xlsx is neither a CSV nor a Parquet file"):
-        read_files(FilesConfig(path=str(tmp_path / "a.xlsx")))
+    (tmp_path / "a.docx").write_text("x")
+    with pytest.raises(UserError, match=r"a\.docx is not a CSV, .xlsx or Parquet file"):
+        read_files(FilesConfig(path=str(tmp_path / "a.docx")))
     with pytest.raises(UserError, match="no readable row"):
         read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=HEAD + "soon,1,1,1,1,1\n"))))
 

@@ -29,6 +29,8 @@ WEIGHT, RETURN, SIZE = "weight", "return", "size"
 
 
 Between = Literal["cash", "hold"]
+_REBALANCED = 1.0 / 3.0
+"""Up to this share of the sessions, rows of weights are days of rebalancing."""
 
 
 class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +40,9 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     at the close before), shorts negative. ``returns`` is the account's (``date``, ``return``, net of costs), or
     those of the names (``date``, ``symbol``, ``return``, optionally ``size`` and columns named like the
     factors, all known before the date). Prices and factors come from ``dataset`` (a stored data set or a
-    snapshot's folder) unless the names' returns are given. On a session without a row of weights the account is in
-    cash, or holds on to what it had with ``between="hold"``. A luck baseline needs the account's returns, a
+    snapshot's folder) unless the names' returns are given. Where weights are given on at most a third of the
+    sessions, the account held what it had in between; where on more but not all, ``between`` must say whether it
+    did or was in cash. A luck baseline needs the account's returns, a
     ``benchmark`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
 
     An account's returns may also be a pandas or polars table, hold its value instead, and be compared with
@@ -52,7 +55,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     reading: TableReading = TableReading()
     dataset: str | None = None
     universe: str = "all"
-    between: Between = "cash"
+    between: Between | None = None
     benchmark: str | None = None
     names: int | None = None
     turnover: float | None = None
@@ -108,7 +111,7 @@ def attribute_tables(
         weights=_weights(table, inputs, str(own.weights), own.between),
         returns=earned,
         rest="rest",
-        notes=_notes(table, inputs, earned),
+        notes=_notes(table, inputs, earned, own.between),
     )
     return build(inputs, account, Taking(convention=convention, year=year, bootstrap=settings))[0]
 
@@ -141,7 +144,7 @@ def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) 
     )
 
 
-def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between) -> Floats:
+def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between | None) -> Floats:
     known = set(inputs.sessions)
     for date in table.dates:
         if date not in known:
@@ -154,7 +157,13 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
             hint = did_you_mean(symbol, inputs.symbols, f"'{inputs.dataset}' does not have it")
             raise UserError(f"{path}: no name '{symbol}' in '{inputs.dataset}'", hint=hint)
     held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
-    if between == "hold":
+    if between is None and _REBALANCED * len(inputs.sessions) < len(table.dates) < len(inputs.sessions):
+        raise UserError(
+            f"{path}: weights on {len(table.dates)} of {len(inputs.sessions)} sessions: was the account in cash "
+            "on the others, or did it hold what it had?",
+            hint="say which: --between cash or --between hold",
+        )
+    if between != "cash":
         given = set(table.dates)
         for row in range(1, len(inputs.sessions)):
             if inputs.sessions[row] not in given:
@@ -179,10 +188,14 @@ def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: object)
     return np.array([own[day] for day in sessions])
 
 
-def _notes(table: LongTable, inputs: MarketInputs, earned: Floats | None) -> tuple[str, ...]:
+def _notes(
+    table: LongTable, inputs: MarketInputs, earned: Floats | None, between: Between | None
+) -> tuple[str, ...]:
     notes = []
     if len(table.dates) < len(inputs.sessions):
-        notes.append(f"weights are given on {len(table.dates)} of {len(inputs.sessions)} sessions")
+        rest = "was in cash" if between == "cash" else "held what it had"
+        few = f"{len(table.dates)} of {len(inputs.sessions)} sessions"
+        notes.append(f"weights are given on {few}: on the others the account {rest}")
     if earned is None:
         notes.append("the account's own returns are not given: there is no trading part")
     return tuple(notes)

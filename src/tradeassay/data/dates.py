@@ -36,6 +36,7 @@ _STEMS = (
 _PER_SECOND = {9: 1, 10: 1, 12: 10**3, 13: 10**3, 16: 10**6, 19: 10**9}
 """How many units of an epoch make a second, by its number of digits."""
 _SPREADSHEET_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - wall time before its zone is known
+_OLD_MAC_EPOCH = datetime(1904, 1, 1)  # noqa: DTZ001 - wall time before its zone is known
 _PARTS = re.compile(r"(\d{1,4})[-/.年](\d{1,2})[-/.月](\d{1,4})日?(?:[ T]+(.+))?")
 _MONTH_OF_YEAR = re.compile(r"((?:19|20)\d{2})[-/.]?(0[1-9]|1[0-2])")
 _LEADING_WEEKDAY = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.I)
@@ -61,11 +62,22 @@ def _digits(cell: str) -> datetime:
     return datetime.fromtimestamp(whole, UTC) + timedelta(microseconds=rest * 10**6 // _PER_SECOND[len(plain)])
 
 
-def _serial(cell: str) -> datetime:
+def _serial(cell: str, epoch: datetime = _SPREADSHEET_EPOCH) -> datetime:
     """Read days since 1899-12-30, as spreadsheets count them; behind the point is the time of day."""
     if not re.fullmatch(r"[2-6]\d{4}(\.\d+)?", cell):
         raise ValueError(cell)
-    return _SPREADSHEET_EPOCH + timedelta(days=int(float(cell)))
+    return epoch + timedelta(days=int(float(cell)))
+
+
+def _serial_1904(cell: str) -> datetime:
+    """Read days as spreadsheets from older Macs count them."""
+    return _serial(cell, _OLD_MAC_EPOCH)
+
+
+def _weekend(parse: Parser, cells: Sequence[str]) -> float:
+    """Return the share of cells that fall on a weekend."""
+    days = [parse(cell) for cell in cells if _reads(parse, cell)]
+    return sum(day.weekday() > 4 for day in days) / max(1, len(days))
 
 
 def _ordered(order: str) -> Parser:
@@ -164,7 +176,17 @@ def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, Par
             best, most = (name, parse), read
         if read == len(cells):
             break
+    # The two epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
+    if best[1] is _serial and len(cells) > 9 and _weekend(_serial, cells) > 0.05 > _weekend(_serial_1904, cells):
+        return "days of a spreadsheet that counts from 1904", _serial_1904
     return best
+
+
+def month_of(text: str) -> int | None:
+    """Return the month, 1 to 12, that a word names in one of the languages known here, None if it names none."""
+    word = text.strip().strip(".").lower()
+    places = (place for place, stems in enumerate(_STEMS, start=1) if word.startswith(stems))
+    return next(places, None) if word.isalpha() else None
 
 
 def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[str]:

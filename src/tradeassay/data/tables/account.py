@@ -6,6 +6,7 @@ is refused with a line that says how to tell.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ import pyarrow as pa
 from tradeassay.core.errors import UserError
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
-from tradeassay.data.dates import DayOrder, read_days
+from tradeassay.data.dates import DayOrder, month_of, read_days
 from tradeassay.data.tables.cells import RULES, decimal_comma, read_number, read_numbers, read_table
 from tradeassay.data.tables.columns import DATE_TITLES, bare_title, plain_title
 
@@ -28,13 +29,17 @@ Unit = Literal["fraction", "percent", "basis points"]
 RETURNS = tuple(
     (
         "return|returns|ret|r|daily return|daily returns|net return|strategy|portfolio|pnl %|performance|"
-        "change|change %|rendite|total return|收益率|日收益率|收益|回报率|涨跌幅"
+        "change|change %|rendite|tagesrendite|monatsrendite|wertentwicklung|rendimento|rendimento giornaliero|"
+        "rendimento mensile|variazione|rendement|rentabilidad|доходность|total return|收益率|日收益率|收益|回报率|"
+        "涨跌幅"
     ).split("|")
 )
 VALUES = tuple(
     (
         "nav|equity|value|price|adj close|adjusted close|close|balance|account value|portfolio value|level|"
-        "net asset value|net liquidation|kurs|total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
+        "net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|depotwert|wert|valore|"
+        "valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|стоимость|цена|стоимость пая|"
+        "total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
     ).split("|")
 )
 AGAINST = tuple(
@@ -58,15 +63,21 @@ _NO_RETURN = re.compile(
 )
 """Words of titles over other numbers than an account's returns."""
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
+_LOGARITHM = re.compile(r"\b(log|ln)\b|\b(log|ln) ?(r|ret|rets|rtn|return|returns|rendite)\b")
 _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
 _NOTHING = ("", "nan", "na", "n/a", "<na>", "none", "null", "-")
 """Cells that say that there is no number."""
 _JUMP = 0.2
 """A move of an account's value that is said when it is also fifteen times the usual one."""
+_EITHER_FROM = 0.03
+"""A spread per session (of a weekday, longer rows scaled to one) from which fractions would be as wild as a single
+coin, and per cent as calm as short bonds: nobody can tell them apart."""
 _PERCENT_FROM = 0.2
 """A spread per session from which numbers cannot be fractions."""
 _POINTS_FROM = 20.0
+_FASTEST = 100.0
+"""Growth a year, and in all for less than one, that no account has: its table was misread."""
 _CASH_UNTIL = 0.01
 """Positive numbers below this that hardly change are the returns of cash as likely as a price."""
 _MONEY_FROM = 1000.0
@@ -77,6 +88,7 @@ _WEEKEND = np.timedelta64(4, "D")
 """By how much a benchmark may end before the account's last row."""
 _HOLE = 14.0
 """Days without a row that are said."""
+_ROWS = {52: "weekly", 12: "monthly", 4: "quarterly"}
 _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 """From the median number of days between rows to the number of rows in a year."""
 
@@ -133,6 +145,7 @@ class _Table:
                 f"a {type(source).__name__} is not a table",
                 hint="give a file, a pandas Series or DataFrame, or a polars DataFrame",
             )
+        self.columns = _ungridded(self.columns)
         self.titles = {plain_title(title): title for title in self.columns}
 
     def find(self, asked: str) -> str:
@@ -156,10 +169,25 @@ class _Table:
         )
 
 
+def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return a factsheet's table (a row a year, a column a month) as dates and returns; others as they are."""
+    months = {month: title for title in columns if (month := month_of(title)) is not None}
+    years = list(next(iter(columns.values()), []))
+    if len(months) < 12 or not years or not all(re.fullmatch(r"(19|20)\d\d(\.0)?", str(one)) for one in years):
+        return columns
+    cells = {
+        f"{int(float(year))}-{month:02d}": columns[months[month]][row]
+        for row, year in enumerate(years)
+        for month in range(1, 13)
+    }
+    given = {day: cell for day, cell in cells.items() if str(cell).strip().lower() not in _NOTHING}
+    return {DATE: sorted(given), "return": [given[day] for day in sorted(given)]}
+
+
 def _of_file(path: Path) -> dict[str, list[Any]]:
     """Return the columns of a file without the totals and remarks below its rows: no digit there says when."""
     if not path.exists():
-        raise UserError(f"no file {path}", hint="give a CSV or Parquet file")
+        raise UserError(f"no file {path}", hint="give a CSV, .xlsx or Parquet file")
     table = read_table(path, str(path))
     columns = {title: column.to_pylist() for title, column in table.columns.items()}
     if not all(pa.types.is_string(column.type) for column in table.columns.values()):
@@ -270,7 +298,7 @@ def read_long(
 
 
 def read_series(source: Path | object, reading: TableReading | None = None) -> OwnSeries:
-    """Read one account's returns, or its value, from a CSV, TSV or Parquet file, or from a pandas or polars table.
+    """Read one account's returns, or its value, from a file or from a pandas or polars table.
 
     Raises :class:`UserError` with one line for what cannot be read, or can be read in two ways.
     """
@@ -289,23 +317,26 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     named = {plain: title for plain, title in named.items() if title != against_title}
     title, by_value = _which(table, named, reading.column, days)
     notes: list[str] = []
+    year = _year(sorted(set(days)), notes)
     if title not in ("return", "returns"):
         notes.append(f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
     if by_value:
         _refuse_flows(table, named)
-    column = _Column(table.name, title, notes)
+    column = _Column(table.name, title, notes, year)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
     against = None
     if against_title is not None:
-        other = _Column(table.name, against_title, notes)
+        other = _Column(table.name, against_title, notes, year)
         against = other.returns(table.columns[against_title], days, None, reading.unit)
         notes.append(f"{table.name}: compared with its column '{against_title}'")
-    first = min(days)
+    first, last = min(days), max(days)
+    earned = math.prod(1.0 + one for one in returns.values()) - 1.0
+    said = f"{table.name}: read as {_ROWS.get(year, 'daily')} {column.form}, {first} to {last}, {earned:+.1%}"
     return OwnSeries(
         returns=returns,
         against=against,
-        year=_year(list(returns), notes),
-        notes=tuple(notes),
+        year=year,
+        notes=(said, *notes),
         since=None if first in returns else first,
     )
 
@@ -333,7 +364,7 @@ def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequen
             f"{table.name} does not say which column is the account's",
             hint=f"name it with --column: one of {', '.join(titles) or 'none'}",
         )
-    return title, _Column(table.name, title, []).looks_like_value(table.columns[title], days)
+    return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
 
 
 def _refuse_flows(table: _Table, named: dict[str, str]) -> None:
@@ -347,13 +378,15 @@ def _refuse_flows(table: _Table, named: dict[str, str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Column:
-    """One column of an account's table, to be read as returns; guesses go to ``notes``."""
+    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``."""
 
     name: str
     title: str
     notes: list[str]
+    year: int
+    form: str = "returns"
 
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
         """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
@@ -386,8 +419,9 @@ class _Column:
         days, numbers = [given[place] for place in order.tolist()], numbers[order]
         if by_value is None:
             by_value = self.looks_like_value(values, given)
-        unit = unit or self._title_unit(numbers)
+        told, unit = unit, unit or self._title_unit(numbers)
         if _CUMULATIVE.search(plain_title(self.title)):
+            self.form = "cumulative returns"
             scale, said = self._scale(np.diff(numbers), percent, unit)
             self.notes.append(
                 f"{self.name}: '{self.title}' is read as what was earned since the beginning"
@@ -396,18 +430,35 @@ class _Column:
             return self._moves(days, 1.0 + numbers * scale)
         self._refuse_factors(numbers, unit, by_value=by_value)
         if by_value:
+            self.form = "values"
             return self._moves(days, numbers)
+        if told is None and _accumulates(numbers):
+            raise UserError(
+                f"{self.name}: '{self.title}' looks like what was earned since the beginning: it starts near zero "
+                "and each number is close to the one before",
+                hint="call the column 'cumulative return', or give --unit if each row was earned by itself",
+            )
         scale, said = self._scale(numbers, percent, unit)
+        self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
         if said:
             self.notes.append(f"{self.name}: '{self.title}' is read as {said}")
         earned = numbers * scale
-        if "log" in plain_title(self.title).split():
+        if _LOGARITHM.search(plain_title(self.title)):
+            self.form = f"logarithmic {self.form}"
             earned = np.expm1(earned)
             self.notes.append(f"{self.name}: '{self.title}' is read as logarithms, as its name says")
         if np.count_nonzero(earned <= -1.0) > 1:
             raise UserError(
                 f"{self.name}: more than everything is lost again and again",
                 hint="say what the numbers are: --unit percent",
+            )
+        grown = float(np.log1p(np.maximum(earned, -1.0 + 1e-12)).sum())
+        years = max(1.0, earned.size / self.year)
+        if told is None and grown > years * math.log(_FASTEST):
+            raise UserError(
+                f"{self.name}: read as {self.form}, '{self.title}' would have multiplied money by "
+                f"{math.exp(min(grown, 700.0)):.3g} in {years:.1f} years",
+                hint="say what the numbers are: --unit, or a column called 'cumulative return' or 'value'",
             )
         return dict(zip(days, earned.tolist(), strict=True))
 
@@ -464,14 +515,15 @@ class _Column:
         if percent:
             return 0.01, "per cent, as its signs say"
         deviation = _spread(numbers)
+        daily = deviation * math.sqrt(self.year / 252.0)
         if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))):
             raise UserError(
                 f"{self.name}: '{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
                 hint="give the account's value, or what was earned divided by it; --unit if they are returns",
             )
-        if deviation > _POINTS_FROM:
+        if daily > _POINTS_FROM:
             return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
-        if deviation > _PERCENT_FROM:
+        if daily > _PERCENT_FROM:
             return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
         if (numbers < -1.0).any():
             raise UserError(
@@ -479,7 +531,25 @@ class _Column:
                 "per cent?",
                 hint="say which (--unit fraction or --unit percent), or mend the row",
             )
+        # Coins are traded at weekends, and are as wild as that; few rows have no spread to speak of.
+        if daily > _EITHER_FROM and self.year != 365 and numbers.size >= 20 and numbers.min() > -0.9:
+            raise UserError(
+                f"{self.name}: '{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
+                "account or per cent of a calm one",
+                hint="say which: --unit fraction or --unit percent",
+            )
         return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
+
+
+def _accumulates(numbers: Floats) -> bool:
+    """Return whether numbers wander from zero, each close to the one before, as sums do and returns do not."""
+    if numbers.size < 20 or not numbers.std() > 0.0:
+        return False
+    steps = np.abs(np.diff(numbers))
+    alike = (
+        float(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) if numbers[1:].std() * numbers[:-1].std() > 0 else 0.0
+    )
+    return alike > 0.9 and abs(float(numbers[0])) <= 4.0 * float(np.median(steps))
 
 
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
@@ -537,11 +607,48 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
         notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
         returns = _spans(series.returns, other)
         return OwnSeries(returns=returns, against=other.returns, year=other.year, notes=tuple(notes))
-    if other.year == series.year and series.since is None:
-        return replace(series, against=other.returns, notes=tuple(notes))
+    if other.year == series.year:
+        return _over_common_days(series, other, notes)
     if other.year > series.year:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
     return replace(series, against=_spans(other.returns, series), notes=tuple(notes))
+
+
+def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> OwnSeries:
+    """Return both over the days that both have; what one earned on days the other lacks is compounded into the
+    next common one, so that a move over two days is never compared with one.
+    """
+    days = [day for day in series.returns if day in other.returns]
+    if len(days) < 0.5 * len(series.returns):  # they hardly meet, which is refused where they are judged
+        return replace(series, against=other.returns, notes=tuple(notes))
+    start = max((one for one in (series.since, other.since) if one is not None and one < days[0]), default=None)
+    mine, theirs = (_compounded(one, days, start) for one in (series, other))
+    lost = [day for day in series.returns if day > days[-1] or (day < days[0] and (start is None or day <= start))]
+    inside = len(series.returns) - len(lost) - len(mine)
+    if inside:
+        notes.append(f"the benchmark has no row on {inside} of the account's days: both are compounded over them")
+    if lost:
+        whole, kept = (math.prod(1.0 + one for one in side.values()) - 1.0 for side in (series.returns, mine))
+        notes.append(
+            f"left out because the benchmark has no return there: {len(lost)} rows ({lost[0]} to {lost[-1]}); "
+            f"with them the account earned {whole:+.1%}, without them {kept:+.1%}"
+        )
+    return replace(series, returns=mine, against=theirs, notes=tuple(notes))
+
+
+def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> dict[str, float]:
+    """Return what was earned from each of ``days`` to the next; the first day's own return without a ``start``."""
+    found, grown = {}, 1.0
+    wanted, last = set(days), days[-1]
+    for day, earned in series.returns.items():
+        if day > last:
+            break
+        if day < days[0] and (start is None or day <= start):
+            continue
+        grown *= 1.0 + earned
+        if day in wanted:
+            found[day], grown = grown - 1.0, 1.0
+    return found
 
 
 def _dated(series: OwnSeries) -> list[OwnSeries]:

@@ -14,6 +14,7 @@ import lzma
 import re
 import stat
 import unicodedata
+import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,12 +41,13 @@ _OPENERS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.decompress,
     ".xz": lzma.decompress,
 }
-CSV_ENDINGS = (".csv", ".txt", ".tsv")
+CSV_ENDINGS = (".csv", ".txt", ".tsv", ".xlsx")
 PARQUET_ENDINGS = (".parquet", ".pq")
-_ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1252"]
+_WORKBOOK = b"PK\x03\x04"
+_ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1251", "cp1252"]
 _NO_TEXT = {
-    b"PK\x03\x04": "an Excel workbook or a zip file",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+    _WORKBOOK: "a zip file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
     b"%PDF": "a PDF",
 }
 _MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
@@ -114,7 +116,7 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read a CSV (plain, gz, bz2, xz; any common encoding) or Parquet file.
+    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's first sheet (.xlsx) or a Parquet file.
 
     ``header`` names the columns of a file that has none. Raises :class:`UserError` naming the file when it cannot
     be read at all; single broken lines become faults.
@@ -131,7 +133,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
             raise UserError(f"{label} cannot be read: {one_line(error)}", hint="check the file") from error
         if not content[:4] == content[-4:] == b"PAR1":
             try:
-                return read_csv(content, label, header)
+                return read_csv(_sheet(content, label), label, header)
             except (pa.ArrowException, csv.Error) as error:
                 raise UserError(f"{label} is not a table: {one_line(error)}", hint="check the file") from error
         parquet = pa.BufferReader(content)
@@ -146,11 +148,51 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     return RawTable(label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1))
 
 
+def _sheet(content: bytes, label: str) -> bytes:
+    """Return a workbook's first sheet with rows in it as CSV; anything else as it is.
+
+    Days are written as ISO (the library knows whether a workbook counts from 1900 or 1904), and numbers that the
+    sheet shows with a per cent sign get it.
+    """
+    if not content.startswith(_WORKBOOK):
+        return content
+    import openpyxl  # takes a while, and few files need it
+
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            rows = [[_shown(cell) for cell in row] for row in sheet.iter_rows()]
+            if any(any(row) for row in rows):
+                made = io.StringIO()
+                csv.writer(made, lineterminator="\n").writerows(row for row in rows if any(row))
+                return made.getvalue().encode()
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, zlib.error) as error:
+        raise UserError(f"{label} is no Excel workbook: {one_line(error)}", hint="save it as CSV") from error
+    raise UserError(f"{label} is empty", hint="remove it, or fill it")
+
+
+def _shown(cell: Any) -> str:
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ") if value.time() != datetime.min.time() else value.date().isoformat()
+    if isinstance(value, float) and "%" in (cell.number_format or ""):
+        return f"{value * 100.0!r}%"
+    return str(value)
+
+
+def _has_title(text: str) -> bool:
+    """Return whether the first lines hold a title of days that is not plain ASCII."""
+    cells = {plain_title(cell.strip('" ')) for line in text.splitlines()[:5] for cell in re.split("[;,\t|]", line)}
+    return any(not cell.isascii() for cell in cells & _KNOWN_TITLES)
+
+
 def _utf8(content: bytes, label: str) -> bytes:
     """Return a text in UTF-8; raises :class:`UserError` for what is no text."""
     for sign, what in _NO_TEXT.items():
         if content.startswith(sign):
-            raise UserError(f"{label} is {what}, not text", hint="save it as CSV")
+            raise UserError(f"{label} is {what}, not text", hint="save it as CSV or .xlsx")
     encoding = "utf-8"
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
@@ -159,12 +201,14 @@ def _utf8(content: bytes, label: str) -> bytes:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        # Most bytes are text in several encodings: the library says in which one they look like a language.
+        # Most bytes are text in several encodings: a title that is known tells, or the library says in which one
+        # they look like a language.
         import charset_normalizer
 
-        found = charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
+        named = next((one for one in _ENCODINGS if _has_title(content[:2000].decode(one, "replace"))), None)
+        found = None if named else charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
         try:
-            text = content.decode("gb18030" if found is None else found.encoding)
+            text = content.decode(named or ("gb18030" if found is None else found.encoding))
         except UnicodeDecodeError as error:
             raise UserError(f"{label} is not text in any encoding known here", hint="save it as UTF-8") from error
         encoding = "other"

@@ -40,9 +40,9 @@ _NAMES = {
 }
 DATE_TITLES = tuple(
     "date|day|session|datetime|time|timestamp|datum|fecha|as of|asof|as of date|trade date|month|period|日期"
-    "|交易日期|净值日期|时间|日付|index|".split("|")
+    "|交易日期|净值日期|时间|日付|stichtag|tag|data|data valuta|giorno|jour|дата|index|".split("|")
 )
-"""Plain titles of an account's column of days, the surest first; also in Chinese and Japanese."""
+"""Plain titles of an account's column of days, the surest first; also in other languages."""
 
 
 def plain_title(title: str) -> str:

@@ -115,7 +115,7 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
     if root.is_file():
         if not is_table(root):
             raise UserError(
-                f"{root.name} is neither a CSV nor a Parquet file", hint="point to a folder or such a file"
+                f"{root.name} is not a CSV, .xlsx or Parquet file", hint="point to a folder or such a file"
             )
         return [root], {}, []
     if (what := other_than_file(root)) and not root.is_dir():
