@@ -5,8 +5,8 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test system test-all check suite docs lock wheel release clean
-demo: .venv/.runtime     ## rules and a real model's recorded answers, a verdict, and a page to open
-	TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
+demo: .venv/.runtime     ## accounts of known nature, a real model's recorded answers, and a page to open
+	@TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
 test:                    ## style, types, import contracts and all tests that are not slow
 	$(MAKE) --no-print-directory -j2 .venv/.test system
 	$(MAKE) --no-print-directory -j2 check suite
@@ -32,11 +32,12 @@ clean:
 	rm -rf .venv site dist
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv .venv
+	@echo "installing into .venv ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -m venv .venv
 .venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
-	scripts/install $(BIN)/python requirements/runtime.txt
-	touch $@
+	@scripts/install $(BIN)/python requirements/runtime.txt
+	@touch $@
 .venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
 	scripts/install $(BIN)/python requirements/test.txt && $(BIN)/python -m compileall -q -j 0 src
 	touch $@ .venv/.runtime

@@ -1,6 +1,6 @@
 """How much memory does the demo take, all its processes together?
 
-Runs a command (default: the offline demo in a fresh folder and a fresh data home, so that worlds are generated and
+Runs a command (default: the demo in a fresh folder and a fresh data home, so that worlds are generated and
 caches are cold) and samples the proportional set size of the whole process tree: memory shared between
 processes is counted once. Linux only. The bar is 600 MB.
 
@@ -69,9 +69,9 @@ def main() -> int:
     """Measure, print, and return 1 when the bar is missed or the command fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bar", type=float, default=BAR_MB, help="megabytes not to exceed")
-    parser.add_argument("command", nargs="*", help="what to run (default: the offline demo)")
+    parser.add_argument("command", nargs="*", help="what to run (default: the demo)")
     given = parser.parse_args()
-    command = given.command or [sys.executable, "-m", "tradeassay", "demo", "--offline"]
+    command = given.command or [sys.executable, "-m", "tradeassay", "demo"]
     with tempfile.TemporaryDirectory() as folder:
         cold = {"TRADEASSAY_HOME": f"{folder}/home", "NUMBA_CACHE_DIR": f"{folder}/numba"}
         peak, seconds, status = measure(command, {**os.environ, **cold}, Path(folder))

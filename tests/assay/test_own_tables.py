@@ -507,9 +507,44 @@ def test_the_command_says_how_it_read_and_ignores_nothing(
 ) -> None:
     path = written(tmp_path / "mine.csv", *FORMS["per cent without a sign"])
     assert main(["assay", str(path)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    said = capsys.readouterr()
+    shown = " ".join(said.out.split())
     assert "your own account" in shown and "is read as per cent" in shown
+    page = tmp_path / "mine-assay.html"
+    assert page.is_file() and f"page: {page}" in said.err
     assert main(["assay", str(path), "--leak-test"]) == 2
     assert "--leak-test goes with a run" in capsys.readouterr().err
     assert main(["assay", str(path), "--against", "spy.csv"]) == 2
     assert "no file spy.csv" in capsys.readouterr().err
+
+
+def test_a_market_by_name_is_offered_read_and_described() -> None:
+    """A month of the S&P 500 itself is the market, and a table's own column of that name comes first."""
+    import arch.data.sp500
+
+    prices = arch.data.sp500.load()["Adj Close"]["2010":"2011"]
+    table = prices.pct_change().dropna().to_frame("return")
+    alone = assay(OwnAccount(returns=table))
+    assert any("--against sp500, --against nasdaq, --against us-market" in note for note in alone.notes)
+    named = assay(OwnAccount(returns=table, against="sp500"))
+    assert named.agents[0].verdict.kind == "market"
+    [note] = [note for note in named.notes if "the market is 'sp500'" in note]
+    assert "1999-01-04 to 2018-12-31, from the package arch" in note and "without its dividends" in note
+    rng = np.random.default_rng(3)
+    own = assay(OwnAccount(returns=table.assign(sp500=rng.normal(0, 0.01, len(table))), against="sp500"))
+    assert own.agents[0].verdict.kind != "market"
+    monthly = assay(OwnAccount(returns=table, against="us-market"))
+    assert monthly.config.dividends == 0.0 and monthly.agents[0].sessions == 23
+
+
+def test_a_market_by_name_says_where_it_ends(tmp_path: Path) -> None:
+    days = pd.bdate_range("2020-01-01", periods=300)
+    table = pd.Series(np.random.default_rng(1).normal(0, 0.01, 300), index=days).to_frame("return")
+    with pytest.raises(UserError, match="known from 1999-01-04 to 2018-12-31") as caught:
+        assay(OwnAccount(returns=table, against="sp500", home=str(tmp_path)))
+    assert "tradeassay data get skfolio-sp500" in str(caught.value.hint)
+    alone = assay(OwnAccount(returns=table))
+    assert any("(after tradeassay data get skfolio-sp500)" in note for note in alone.notes)
+    with pytest.raises(UserError, match="no file, column or market 'sp50'") as caught:
+        assay(OwnAccount(returns=table, against="sp50"))
+    assert caught.value.hint == "did you mean sp500?"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,8 @@ import runs_world as world
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
-from tradeassay.assay.luck import luck_of_run
+from tradeassay.assay.luck import Luck, LuckConfig, luck_of_run
+from tradeassay.assay.luck.portfolios import PLAIN
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import (
@@ -396,11 +399,26 @@ def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
     assert one.failures
 
 
-def test_without_numba_it_is_said_in_one_line(played: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_fewer_portfolios_are_played_as_plain_python(
+    played: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = luck_of_run(played, agents=("reversal",), config=LuckConfig(portfolios=PLAIN))
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "import msgspec, runs_agents, runs_world\n"
+        "from tradeassay.assay.luck import luck_of_run\n"
+        "from tradeassay.runs import Run\n"
+        "found = luck_of_run(Run.load(sys.argv[1], home=sys.argv[2]), agents=('reversal',))\n"
+        "print(msgspec.json.encode(found).decode())"
+    )
+    words = [sys.executable, "-W", "error", "-c", code, str(played.folder), str(played.home)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+    assert msgspec.json.decode(done.stdout, type=tuple[Luck, ...]) == whole
+    assert all(one.place is not None and one.place.portfolios == PLAIN for one in whole)
+    # Where even a hundred would take too long, there is none, and the extra is named.
     monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(UserError, match=r"numba.*") as caught:
-        luck_of_run(played)
-    assert caught.value.hint == "pip install 'tradeassay[fast]'"
+    monkeypatch.setattr("tradeassay.assay.luck.portfolios._PLAIN_WORK", 1_000)
     one = assay(played, SMALL, agents=("reversal",)).agents[0]
     assert one.luck.p is None and "numba" in str(one.luck.percentile.reason)
     assert any(limit.startswith("there is no luck baseline") and "numba" in limit for limit in one.verdict.limits)

@@ -1,22 +1,55 @@
-"""The demo's replayed model: where programs cannot be run, their recorded outcomes are shown, and it is said."""
+"""The demo: what planted accounts truly are stands beside what is said of them, in a few lines and on one page."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tradeassay.cli import demo
+from tradeassay.assay.planted import EXPECTED, FIRST_WORLD, SHOWN, Bench, PlantConfig, planted_world
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.cli import demo, main
 from tradeassay.runs.store.archive import find_recording, open_recording
 
+PLAIN = """
+import sys
+sys.modules["numba"] = None
+from tradeassay.cli import main
+sys.exit(main(["demo", "--out", "runs"]))
+"""
 
-def test_without_a_sandbox_the_recorded_outcomes_are_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+
+def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, check=True)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24, done.stdout  # make says one line more
+    assert lines[0].startswith("Is it skill?")
+    for _, truth in SHOWN.values():
+        assert truth in done.stdout and len(truth) <= 37
+    assert "qwen2.5-coder-1.5b returned" in done.stdout and "The Nasdaq, 1999 to 2018, returned" in done.stdout
+    page = (place / "runs" / "demo.html").read_text(encoding="utf-8")
+    assert "<h1>Is it skill?</h1>" in page and "<title>Is it skill?" in page
+    assert page.count("nobody knows") == 2
+    assert "of 400 random portfolios" in page and "numba" not in page
+
+
+def test_a_wrong_verdict_is_shown_as_wrong_and_the_world_is_the_first_of_the_trial(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(demo, "_no_programs_here", lambda: "this is macOS")
-    [shown] = demo._programs(tmp_path / "runs", 1, quiet=False)
-    said = capsys.readouterr()
-    assert "because this is macOS" in said.err and "recorded outcomes" in said.err
-    assert "144" in said.out and not (tmp_path / "runs").exists() and not shown.failed
+    bench = Bench(planted_world(FIRST_WORLD), PlantConfig(), VerdictConfig(portfolios=1_000))
+    monkeypatch.setitem(EXPECTED, "lucky", ("skill",))
+    assert main(["demo", "--out", "runs"]) == 0
+    said = capsys.readouterr().out
+    [lucky] = [line for line in said.splitlines() if line.startswith("lucky")]
+    assert lucky.rstrip().endswith("WRONG")
+    page = Path("runs/demo.html").read_text(encoding="utf-8")
+    assert page.count("<td>wrong</td>") == 1
+    assert main(["demo", "--out", "runs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["assay"]
+    for plant, (name, _) in SHOWN.items():
+        [shown] = [one for one in found["agents"] if one["agent"] == name]
+        assert shown["verdict"]["kind"] == bench.judge(plant).verdict.kind
 
 
 def test_what_the_demo_replays_was_recorded_without_a_failed_episode(tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ NEEDS = {
     "run daily-us-v1 -a http:url=http://127.0.0.1:9/": "arena",
     "run daily-us-v1 -m local/qwen2.5-coder-1.5b": "local",
     "export recorded/daily --to mlflow": "tracking",
-    "luck recorded/daily": "fast",
     "leak-test cash --sessions 2 --executor ray": "ray",
     "baselines train --dataset synthetic/ashare:7 --models linear --small --train 2020-01-02..2020-06-30 "
     "--valid 2020-07-01..2020-09-30": "qlib",
@@ -85,6 +84,7 @@ WORKS = (
     "report recorded/daily --format md",
     "report recorded/quantcode --format latex",
     "export recorded/daily --json",
+    "luck recorded/daily --portfolios 100 --json",
 )
 
 

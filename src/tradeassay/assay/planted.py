@@ -27,6 +27,9 @@ from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
     AgentFindings,
+    Assay,
+    Kind,
+    KnownNature,
     LeakEvidence,
     LuckEvidence,
     Ranks,
@@ -147,7 +150,7 @@ Plant = Literal[
 ]
 PLANTS: tuple[Plant, ...] = get_args(Plant)
 PASSIVE: tuple[Plant, ...] = ("all-equal", "all-once", "all-sized", "all-traded", "half-equal")
-EXPECTED: dict[Plant, tuple[str, ...]] = {
+EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "skilled": ("skill",),
     "mixed": ("mixed",),
     "style": ("style",),
@@ -165,8 +168,19 @@ EXPECTED: dict[Plant, tuple[str, ...]] = {
     "half-equal": ("market",),
 }
 """The kinds of verdict each of them deserves."""
+SHOWN: dict[Plant, tuple[str, str]] = {
+    "skilled": ("reads-news", "skilled: 2 of 5 names by public news"),
+    "lucky": ("best-of-50", "lucky: the best of 50 drawn by chance"),
+    "style": ("buys-winners", "style: last year's winners, no more"),
+    "leaking": ("sees-tomorrow", "leaking: half its names by tomorrow"),
+    "memorising": ("remembers", "remembers how these months ended"),
+    "eaten": ("overtrades", "skilled, but its costs are as large"),
+}
+"""One of each nature: the name it is shown under, and what it truly is."""
 EVERY = 5
 _MOMENTUM = 0
+FIRST_WORLD = 88_000
+"""Seed of the first world of a trial, and of the one that is shown: nobody chose it for its verdicts."""
 
 
 class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -335,8 +349,18 @@ class Bench:
         self.world, self.plants, self.config = world, plants, config
         self._crowd = crowd(world, plants, portfolios=portfolios)
 
-    def judge(self, plant: Plant, *, seed: int = 0, declared: bool = True, by_model: bool = True) -> AgentAssay:
+    def judge(
+        self,
+        plant: Plant,
+        *,
+        seed: int = 0,
+        declared: bool = True,
+        by_model: bool = True,
+        shown: str | None = None,
+    ) -> AgentAssay:
         """Return the verdict on one planted agent: luck baseline, leak test, and a model's masked twin.
+
+        It is ``shown`` under its own name, or under another.
 
         The lucky one says how many were tried, or, not ``declared``, the folder does; nobody else tried more.
         """
@@ -352,7 +376,7 @@ class Bench:
             cell=f"planted-{self.world.seed}",
             benchmark="planted",
             dataset=self.world.inputs.dataset,
-            agent=plant,
+            agent=shown or plant,
             by_model=by_model,
             baseline=False,
             seeds=1,
@@ -450,8 +474,24 @@ def confusion(
     return Confusion(worlds=seen, counts=counts, right=_right(counts))
 
 
+def answer_key(config: VerdictConfig | None = None, *, seed: int = FIRST_WORLD) -> Assay:
+    """Judge one account of each nature in :data:`SHOWN` on one world, with the answer key beside the verdicts."""
+    settings = config or VerdictConfig()
+    bench = Bench(planted_world(seed), PlantConfig(), settings)
+    return Assay(
+        title=f"{len(SHOWN)} accounts of known nature",
+        source="run",
+        config=settings,
+        agents=tuple(bench.judge(plant, shown=name) for plant, (name, _) in SHOWN.items()),
+        titles={f"planted-{seed}": "Accounts of known nature on one synthetic market"},
+        key={
+            name: KnownNature(is_truly=truth, deserves=EXPECTED[plant]) for plant, (name, truth) in SHOWN.items()
+        },
+    )
+
+
 def planted_trial(
-    worlds: int = 5, *, seed: int = 88_000, config: VerdictConfig | None = None, spread: Spread = HERE
+    worlds: int = 5, *, seed: int = FIRST_WORLD, config: VerdictConfig | None = None, spread: Spread = HERE
 ) -> Confusion:
     """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Start": {
         "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
-        "demo": ("demo", "demo", "Let rules and a recorded model trade, and name a page to open; no key."),
+        "demo": ("demo", "demo", "Judge accounts of known nature and a recorded model; no key."),
         "new": ("new", "new", "Make a folder for your own agent, benchmark, source or task, with a test."),
         "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
         "completion": ("completion", "completion", "Print a completion script for bash, zsh or fish."),

@@ -46,7 +46,12 @@ def _trades_options(command: F) -> F:
 @click.option(
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
 )
-@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
+@click.option(
+    "-o",
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the page. Default: beside the run, or FILE-assay.html here.",
+)
 @click.option(
     "--trials",
     type=click.IntRange(1),
@@ -84,7 +89,9 @@ def _trades_options(command: F) -> F:
     help="For a table of returns: the weights that were held.",
 )
 @click.option(
-    "--against", metavar="FILE|COLUMN", help="For a table of returns: the benchmark's, in a file or a column."
+    "--against",
+    metavar="MARKET",
+    help="For a table of returns: sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.",
 )
 @click.option(
     "--dividends",
@@ -197,7 +204,7 @@ def assay(
             names=names,
             turnover=turnover,
         )
-        _show_verdicts(assay_of(own, config), html, as_json)
+        _show_verdicts(assay_of(own, config), html, path.with_name(f"{path.stem}-assay.html"), as_json)
         return
     from tradeassay.assay import study_run
     from tradeassay.assay.verdict.evidence import leak_tests
@@ -212,7 +219,7 @@ def assay(
         tests = LeakTestConfig(sessions=leak_sessions)
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
-    _show_verdicts(made, html, as_json, studies)
+    _show_verdicts(made, html, folder / "verdicts.html", as_json, studies)
 
 
 _OF_RUNS = ("agents", "leak_test", "leak_sessions", "robustness", "regimes", "rationales")
@@ -243,19 +250,20 @@ def _misplaced(*, table: bool) -> None:
             raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", hint="leave it out")
 
 
-def _show_verdicts(made: Assay, html: Path | None, as_json: bool, studies: Studies | None = None) -> None:
-    if html is not None:
-        from tradeassay.report import write_verdicts
+def _show_verdicts(
+    made: Assay, html: Path | None, usual: Path, as_json: bool, studies: Studies | None = None
+) -> None:
+    """Print the verdicts and write their page: where it was asked for, else at its usual place unless for JSON."""
+    from tradeassay.report import print_verdicts, write_verdicts
 
-        say(f"verdicts: {write_verdicts(made, html)}")
     if as_json:
         print_json(made if studies is None else {"assay": made, "studies": studies})
-        return
-    from tradeassay.report import print_verdicts
-
-    print_verdicts(made)
-    if studies is not None:
-        _print_studies(studies)
+    else:
+        print_verdicts(made)
+        if studies is not None:
+            _print_studies(studies)
+    if html is not None or not as_json:
+        say(f"page: {write_verdicts(made, html or usual)}")
 
 
 def _print_studies(studies: Studies) -> None:

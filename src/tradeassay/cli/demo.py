@@ -1,172 +1,144 @@
-"""The command ``demo``: rules, a model's recorded answers, a famous portfolio, and a page to open. No key."""
+"""The command ``demo``: accounts of known nature, a model's recorded answers, a famous index, one page. No key."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tradeassay.cli._options import out_option, workers_option
-from tradeassay.cli._output import finish, json_option, print_json, say
+from tradeassay.cli._output import json_option, print_json, say
 
 if TYPE_CHECKING:
-    from tradeassay.runs import CodeRun, Run
+    from tradeassay.assay.verdict import Assay, VerdictConfig
+    from tradeassay.runs import Asking, Run, RunSpec
 
-_SYNTHETIC = ("daily-us-v1", "daily-ashare-v1", "daily-crypto-v1")
-_REAL = "daily-us-real-v1"
-_RULES = (
-    "equal-weight",
-    "cash",
-    "min-variance",
-    "momentum-12-1",
-    "momentum-weighted",
-    "random",
-    "reversal",
-    "sector-equal",
-    "vol-target",
-)
 _TALKING = "ktdfin-v1"
 _RECORDED = "recorded/qwen2.5-coder-1.5b"
-_PROGRAMS = 12
+_PORTFOLIOS = 1_000
+_TITLE = "Is it skill?"
 
 
 @click.command()
 @out_option
 @workers_option
-@click.option("--offline", is_flag=True, help="Do not download the small panel of real prices.")
 @json_option
-def demo(out: Path, workers: int | None, offline: bool, as_json: bool) -> int:
-    """Let rules and a recorded model trade, judge the results, and name a page to open.
+def demo(out: Path, workers: int | None, as_json: bool) -> None:
+    """Judge six accounts of known nature, a recorded model and a famous index, and name a page to open.
 
-    Rules trade three synthetic markets and, if it can be downloaded, 29 real US stocks from 2007 to 2009. The
-    model's answers are recorded ones (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those of a
-    program that answers like a language model. Twelve of the programs that it wrote for QuantCode-Bench are run
-    again, or their recorded outcomes are shown where programs cannot be run. No model is asked.
+    The six trade one synthetic market, the first of those that test the instrument itself (``--planted``): what
+    each of them truly is stands beside what is said of it, right or wrong. The model's answers are recorded ones
+    (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those of a program that answers like a
+    language model. The index is the Nasdaq against the S&P 500. No model is asked.
     """
-    from tradeassay.api import assay, make_spec
-    from tradeassay.runs import run
+    from tradeassay.assay.planted import answer_key
+    from tradeassay.assay.verdict import VerdictConfig, assay
+    from tradeassay.report import write_verdicts
 
-    names = _SYNTHETIC if offline or not _have_real_panel() else (*_SYNTHETIC, _REAL)
-    slug = "demo" if len(names) > len(_SYNTHETIC) else "demo-offline"
-    spec = make_spec(benchmarks=names, agents=_RULES, slug=slug)
-    played = [run(spec, out / spec.slug, workers=workers, progress="auto"), _model_run(out, workers)]
-    for done in played:
-        finish(done, quiet=as_json)
-    played += _programs(out, workers, quiet=as_json)
-    say("judging what the model's return is made of ...")
-    page = assay(played[1], portfolios=1_000).report(out / "demo-verdicts.html")
-    famous = _famous()
+    config = VerdictConfig(portfolios=_PORTFOLIOS)
+    planted = answer_key(config)
+    if not as_json:
+        _show_key(planted)
+    played = _model_run(out, workers)
+    labels = tuple(sorted({episode.label for episode in played.episodes if episode.by_model}))
+    shown = _together(planted, assay(played, config, agents=labels), _famous(config))
+    page = write_verdicts(shown, out / "demo.html")
     if as_json:
-        runs = [{"run": str(done.folder), "scores": done.scores} for done in played]
-        print_json({"runs": runs, "page": str(page), "famous": famous})
-    say(f"\n{famous}\n\nopen this file: {page.resolve()}")
-    return 0
-
-
-def _model_run(out: Path, workers: int | None) -> Run | CodeRun:
-    """Play a real model's recorded answers again, or a scripted model where no recording is installed."""
-    import msgspec
-
-    from tradeassay.api import make_spec
-    from tradeassay.core.errors import TradeassayError
-    from tradeassay.runs import AgentSpec, Asking, RunSpec, run
-    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
-
-    try:
-        opened = open_recording(find_recording(_RECORDED, _TALKING))
-        recorded = recorded_spec(opened.folder)
-        assert isinstance(recorded, RunSpec)
-        kept = {
-            "mask": ("bright", "blinded"),
-            "mode": "fixed-candidate",
-            "max_tokens": recorded.protocol["max_tokens"],
-        }
-        players = (AgentSpec(name="momentum-12-1"), *recorded.agents)
-        spec = msgspec.structs.replace(recorded, slug="demo-models", agents=players, protocol=kept)
-        asking = Asking(replay=True, cassettes=opened.folder)
-    except TradeassayError as error:
-        say(f"a scripted model plays: {error}")
-        spec = make_spec(
-            _TALKING, agents=["momentum-12-1"], models=["scripted/sensible"], windows="W4", slug="demo-scripted"
-        )
-        asking = Asking()
-    return run(spec, out / spec.slug, workers=workers, progress="auto", asking=asking)
-
-
-def _programs(out: Path, workers: int | None, *, quiet: bool) -> list[CodeRun]:
-    """Run a dozen of the programs that the model wrote, or show how all of them ended when they were recorded."""
-    import msgspec
-
-    from tradeassay.core.errors import TradeassayError
-    from tradeassay.report import print_leaderboard
-    from tradeassay.runs import Asking, CodeRun, load_run, run
-    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
-
-    try:
-        opened = open_recording(find_recording(f"{_RECORDED}/quantcode"))
-    except TradeassayError as error:
-        say(f"no programs are shown: {error}")
-        return []
-    why = _no_programs_here()
-    if why is None:
-        tasks = sorted({episode.task for episode in opened.manifest.episodes if episode.task})
-        some = tuple(tasks[at * len(tasks) // _PROGRAMS] for at in range(_PROGRAMS))
-        spec = msgspec.structs.replace(recorded_spec(opened.folder), tasks=some)
-        asking = Asking(replay=True, cassettes=opened.folder)
-        done = run(spec, out / "demo-programs", workers=workers, progress="auto", asking=asking)
-        finish(done, quiet=quiet)
-    else:
-        say(f"The model's programs are not run here, because {why}. These are their recorded outcomes:")
-        done = load_run(opened.folder)
-        if not quiet:
-            print_leaderboard(done)
-    assert isinstance(done, CodeRun)
-    return [done]
-
-
-def _no_programs_here() -> str | None:
-    """Return why programs of strangers cannot be run here, or None."""
-    from tradeassay.sandbox import ask_kernel, refusal
-
-    refused = refusal(ask_kernel())
-    if refused is not None:
-        return refused.message
-    missing = [name for name in ("backtrader", "talib") if find_spec(name) is None]
-    return (
-        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing (extra [code])"
-        if missing
-        else None
+        print_json({"assay": shown, "page": page, "run": played.folder})
+        return
+    for one in shown.agents[len(planted.agents) :]:
+        click.echo(f"\n{shown.titles[one.cell]}:\n  {one.verdict.sentence}")
+    say(
+        f"\nopen this page: {page.resolve()}\nyour own result: tradeassay assay YOUR.csv    more: tradeassay start"
     )
 
 
-def _famous() -> str:
-    """Return the verdict on a famous portfolio, from prices that come with the package arch."""
-    import arch.data.nasdaq
-    import arch.data.sp500
+def _show_key(planted: Assay) -> None:
+    """Print one line per account: what it truly is, what is said of it, and whether that is right."""
+    from rich.table import Table
+
+    from tradeassay.core.screen import stdout
+    from tradeassay.report.numbers import difference
+
+    right = sum(one.verdict.kind in planted.key[one.agent].deserves for one in planted.agents)
+    many = len(planted.agents)
+    click.echo(
+        f"{_TITLE} {many} accounts of known nature on one synthetic market: {right} of {many} verdicts right."
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, justify in (("it truly is", "left"), ("return", "right"), ("verdict", "left"), ("", "left")):
+        table.add_column(title, justify=justify, overflow="fold")  # type: ignore[arg-type]  # words rich knows
+    for one in planted.agents:
+        known = planted.key[one.agent]
+        good = one.verdict.kind in known.deserves
+        made = "none" if one.total.value is None else difference(one.total.value)
+        table.add_row(known.is_truly, made, one.verdict.label, "right" if good else "WRONG")
+    stdout().print(table)
+
+
+def _together(planted: Assay, model: Assay, famous: Assay) -> Assay:
+    """Return one assay of all three; the model's is the one where it saw names and dates."""
+    import msgspec
+
+    seen = next((one for one in model.agents if one.mask == "bright"), model.agents[0])
+    return msgspec.structs.replace(
+        planted,
+        title=_TITLE,
+        agents=(*planted.agents, seen, *famous.agents),
+        badges=model.badges,
+        titles={
+            **planted.titles,
+            seen.cell: "A language model, its recorded answers played again (KTD-Fin)",
+            **{one.cell: "A famous index, against the S&P 500" for one in famous.agents},
+        },
+        notes=famous.notes,
+    )
+
+
+def _model_run(out: Path, workers: int | None) -> Run:
+    """Play a real model's recorded answers again, or a scripted model where no recording is installed."""
+    from tradeassay.api import make_spec
+    from tradeassay.core.errors import TradeassayError
+    from tradeassay.runs import Asking, Run, run
+
+    try:
+        spec, asking = _recorded()
+    except TradeassayError as error:
+        say(f"a scripted model plays: {error}")
+        spec = make_spec(_TALKING, agents=[], models=["scripted/sensible"], windows="W4", slug="demo-scripted")
+        asking = Asking()
+    done = run(spec, out / spec.slug, workers=workers, progress="none", asking=asking)
+    assert isinstance(done, Run)
+    return done
+
+
+def _recorded() -> tuple[RunSpec, Asking]:
+    """Return the recorded run with names shown and hidden, and where its answers are."""
+    import msgspec
+
+    from tradeassay.runs import Asking, RunSpec
+    from tradeassay.runs.store.archive import find_recording, open_recording, recorded_spec
+
+    opened = open_recording(find_recording(_RECORDED, _TALKING))
+    recorded = recorded_spec(opened.folder)
+    assert isinstance(recorded, RunSpec)
+    kept = {
+        "mask": ("bright", "blinded"),
+        "mode": "fixed-candidate",
+        "max_tokens": recorded.protocol["max_tokens"],
+    }
+    spec = msgspec.structs.replace(recorded, slug="demo-model", protocol=kept)
+    return spec, Asking(replay=True, cassettes=opened.folder)
+
+
+def _famous(config: VerdictConfig) -> Assay:
+    """Return the assay of the Nasdaq against the S&P 500."""
     import pandas as pd
 
-    from tradeassay.api import assay
+    from tradeassay.assay.verdict import OwnAccount, assay
+    from tradeassay.data.markets import MARKETS, read_market
 
-    prices = {"return": arch.data.nasdaq.load()["Adj Close"], "market": arch.data.sp500.load()["Adj Close"]}
-    judged = assay(pd.DataFrame(prices).pct_change().dropna(), against="market", title="The Nasdaq, 1999 to 2018,")
-    return f"And a famous one, against the S&P 500: {judged.verdict.sentence}"
-
-
-def _have_real_panel() -> bool:
-    """Get the real panel unless it is in the store; False, with the reason said, when it cannot be had."""
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.core.errors import DataError, UserError
-    from tradeassay.data import get_dataset, list_datasets
-
-    name = benchmarks.get(_REAL).dataset
-    if any(info.name == name and info.problem is None for info in list_datasets()):
-        return True
-    say(f"getting 29 real US stocks, 1998 to 2013 ('{name}'), from the package index ...")
-    try:
-        get_dataset(name)
-    except (DataError, UserError) as error:
-        say(f"going on without it: {error.message}")
-        return False
-    return True
+    series = read_market("nasdaq", [MARKETS["nasdaq"].last])
+    table = pd.Series(series.returns, name="return")
+    return assay(OwnAccount(returns=table, against="sp500", title="The Nasdaq, 1999 to 2018,"), config)

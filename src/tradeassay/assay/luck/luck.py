@@ -13,11 +13,12 @@ from tradeassay.assay.luck.portfolios import (
     By,
     LuckPlace,
     RandomPortfolios,
+    affordable,
     place_among,
     random_portfolios,
 )
 from tradeassay.assay.luck.schedule import LuckMarket, Shape, even_schedule, luck_market, schedule_of
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, growth, significant
@@ -107,21 +108,21 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
     if series.failure is not None or series.ruined is not None:
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
-        require("numba", "fast")  # thousands of portfolios would take hours in plain Python
         market = _shared_market(run.snapshot(key), run.manifest.benchmark(episode).market)
         schedule, shape = schedule_of(run.records(key), market.market)
+        portfolios = affordable(config.portfolios, schedule, shape)
     except UserError as error:
         return msgspec.structs.replace(luck, reason=str(error))
     if not schedule.seat.size:
         return msgspec.structs.replace(luck, reason="it never traded")
-    if stop_early and config.portfolios > 2 * _FIRST:
+    if stop_early and portfolios > 2 * _FIRST:
         made = random_portfolios(market, schedule, n=_FIRST, seed=config.seed)
         # So far from both ends of the others that more of them would not bring it there.
         own, others = series.nav[-1] / series.nav[0], made.nav[:, -1] / made.nav[:, 0]
         clear = min(float((others >= own).mean()), float((others <= own).mean())) >= _CLEAR
         if clear or _all_alike(made.nav, market.periods_per_year) is not None:
             return _placed(luck, series.nav, made, market, shape, config)
-    made = random_portfolios(market, schedule, n=config.portfolios, seed=config.seed)
+    made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     return _placed(luck, series.nav, made, market, shape, config)
 
 
@@ -136,9 +137,8 @@ def luck_of_run(
 
     ``spread`` says where episodes are worked on.
 
-    Raises :class:`UserError` for an agent that the run does not have, and without numba, which it needs.
+    Raises :class:`UserError` for an agent that the run does not have.
     """
-    require("numba", "fast")
     known = dict.fromkeys(episode.label for episode in run.episodes)
     for agent in agents:
         if agent not in known:
@@ -174,11 +174,11 @@ def luck_of_returns(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
             hint="give one return for every session of the market, and no other",
         )
-    require("numba", "fast")
     n = len(days)
     turnover = stated.turnover / market.periods_per_year
     schedule, shape = even_schedule(n, names=stated.names, turnover=turnover, invested=stated.invested)
-    made = random_portfolios(market, schedule, n=config.portfolios, seed=config.seed)
+    portfolios = affordable(config.portfolios, schedule, shape)
+    made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, 2]))
     if held < HELD * stated.names:
         raise UserError(

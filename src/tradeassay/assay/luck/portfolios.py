@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.assay.luck.schedule import LuckMarket, SeatChanges, Shape
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
@@ -22,6 +23,9 @@ TOGETHER = 128
 """Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
 LEAST = 100
 """Fewer portfolios than this do not make a distribution."""
+PLAIN, _PLAIN_WORK = 400, 3_000_000
+"""Without numba: the most portfolios that are played, and the most sessions of one holding (ten seconds of plain
+Python)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,21 @@ class RandomPortfolios:
     nav: Floats
     shapes: Floats
     seed: int
+
+
+def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
+    """Return how many portfolios can be played on a schedule: all that are wanted where numba compiles them.
+
+    Without numba the same functions run as plain Python, which allows some hundreds of short or small ones. Raises
+    :class:`~tradeassay.core.errors.MissingExtra` where they would be too few.
+    """
+    if find_spec("numba") is not None:
+        return wanted
+    each = schedule.gross.size * max(shape.names, 1.0) + schedule.seat.size
+    number = min(wanted, PLAIN, int(_PLAIN_WORK / each))
+    if number < LEAST:
+        require("numba", "fast", f"a luck baseline over {schedule.gross.size:,} sessions")
+    return number
 
 
 def random_portfolios(
@@ -58,7 +77,8 @@ def random_portfolios(
     numbers, nothing = np.arange(n), np.empty((0, 3))
 
     def play(part: slice) -> None:
-        play_numbered(market, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
+        with np.errstate(over="ignore"):  # dice wrap around; plain Python would warn of it
+            play_numbered(market, schedule, (seed, numbers[part]), nav[part], shapes[part], nothing)
 
     play(slice(0, 1))  # compiles once, before the threads start
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

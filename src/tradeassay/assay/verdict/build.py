@@ -57,9 +57,12 @@ from tradeassay.assay.verdict.record import (
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
+from tradeassay.data.markets import MARKETS, offer, read_market
 from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
+from tradeassay.data.tables.columns import plain_title
 from tradeassay.metrics import BootstrapConfig, measured_design, power_summary
 from tradeassay.runs.score.scores import NET_RETURN
 from tradeassay.runs.summary.figures import setting_words
@@ -450,6 +453,8 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     given = own.returns if own.returns is not None else own.weights
     title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
     if own.weights is None and own.dataset is None:
+        if isinstance(own.against, str) and own.against in MARKETS and MARKETS[own.against].dividends:
+            config = msgspec.structs.replace(config, dividends=0.0)
         judged, notes = assay_series(_series(own), config, agent=title)
         return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
@@ -462,14 +467,25 @@ def _series(own: OwnAccount) -> OwnSeries:
     """Return the account's returns with those it is compared with, from its own table or another."""
     given, against, reading = own.returns, own.against, own.reading
     source = Path(given) if isinstance(given, str) else given
-    beside = isinstance(against, str) and not Path(against).is_file()
-    if beside:
-        if Path(str(against)).suffix.lower() in _FILES:
-            raise UserError(f"no file {against}", hint="give the benchmark's file, or a column of the table")
-        return read_series(source, replace(reading, against=str(against)))
+    if isinstance(against, str) and not Path(against).is_file():
+        columns = columns_of(source)
+        if against in MARKETS and against not in columns:
+            series = replace(read_series(source, reading), against=None)
+            market = read_market(against, series.returns, None if own.home is None else Path(own.home))
+            return with_benchmark(series, market)
+        if Path(against).suffix.lower() in _FILES:
+            hint = f"give the benchmark's file, a column of the table, or a market by name: {', '.join(MARKETS)}"
+            raise UserError(f"no file {against}", hint=hint)
+        if plain_title(against) not in columns:
+            near = did_you_mean(against, (*columns, *MARKETS), f"columns: {', '.join(sorted(columns))}")
+            raise UserError(
+                f"no file, column or market '{against}'", hint=f"{near}; markets: {', '.join(MARKETS)}"
+            )
+        return read_series(source, replace(reading, against=against))
     series = read_series(source, reading)
     if against is None:
-        return series
+        noted = series.against is not None
+        return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
     other = read_series(Path(against) if isinstance(against, str) else against, replace(reading, column=None))
     return with_benchmark(series, other)
 

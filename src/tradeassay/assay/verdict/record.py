@@ -407,9 +407,16 @@ class AgentAssay(AgentFindings, frozen=True, kw_only=True):
     verdict: Verdict
 
 
+class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
+    """What a planted account truly is, in words, and the kinds of verdict that are right about it."""
+
+    is_truly: str
+    deserves: tuple[Kind, ...]
+
+
 class Assay(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was found about a run, or about somebody's own account. ``titles`` name cells for
-    readers."""
+    readers; ``key`` is the answer key, by agent, where accounts were planted."""
 
     title: str
     source: Literal["run", "own"]
@@ -418,6 +425,7 @@ class Assay(msgspec.Struct, frozen=True, kw_only=True):
     badges: dict[str, Badges] = {}
     titles: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    key: dict[str, KnownNature] = {}
 
     def agent(self, name: str, cell: str | None = None) -> AgentAssay:
         """Return one agent; raises :class:`KeyError` when there is none."""

@@ -238,9 +238,9 @@ class LongTable:
         return found
 
 
-def columns_of(path: Path) -> set[str]:
+def columns_of(source: Path | object) -> set[str]:
     """Return the plain titles of a table; one with a ``symbol`` is about names, not about one account."""
-    return set(_Table(path).titles)
+    return set(_Table(source).titles)
 
 
 def read_long(
