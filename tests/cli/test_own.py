@@ -105,12 +105,13 @@ def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]
 def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("daily", "ktdfin", "quantcode"):
         shutil.copytree(played(name), tmp_path / "runs" / name)
-    (tmp_path / "runs" / "daily.seal").write_bytes(b"sealed")
+    assert main(["seal", str(tmp_path / "runs/daily"), "-o", str(tmp_path / "runs/daily.seal")]) == 0
+    capsys.readouterr()
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
     assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"]) == 1
     told = capsys.readouterr()
-    assert "left out torn" in told.err and json.loads(told.out)["runs"] == ["daily", "ktdfin", "quantcode"]
+    assert "left out torn" in told.err and list(json.loads(told.out)["runs"]) == ["daily", "ktdfin", "quantcode"]
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert "runs/ktdfin/conversations.html" in index

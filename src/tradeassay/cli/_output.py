@@ -78,6 +78,8 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
         click.echo(str(violation))
     rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in found.claims]
     print_table("claims", ("claim", "outcome", "episodes", "why not more"), rows)
+    if found.freedom is not None:
+        say(found.freedom.sentence)
     for note in found.notes:
         say(f"note: {note}")
     if any(one.claim == "answers" and one.outcome == "cannot be checked" for one in found.claims):

@@ -154,8 +154,10 @@ def verify(
     contradicted (every contradiction is named), and with 3 when something cannot be checked, such as what a live
     model replied.
     """
+    from tradeassay.runs import load_run
     from tradeassay.runs.play.progress import PacedCount
-    from tradeassay.runs.verify.seal import Signers, verify_anything
+    from tradeassay.runs.verify.attested import keep
+    from tradeassay.runs.verify.seal import Signers, run_root, verify_anything
 
     if signer is not None and allowed_signers is None:
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
@@ -174,6 +176,8 @@ def verify(
             show_verification(season)
         return season.exit_code
     path = Path(run) if Path(run).is_file() else find_run(run, out)
+    kept = not path.is_file() and not no_programs and load_run(path).complete
+    before = run_root(path) if kept else ""
     sealed, found = verify_anything(
         path,
         workers=workers,
@@ -182,13 +186,14 @@ def verify(
         signers=None if allowed_signers is None else Signers(allowed_signers, signer),
         progress=PacedCount(say),
     )
+    if kept and found is not None:
+        keep(path, before, found)
     if as_json:
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
         show_verification(found, sealed)
     if html is not None:
         from tradeassay.report import write_html
-        from tradeassay.runs import load_run
 
         say(f"report: {write_html(load_run(path), html, verified=found)}")
     return 0 if found is None else found.exit_code

@@ -8,6 +8,7 @@ from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
 from tradeassay.report.code_page import run_badges, shown_run
 from tradeassay.report.formatting import cell_shown, shown
+from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +42,8 @@ def print_code_board(run: CodeRun) -> None:
         table.add_row(Text(row.head.text), *cells)
     console.print(table)
     console.print(Text(" ".join([page.headline, *page.support])))
-    for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes)):
+    chosen = freedom_of(run.folder, run.manifest).sentence
+    for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes), chosen):
         console.print(Text(line))
 
 

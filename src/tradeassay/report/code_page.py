@@ -16,6 +16,7 @@ from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun
 from tradeassay.runs.verify.coverage import coverage_of
+from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
     from tradeassay.runs import VerifyReport
@@ -74,6 +75,7 @@ def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = 
         "page": page,
         "badges": run_badges(run, page),
         "prospect": coverage_of(run),
+        "freedom": freedom_of(run.folder, run.manifest),
         "verified": verified,
         "look": styles(names, ""),
         "outcomes": list(run.outcomes()),
@@ -95,7 +97,8 @@ def paste_table(run: CodeRun) -> PasteTable:
     page = shown_run(run)
     rows = tuple(tuple(map(_paste_cell, (row.head, *row.cells))) for row in page.board.rows)
     words = tuple(f"{text[0].upper()}{text[1:]}." for _, text in run_badges(run, page))
-    return PasteTable(run.benchmark, page.board.columns, rows, (*words, *run.manifest.notes, *page.notes))
+    chosen = freedom_of(run.folder, run.manifest).sentence
+    return PasteTable(run.benchmark, page.board.columns, rows, (*words, *run.manifest.notes, *page.notes, chosen))
 
 
 def _paste_cell(cell: Cell) -> PasteCell:

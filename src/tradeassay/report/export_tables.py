@@ -89,6 +89,7 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         *_badge_notes(cell_badges(cell)),
         *(standing(agent, cell, data.level).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
+        *([data.freedom.sentence] if data.freedom is not None else []),
     ]
     columns = ("#", "agent", *titles, against, "told apart")
     if cell.contest is not None:

@@ -97,6 +97,8 @@ class TerminalReport:
             yield _side_by_side(contrast, self.data.level)
         for found in self.data.over_markets:
             yield f"\n{markets_words(found, setting_title(found, self.data.over_markets))}"
+        if self.data.freedom is not None:
+            yield Text(self.data.freedom.sentence, style="italic")
 
 
 def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:

@@ -1,7 +1,8 @@
 """A leaderboard site without a server: an index, a page per run, per agent and per run's conversations.
 
-Every page is one self-contained file, so the folder can be opened from a disk or put on any web host. Sealed runs
-that lie beside the runs are offered for download.
+Every page is one self-contained file, so the folder can be opened from a disk or put on any web host. Numbers are
+shown of runs that were verified here, or whose verdict was kept here for exactly their bytes; the verdict stands
+in every row. Sealed runs that lie beside the runs are offered for download, if they are of these bytes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import msgspec
 
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
-from tradeassay.report.export_tables import paste, paste_tables
+from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.formatting import PasteCell, PasteTable
 from tradeassay.report.run_page import write_html
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun, Run, load_run
+from tradeassay.runs.play.progress import CountListener
+from tradeassay.runs.verify.attested import Attestation, attest, seal_beside
+from tradeassay.runs.verify.freedom import Freedom, freedom_of
 
 _LONGEST = 20_000
 """Signs of one question or answer that a page shows; the run itself has all of it."""
@@ -27,9 +31,10 @@ _PAGE = 3_000_000
 
 
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one table of one run."""
+    """One agent in one table of one run; ``verdict`` says what became of the run's claims."""
 
     run: str
+    verdict: Attestation
     title: str
     agent: str
     columns: tuple[str, ...]
@@ -37,9 +42,14 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the site: ``talked`` turns on ``talks`` pages; ``sealed`` is its archive's name, None without."""
+    """One run on the site: ``talked`` turns on ``talks`` pages; ``sealed`` is its archive's name, None without.
+
+    A run that is ``unverified`` is listed without its numbers.
+    """
 
     slug: str
+    verdict: Attestation
+    freedom: Freedom
     benchmarks: tuple[str, ...]
     agents: tuple[str, ...]
     tables: tuple[PasteTable, ...]
@@ -70,16 +80,27 @@ class SpokenTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written. ``left_out`` pairs a folder with the reason."""
+    """What was written: the verdicts of the runs by name. ``left_out`` pairs a folder with the reason."""
 
     index: Path
-    runs: tuple[str, ...]
+    runs: dict[str, Attestation]
     pages: int
     left_out: tuple[tuple[str, str], ...]
 
 
-def write_site(runs: Path, out: Path) -> SiteReport:
-    """Write a site over all runs below ``runs`` into ``out``; a run that cannot be read is left out and named."""
+def write_site(
+    runs: Path,
+    out: Path,
+    *,
+    home: Path | None = None,
+    workers: int | None = None,
+    progress: CountListener | None = None,
+) -> SiteReport:
+    """Write a site over all runs below ``runs`` into ``out``; each is verified, unless its verdict is known.
+
+    A run that cannot be read, that is contradicted or whose seal is of other bytes is left out and named; one
+    whose numbers could not be made again is listed without them. ``home`` is the data store's root.
+    """
     folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not folders:
         raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")
@@ -87,44 +108,58 @@ def write_site(runs: Path, out: Path) -> SiteReport:
     left_out: list[tuple[str, str]] = []
     for folder in folders:
         try:
-            shown.append(_write_run(load_run(folder), out))
+            run = load_run(folder, home=home)
+            if not run.complete:
+                raise RunError(f"{folder.name} is not finished", hint=f"tradeassay resume {run.folder}")
+            verdict = attest(folder, home=home, workers=workers, progress=progress)
+            if verdict.word == "contradicted":
+                raise RunError(f"contradicted: {verdict.why[0]}", hint=f"tradeassay verify {folder}")
+            shown.append(_write_run(run, verdict, out))
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
     if not shown:
-        raise RunError(f"none of the {len(folders)} runs in {runs} can be read", hint=left_out[0][1])
+        raise RunError(f"none of the {len(folders)} runs in {runs} can be shown", hint=left_out[0][1])
+    write_atomic(out / "runs.json", _json(shown))
     names = _write_agents(shown, out)
     page = render_page("site.html.j2", {"runs": shown, "names": names, "left_out": left_out})
     index = write_page(out / "index.html", page)
-    pages = 1 + len(names) + sum(1 + run.talks for run in shown)
-    return SiteReport(index=index, runs=tuple(run.slug for run in shown), pages=pages, left_out=tuple(left_out))
+    pages = 1 + len(names) + sum(run.talks + bool(run.tables) for run in shown)
+    return SiteReport(
+        index=index, runs={run.slug: run.verdict for run in shown}, pages=pages, left_out=tuple(left_out)
+    )
 
 
-def _write_run(run: Run | CodeRun, out: Path) -> SiteRun:
-    if not run.complete:
-        raise RunError(f"{run.name} is not finished", hint=f"tradeassay resume {run.folder}")
-    tables = paste_tables(run)
-    place = out / "runs" / run.name
-    write_html(run, place / "index.html")
-    write_atomic(place / "table.json", paste(run, "json").encode())
-    talks = _talks(run)
+def _write_run(run: Run | CodeRun, verdict: Attestation, out: Path) -> SiteRun:
+    sealed, sure = seal_beside(run.folder, verdict.root), verdict.word != "unverified"
+    tables = paste_tables(run) if sure else ()
+    # A slug is the runner's word, and two runs may share one: the folder's name is what sets them apart here.
+    name = run.folder.resolve().name
+    place = out / "runs" / name
+    place.mkdir(parents=True, exist_ok=True)
+    if sure:
+        write_html(run, place / "index.html")
+    talks = _talks(run) if sure else []
     names = [f"conversations{f'-{number}' if number > 1 else ''}.html" for number in range(1, len(talks) + 1)]
     for number, turns in enumerate(talks):
-        context = {"title": run.name, "turns": turns, "pages": names, "number": number}
+        context = {"title": name, "turns": turns, "pages": names, "number": number}
         write_page(place / names[number], render_page("site_talk.html.j2", context))
-    sealed = run.folder.with_name(f"{run.name}.seal")
-    if sealed.is_file():
+    if sealed is not None:
         write_atomic(place / sealed.name, sealed.read_bytes())
     agents = dict.fromkeys(row[table.named].text for table in tables for row in table.rows)
-    return SiteRun(
-        slug=run.name,
+    made = SiteRun(
+        slug=name,
+        verdict=verdict,
+        freedom=freedom_of(run.folder, run.manifest),
         benchmarks=tuple(dict.fromkeys(episode.benchmark for episode in run.episodes)),
         agents=tuple(agents),
         tables=tables,
         complete=run.complete,
         talked=sum(map(len, talks)),
         talks=len(talks),
-        sealed=sealed.name if sealed.is_file() else None,
+        sealed=None if sealed is None else sealed.name,
     )
+    write_atomic(place / "table.json", _json(made))
+    return made
 
 
 def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
@@ -134,7 +169,14 @@ def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
         for table in run.tables:
             for entries in table.rows:
                 who = entries[table.named].text
-                row = SiteRow(run=run.slug, title=table.title, agent=who, columns=table.columns, entries=entries)
+                row = SiteRow(
+                    run=run.slug,
+                    verdict=run.verdict,
+                    title=table.title,
+                    agent=who,
+                    columns=table.columns,
+                    entries=entries,
+                )
                 rows.setdefault(who, []).append(row)
     names: dict[str, str] = {}
     for who, found in rows.items():
@@ -142,6 +184,10 @@ def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
         page = render_page("site_agent.html.j2", {"title": who, "rows": found})
         write_page(out / "agents" / names[who], page)
     return names
+
+
+def _json(value: SiteRun | Sequence[SiteRun]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def _file_name(who: str, taken: Collection[str]) -> str:

@@ -65,6 +65,7 @@ from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, w
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.metrics import BootstrapConfig, measured_design, power_summary
 from tradeassay.runs.score.scores import NET_RETURN
+from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
 
@@ -159,7 +160,7 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
             )
             if value and len(others) > 1
         ]
-        found[cell] = ", ".join([run.manifest.benchmark(episode).title, *ways, *apart])
+        found[cell] = ", ".join([shown_title(run.manifest.benchmark(episode)), *ways, *apart])
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
 from tradeassay.llm import parse_name
 from tradeassay.llm.cassette import first_answer
@@ -59,6 +60,13 @@ def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str =
     elif model and agent.label is None:
         return kind
     return agent.title if agent.title in (own, kind) else f"{kind}: {agent.title}"
+
+
+def shown_title(benchmark: Benchmark) -> str:
+    """Return a benchmark's title as registered here; what a run calls one that is not is quoted behind its id."""
+    if benchmark.id in benchmarks:
+        return benchmarks.get(benchmark.id).title
+    return f'{benchmark.id}, not registered here ("{benchmark.title}")'
 
 
 def _doubt(place: RunFolder, episodes: Iterable[EpisodeSpec]) -> str:

@@ -18,6 +18,7 @@ from tradeassay.core.errors import DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.play import holdings_from_records
 from tradeassay.runs.score.scores import AgentScores, EpisodeScores
+from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
 from tradeassay.runs.summary.models import model_details, model_summary, sessions_each
@@ -32,6 +33,7 @@ from tradeassay.runs.summary.rows import (
     Trade,
 )
 from tradeassay.runs.verify.coverage import coverage_of
+from tradeassay.runs.verify.freedom import freedom_of
 
 MOST_SYMBOLS = 8
 """Symbols per agent whose trades are shown on their price: those with the largest traded value."""
@@ -49,7 +51,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     reading = _Reading(run, {episode.key: episode for episode in scores.episodes}, details)
     found = [reading.cell([row for row in scores.agents if row.cell == cell]) for cell in cells]
     read = RunSummary(
-        title=run.spec.slug,
+        title=f"{', '.join(dict.fromkeys(cell.title for cell in found))}: {run.spec.slug}",
         cells=_told_apart(found),
         level=run.spec.bootstrap.level,
         draws=run.spec.bootstrap.draws,
@@ -61,6 +63,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         ),
         check=f"tradeassay verify {run.spec.slug}",
         prospect=coverage_of(run),
+        freedom=freedom_of(run.folder, run.manifest),
     )
     return completed_run(read, jointly=details)
 
@@ -99,7 +102,7 @@ class _Reading:
         index, prices = _market(run, sound[0], sessions, traded) if self._details and sound else (None, {})
         return CellSummary(
             id=rows[0].cell,
-            title=benchmark.title,
+            title=shown_title(benchmark),
             benchmark=rows[0].benchmark,
             dataset=rows[0].dataset,
             badges=run.cell_badges(rows[0].cell),

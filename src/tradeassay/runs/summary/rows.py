@@ -12,6 +12,7 @@ from tradeassay.core.orders import Order
 from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
 from tradeassay.runs.score.scores import AgentScores, Inference
 from tradeassay.runs.verify.coverage import Coverage
+from tradeassay.runs.verify.freedom import Freedom
 
 Answers = Literal["scripted", "replayed", "live"]
 FateTone = Literal["filled", "partly", "refused", "waiting", "nothing"]
@@ -367,7 +368,8 @@ class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are.
 
-    ``check`` is the command that checks the run it was made from, ``prospect`` what that can make again.
+    ``check`` is the command that checks the run it was made from, ``prospect`` what that can make again,
+    ``freedom`` what its runner chose.
     """
 
     title: str
@@ -380,3 +382,4 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[tuple[str, str], ...] = ()
     check: str | None = None
     prospect: Coverage | None = None
+    freedom: Freedom | None = None

@@ -56,6 +56,7 @@ from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.departures import code_departures
+from tradeassay.runs.verify.freedom import Freedom, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
@@ -78,7 +79,7 @@ _WORDS = frozenset(("title", "description"))
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of every claim of a run, and everything that does not hold.
 
-    ``notes`` say what is beside the record and was not looked at.
+    ``notes`` say what is beside the record and was not looked at, ``freedom`` what the runner chose.
     """
 
     folder: str
@@ -87,6 +88,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[ClaimOutcome, ...]
     violations: tuple[Violation, ...]
     notes: tuple[str, ...] = ()
+    freedom: Freedom | None = None
 
     @property
     def ok(self) -> bool:
@@ -194,6 +196,7 @@ class _Verifier(ABC, Generic[M]):
             ),
             violations=tuple(self._violations),
             notes=tuple(self._notes),
+            freedom=freedom_of(self._place.path, self._manifest),
         )
 
     @abstractmethod

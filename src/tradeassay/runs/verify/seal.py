@@ -46,6 +46,7 @@ from tradeassay.runs.store.manifest import (
     read_manifest,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation
+from tradeassay.runs.verify.freedom import freedom_of
 from tradeassay.runs.verify.report import OWN_SECRET, VerifyReport, verify
 
 SEAL = "seal.json"
@@ -114,7 +115,11 @@ def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -
 
     Raises :class:`RunError` for a run that has not ended.
     """
-    path = Path(folder)
+    return _write(Path(file), "run", _content(Path(folder)), key)
+
+
+def _content(path: Path) -> dict[str, bytes]:
+    """Return everything that is the record of a finished run, by path."""
     manifest = read_manifest(path / "manifest.json")
     place = RunFolder(path)
     if not place.scores.is_file() or not all(place.outcome(one.key).is_file() for one in manifest.episodes):
@@ -127,7 +132,12 @@ def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -
         tape = place.models / f"{one.key}.jsonl"
         if tape.is_file():
             content[tape.relative_to(path).as_posix()] = tape.read_bytes()
-    return _write(Path(file), "run", content | _summaries(manifest), key)
+    return content | _summaries(manifest)
+
+
+def run_root(folder: Path) -> str:
+    """Return the root that a seal of a finished run would have."""
+    return merkle_root({path: sha256_bytes(body) for path, body in _content(folder).items()})
 
 
 def _summaries(manifest: Manifest) -> dict[str, bytes]:
@@ -305,6 +315,7 @@ def verify_anything(
         found = _as_planned(
             verify(folder, home=home, workers=workers, programs=programs, progress=progress), folder, plan
         )
+        found = msgspec.structs.replace(found, freedom=freedom_of(None, read_manifest(folder / "manifest.json")))
     return sealed, msgspec.structs.replace(found, folder=str(path))
 
 

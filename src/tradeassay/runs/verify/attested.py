@@ -1,0 +1,94 @@
+"""What a verification said, bound to the bytes that it was made of: the root over scores and all evidence.
+
+It is kept where the data is, not in the run's folder: a run may have been sent by anybody, and must not bring
+along what is believed about it. It holds for exactly these bytes and this version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tradeassay.core import __version__
+from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.files import data_home, write_atomic
+from tradeassay.core.hashing import canonical_json
+from tradeassay.runs.play.progress import CountListener
+from tradeassay.runs.verify.report import VerifyReport, verify
+from tradeassay.runs.verify.seal import open_seal, run_root
+
+VerdictWord = Literal["verified", "named", "unverified", "contradicted"]
+_MADE_AGAIN = frozenset(("data", "rules", "account", "programs", "conversation", "scores"))
+"""Claims that a number stands on: where one of them is not made again, the number is not shown."""
+
+
+class Attestation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about a run. ``verified``: everything was made again. ``named``: every number was, and ``why``
+    names what nobody can make again, such as a live model's replies. ``unverified``: a number was not made again.
+    ``root`` is over scores and evidence, ``version`` that of the verifier.
+    """
+
+    root: str
+    word: VerdictWord
+    why: tuple[str, ...] = ()
+    version: str = __version__
+
+
+def attest(
+    folder: Path,
+    *,
+    home: Path | None = None,
+    workers: int | None = None,
+    progress: CountListener | None = None,
+) -> Attestation:
+    """Return the verdict on a finished run: the one kept for exactly these bytes, else verify says it now.
+
+    Raises :class:`RunError` for a run that has not ended or cannot be read.
+    """
+    root = run_root(folder)
+    try:
+        known = msgspec.json.decode(_place(root, home).read_bytes(), type=Attestation)
+        if (known.root, known.version) == (root, __version__):
+            return known
+    except (OSError, *UNDECODABLE):
+        pass
+    return keep(folder, root, verify(folder, home=home, workers=workers, progress=progress), home)
+
+
+def keep(folder: Path, root: str, found: VerifyReport, home: Path | None = None) -> Attestation:
+    """Keep what verify said about a run whose root was ``root`` before; raises :class:`RunError` if it changed."""
+    if run_root(folder) != root:
+        raise RunError(f"{folder} was changed while it was verified", hint="verify it again")
+    said = attestation(found, root)
+    path = _place(root, home)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, canonical_json(said))
+    return said
+
+
+def attestation(found: VerifyReport, root: str) -> Attestation:
+    """Return a verification in a word, with what stands against it."""
+    if found.contradicted:
+        return Attestation(root=root, word="contradicted", why=tuple(map(str, found.violations[:3])))
+    if found.ok:
+        return Attestation(root=root, word="verified")
+    missing = any(one.claim in _MADE_AGAIN for one in found.claims if one.outcome != "re-derived")
+    return Attestation(root=root, word="unverified" if missing else "named", why=found.unchecked)
+
+
+def seal_beside(folder: Path, root: str) -> Path | None:
+    """Return the seal that lies beside a run; raises :class:`RunError` for one that is not of exactly this run."""
+    file = folder.with_name(f"{folder.name}.seal")
+    if not file.is_file():
+        return None
+    with open_seal(file) as (_, sealed):
+        if (sealed.kind, sealed.root) != ("run", root):
+            what = f"{file.name} seals other files than those of {folder.name}"
+            raise RunError(what, hint="one of them was edited: restore the sealed run, or take the seal away")
+    return file
+
+
+def _place(root: str, home: Path | None) -> Path:
+    return data_home(home) / "verified" / f"{root}.json"

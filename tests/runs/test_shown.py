@@ -1,0 +1,199 @@
+"""What is shown of a run: a verdict for exactly its bytes, names that say no more than the record, its freedom."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+import runs_talk as talk
+import runs_world as world
+
+from tradeassay.cli import main
+from tradeassay.core.hashing import canonical_json
+from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
+from tradeassay.report import paste, paste_tables, write_site
+from tradeassay.runs import Run, load_run, run
+from tradeassay.runs.spec.run_spec import AgentSpec, Window
+from tradeassay.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
+from tradeassay.runs.store.names import shown_name, shown_title
+from tradeassay.runs.verify.attested import attest
+from tradeassay.runs.verify.report import verify
+from tradeassay.runs.verify.seal import seal_run, verify_anything
+
+SHORT = Window(first="2024-01-15", last="2024-01-19")
+
+
+@pytest.fixture(scope="module")
+def small(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    agents = (AgentSpec(name="random", params={"k": 2}, label="openai-gpt-5"), AgentSpec(name="cash"))
+    spec = world.tiny_spec(seeds=(3,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
+    return run(spec, tmp_path_factory.mktemp("runs") / "r", executor="inline", home=home)
+
+
+@pytest.fixture
+def runs(small: Run, tmp_path: Path) -> Path:
+    shutil.copytree(small.folder, tmp_path / "runs" / "r")
+    return tmp_path / "runs"
+
+
+def edit_scores(folder: Path, value: float = 9.99) -> None:
+    """Write the scores again with another return, as a forger would."""
+    found = json.loads((folder / "scores.json").read_bytes())
+    for row in found["agents"]:
+        row["measures"]["cumulative_return"]["median"]["value"] = value
+    (folder / "scores.json").write_bytes(json.dumps(found, indent=1).encode())
+
+
+def test_a_site_shows_what_was_verified_and_says_so_in_the_row(runs: Path, home: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "r", runs / "forged")
+    seal_run(runs / "r", runs / "r.seal")
+    shutil.copyfile(runs / "r.seal", runs / "forged.seal")
+    edit_scores(runs / "forged")
+    done = write_site(runs, tmp_path / "site", home=home, workers=1)
+    assert {slug: one.word for slug, one in done.runs.items()} == {"r": "verified"}
+    ((slug, why),) = done.left_out
+    assert slug == "forged" and "scoring again gives other bytes" in why
+    (told,) = json.loads((tmp_path / "site/runs.json").read_bytes())
+    assert told["verdict"]["word"] == "verified" and told["sealed"] == "r.seal"
+    assert "one of 2 runs of tiny-us-v1 in its folder" in told["freedom"]["words"]
+    index = (tmp_path / "site/index.html").read_text()
+    assert "<td>verified</td>" in index and "+999" not in index
+    assert not (tmp_path / "site/runs/forged").exists()
+
+
+def test_a_seal_of_other_bytes_is_not_offered(runs: Path, home: Path, tmp_path: Path) -> None:
+    seal_run(runs / "r", runs / "other.seal")
+    shutil.copytree(runs / "r", runs / "other")
+    manifest = load_run(runs / "other").manifest
+    assert isinstance(manifest, RunManifest)
+    spec = msgspec.structs.replace(manifest.spec, slug="other")
+    (runs / "other/manifest.json").write_bytes(encode_manifest(msgspec.structs.replace(manifest, spec=spec)))
+    done = write_site(runs, tmp_path / "site", home=home, workers=1)
+    assert list(done.runs) == ["r"] and "other.seal seals other files" in done.left_out[0][1]
+
+
+def test_numbers_that_cannot_be_made_again_are_not_shown(runs: Path, tmp_path: Path) -> None:
+    edit_scores(runs / "r")
+    done = write_site(runs, tmp_path / "site", home=tmp_path / "no-data", workers=1)
+    assert done.runs["r"].word == "unverified" and any("data" in one for one in done.runs["r"].why)
+    assert "+999" not in (tmp_path / "site/index.html").read_text()
+    assert json.loads((tmp_path / "site/runs.json").read_bytes())[0]["tables"] == []
+
+
+def test_a_verdict_is_kept_for_exactly_these_bytes(
+    runs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = attest(runs / "r", home=home, workers=1)
+    monkeypatch.setattr("tradeassay.runs.verify.attested.verify", lambda *args, **how: 1 / 0)
+    assert attest(runs / "r", home=home) == first
+    edit_scores(runs / "r", 8.88)
+    with pytest.raises(ZeroDivisionError):
+        attest(runs / "r", home=home)
+    # A verdict that a run brings along is somebody's word, and is not looked at.
+    (runs / "r/verdict.json").write_bytes(canonical_json(first))
+    with pytest.raises(ZeroDivisionError):
+        attest(runs / "r", home=home)
+
+
+@pytest.mark.parametrize(
+    ("agent", "module", "shown"),
+    [
+        (AgentSpec(name="http", params={"url": "http://h"}, label="gpt-5"), "", "program over HTTP: gpt-5"),
+        (AgentSpec(name="pipe", params={"command": "x"}, label="gpt-5"), "", "program on a pipe: gpt-5"),
+        (AgentSpec(name="python", params={"class": "m:C"}, label="gpt-5"), "", "Python class: gpt-5"),
+        (AgentSpec(name="file", params={"path": "m.py"}, label="gpt-5"), "", "rule from a file: gpt-5"),
+        (AgentSpec(name="cash", label="openai-gpt-5"), "", "rule cash: openai-gpt-5"),
+        (
+            AgentSpec(name="momentum-12-1", params={"k": 3}, label="momentum-12-1"),
+            "",
+            "rule momentum-12-1-k=3: momentum-12-1",
+        ),
+        (AgentSpec(name="momentum-12-1", params={"k": 3}), "", "momentum-12-1-k=3"),
+        (AgentSpec(name="openai-gpt-5"), "plugin.rules", "rule of plugin: openai-gpt-5"),
+        (AgentSpec(name="model", params={"model": "openai/gpt-5"}, label="openai-gpt-5"), "", "openai-gpt-5"),
+        (
+            AgentSpec(name="model", params={"model": "openai/gpt-5", "temperature": 2}, label="openai-gpt-5"),
+            "",
+            "openai/gpt-5 temperature=2: openai-gpt-5",
+        ),
+        (
+            AgentSpec(name="model", params={"model": "scripted/sensible"}, label="openai-gpt-5"),
+            "",
+            "scripted/sensible: openai-gpt-5",
+        ),
+    ],
+)
+def test_a_label_never_hides_the_kind(agent: AgentSpec, module: str, shown: str) -> None:
+    assert shown_name(agent, AgentRecord(module=module) if module else None) == shown
+
+
+def test_every_surface_uses_the_same_name(
+    small: Run, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    called = "rule random-k=2: openai-gpt-5"
+    assert small.names["openai-gpt-5"] == called
+    assert called in {row[table.named].text for table in paste_tables(small) for row in table.rows}
+    assert called in paste(small, "card") and called in paste(small, "json")
+    assert main(["report", str(small.folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"]["openai-gpt-5"] == called
+    assert called in (small.folder / "report.html").read_text()
+    assert any(called in note for note in verify(small.folder, home=home, workers=1).notes)
+
+
+def test_a_model_is_named_by_its_recorded_calls(home: Path, tmp_path: Path) -> None:
+    place = run(talk.talk_spec("sensible"), tmp_path / "r", executor="inline", home=home).folder
+    text = (place / "manifest.json").read_text()
+    for episode in load_run(place).episodes:
+        if episode.by_model:
+            model = episode.model
+    (place / "manifest.json").write_text(text.replace(model, "openai/gpt-5"))
+    names = load_run(place).names.values()
+    assert any(name.startswith("openai/gpt-5, no recorded call: ") for name in names)
+    for tape in (place / "models").glob("*.jsonl"):
+        lines = [DECODER.decode(line) for line in tape.read_bytes().splitlines()]
+        for at, line in enumerate(lines):
+            if isinstance(line, AnswerLine) and line.asked.model == model:
+                asked = msgspec.structs.replace(line.asked, model="openai/gpt-5")
+                lines[at] = msgspec.structs.replace(line, asked=asked, elsewhere=True)
+        tape.write_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
+    assert any("asked at another server" in name for name in load_run(place).names.values())
+
+
+def test_a_title_is_that_of_the_registry(small: Run, runs: Path, home: Path) -> None:
+    manifest = small.manifest
+    record = manifest.benchmarks["tiny-us-v1"]
+    grand = msgspec.structs.replace(record.config, title="Real-money account, audited")
+    forged = msgspec.structs.replace(
+        manifest, benchmarks={"tiny-us-v1": msgspec.structs.replace(record, config=grand)}
+    )
+    (runs / "r/manifest.json").write_bytes(encode_manifest(forged))
+    again = Run.load(runs / "r", home=home)
+    assert "audited" not in "".join(table.title for table in paste_tables(again))
+    words = paste_tables(again)[0].notes[-1]
+    assert 'title "Real-money account, audited" instead of' in words
+    unknown = msgspec.structs.replace(grand, id="mine-v1")
+    assert shown_title(unknown) == 'mine-v1, not registered here ("Real-money account, audited")'
+
+
+def test_the_freedom_of_the_runner_is_said_on_every_surface(
+    small: Run, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    monkeypatch.setenv("COLUMNS", "400")
+    found = verify(small.folder, home=home, workers=1).freedom
+    assert found is not None and found.runs == 1
+    assert {one.field for one in found.departures} >= {"window", "seeds"}
+    window, *_, seeds, alone = found.words
+    assert window.startswith("window 2024-01-15 .. 2024-01-19 instead of") and "% of its days" in window
+    assert (seeds, alone) == ("one seed, chosen: 3", "the only run of tiny-us-v1 in its folder")
+    assert main(["verify", str(small.folder)]) == 0
+    assert found.sentence in capsys.readouterr().err
+    assert main(["report", str(small.folder)]) == 0
+    assert window in " ".join(capsys.readouterr().out.split())
+    assert window in (small.folder / "report.html").read_text()
+    assert window in paste(small, "card") and window in paste(small, "json")
+    seal_run(small.folder, tmp_path / "r.seal")
+    _, sealed = verify_anything(tmp_path / "r.seal", home=home, workers=1)
+    assert sealed is not None and sealed.freedom is not None and sealed.freedom.runs is None
