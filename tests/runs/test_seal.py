@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import Run, VerifyReport, run
 from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs.verify.report import verify
 from tradeassay.runs.verify.seal import SEAL, Signers, merkle_root, open_seal, seal_plan, seal_run, verify_anything
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
@@ -40,10 +42,10 @@ def test_a_sealed_run_is_verified_on_its_own(small: Run, home: Path, tmp_path: P
     sealed = seal_run(small.folder, tmp_path / "r.seal")
     assert seal_run(small.folder, tmp_path / "again.seal").root == sealed.root
     assert (tmp_path / "r.seal").read_bytes() == (tmp_path / "again.seal").read_bytes()
-    found, report = verify_anything(tmp_path / "r.seal", home=home, workers=1)
+    found, report = verify_anything(tmp_path / "r.seal", check=partial(verify, home=home, workers=1))
     assert found is not None and found.root == sealed.root
     assert report is not None and report.exit_code == 0
-    _, report = verify_anything(tmp_path / "r.seal", home=tmp_path / "empty", workers=1)
+    _, report = verify_anything(tmp_path / "r.seal", check=partial(verify, home=tmp_path / "empty", workers=1))
     assert report is not None and report.exit_code == 3
     recorded = small.manifest.datasets["tiny-us"].sha256
     assert any(recorded[:12] in one for one in report.unchecked), "the data is asked for by its hash"
@@ -115,7 +117,7 @@ def planned(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 
 
 def under(plan: Path, folder: Path, home: Path) -> VerifyReport:
-    found = verify_anything(folder, plan=plan, home=home, workers=1)[1]
+    found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1))[1]
     assert found is not None
     return found
 
@@ -204,7 +206,7 @@ def test_a_sealed_summary_must_be_that_of_the_manifest(small: Run, home: Path, t
     seal_run(small.folder, tmp_path / "r.seal")
     sealed_again(tmp_path / "r.seal", tmp_path / "f.seal", {"data.json": b'{"sp500":"' + b"0" * 64 + b'"}'})
     with pytest.raises(RunError, match=r"data\.json is not what the manifest says"):
-        verify_anything(tmp_path / "f.seal", home=home, workers=1)
+        verify_anything(tmp_path / "f.seal", check=partial(verify, home=home, workers=1))
 
 
 @needs_ssh

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
     from tradeassay.runs.verify.seal import Sealed
 
+_MOST_SHOWN = 20
+_MOST_NOTES = 8
+"""Contradictions and notes on a terminal, which has few lines."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
 
@@ -68,23 +71,60 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
     """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
     from tradeassay.runs.verify.report import RUNNERS_CLAIM
 
+    if found is not None:
+        click.echo(found.summary())
     if sealed is not None:
         click.echo(f"seal: {sealed.root} holds, {sealed.files} files, {sealed.signature}")
     if found is None:
         say("the seal of a plan: nothing has been played that could be checked")
         return
 
-    for violation in found.violations:
-        click.echo(str(violation))
+    shown = [str(violation) for violation in found.violations]
+    for line in shown[:_MOST_SHOWN]:
+        click.echo(line)
+    if len(shown) > _MOST_SHOWN:
+        click.echo(f"... and {len(shown) - _MOST_SHOWN} more (--json names all)")
     rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in found.claims]
     print_table("claims", ("claim", "outcome", "episodes", "why not more"), rows)
     if found.freedom is not None:
         say(found.freedom.sentence)
-    for note in found.notes:
-        say(f"note: {note}")
+    notes = list(found.notes)
     if any(one.claim == "answers" and one.outcome == "cannot be checked" for one in found.claims):
-        say(f"note: {RUNNERS_CLAIM}")
-    say(found.summary())
+        notes.append(RUNNERS_CLAIM)
+    for note in notes[:_MOST_NOTES]:
+        say(f"note: {note}")
+    if len(notes) > _MOST_NOTES:
+        say(f"note: ... and {len(notes) - _MOST_NOTES} more (--json has all)")
+
+
+def own_fault(command: Callable[..., int]) -> Callable[..., int]:
+    """Let a fault of a checking command end it in one line and with a status of its own, 4.
+
+    A traceback ends with 1, and a script would read that as "contradicted".
+    """
+    from functools import wraps
+
+    from tradeassay.core.errors import TradeassayError
+
+    @wraps(command)
+    def guarded(*args: Any, **given: Any) -> int:
+        try:
+            return command(*args, **given)
+        except (TradeassayError, OSError, ModuleNotFoundError, click.ClickException):
+            raise
+        except Exception as error:
+            from traceback import extract_tb
+
+            frame = extract_tb(error.__traceback__)[-1]
+            where = f"{Path(frame.filename).name}:{frame.lineno}"
+            what = str(error).partition("\n")[0][:200]
+            say(
+                f"error: a fault of tradeassay's own, {type(error).__name__} at {where}: {what} "
+                "(nothing is said about the run; please report it)"
+            )
+            return 4
+
+    return guarded
 
 
 def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,16 @@ from tradeassay.cli._options import (
     take_asking,
     workers_option,
 )
-from tradeassay.cli._output import finish, json_option, print_json, print_table, say, show_verification, write_spec
+from tradeassay.cli._output import (
+    finish,
+    json_option,
+    own_fault,
+    print_json,
+    print_table,
+    say,
+    show_verification,
+    write_spec,
+)
 from tradeassay.core.errors import UserError
 
 
@@ -133,7 +143,14 @@ def resume(
     metavar="FILE",
     help="Also write the run's page, with the outcome of every claim.",
 )
+@click.option(
+    "--task-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE.json",
+    help="Your copy of the file that the tasks came from: no path in a recorded run is opened.",
+)
 @json_option
+@own_fault
 def verify(
     run: str,
     out: Path,
@@ -143,6 +160,7 @@ def verify(
     allowed_signers: Path | None,
     signer: str | None,
     html: Path | None,
+    task_file: Path | None,
     as_json: bool,
 ) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
@@ -151,12 +169,13 @@ def verify(
 
     Rules are asked, conversations replayed with the recorded replies, programs examined and scores computed again,
     all under the rules registered here. Exits with 0 when everything was re-derived, with 1 when something is
-    contradicted (every contradiction is named), and with 3 when something cannot be checked, such as what a live
-    model replied.
+    contradicted (every contradiction is named), with 3 when something cannot be checked, such as what a live
+    model replied, and with 4 when verify itself fails, which says nothing about the run.
     """
     from tradeassay.runs import load_run
     from tradeassay.runs.play.progress import PacedCount
     from tradeassay.runs.verify.attested import keep
+    from tradeassay.runs.verify.report import verify as verify_run
     from tradeassay.runs.verify.seal import Signers, run_root, verify_anything
 
     if signer is not None and allowed_signers is None:
@@ -178,14 +197,15 @@ def verify(
     path = Path(run) if Path(run).is_file() else find_run(run, out)
     kept = not path.is_file() and not no_programs and load_run(path).complete
     before = run_root(path) if kept else ""
-    sealed, found = verify_anything(
-        path,
+    check = partial(
+        verify_run,
         workers=workers,
         programs=not no_programs,
-        plan=plan,
-        signers=None if allowed_signers is None else Signers(allowed_signers, signer),
         progress=PacedCount(say),
+        task_file=task_file,
     )
+    signers = None if allowed_signers is None else Signers(allowed_signers, signer)
+    sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
     if kept and found is not None:
         keep(path, before, found)
     if as_json:

@@ -108,14 +108,16 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if self.contradicted else 0 if self.ok else 3
 
     def summary(self) -> str:
+        """Return what there is to say in one sentence."""
         size = f"{self.episodes} episodes, {self.steps} steps"
-        names = ", ".join(dict.fromkeys(claim.claim for claim in self.claims if claim.outcome == "re-derived"))
         if self.contradicted:
-            return f"{self.folder}: CONTRADICTED, {size}: {len(self.violations)} violations"
+            first = f"; the first: {self.violations[0]}" if self.violations else ""
+            return f"{self.folder} is CONTRADICTED in {len(self.violations)} places ({size}){first}"
         if self.ok:
-            return f"{self.folder}: re-derived, {size}: {names}"
-        words = f"{self.folder}: nothing is contradicted, but not everything is re-derived, {size}"
-        return f"{words}: {'; '.join(self.unchecked)}"
+            return f"{self.folder} is re-derived: {size}, everything comes out as it was recorded."
+        open = dict.fromkeys(one.claim for one in self.claims if one.outcome != "re-derived")
+        words = f"{self.folder}: nothing is contradicted, but not everything is re-derived"
+        return f"{words} ({size}): see {', '.join(open)}."
 
 
 def verify(
@@ -243,10 +245,10 @@ class _Verifier(ABC, Generic[M]):
         """Note what was not looked at; an episode that the manifest does not know is wrong."""
         place, known = self._place, {episode.key for episode in self._manifest.episodes}
         ours = {"manifest.json", "scores.json", place.models.name, place.episode("").name}
-        for entry in sorted(place.path.iterdir()):
-            if entry.name not in ours:
-                words = "can be written again" if entry.name in REWRITABLE else "is not part of a run"
-                self._notes.append(f"{entry.name} {words}; it was not looked at")
+        beside = sorted(entry.name for entry in place.path.iterdir() if entry.name not in ours | set(REWRITABLE))
+        if beside:
+            more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
+            self._notes.append(f"not part of a run, and not looked at: {', '.join(beside[:3])}{more}")
         for folder in sorted(place.episode("").glob("*")):
             if folder.name not in known:
                 self._broken("episodes", f"{folder.name} belongs to no episode of this run")

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,6 @@ from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.data import load_dataset
-from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.play.resume import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import expand
@@ -288,33 +287,27 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
 def verify_anything(
     path: Path,
     *,
-    workers: int | None = None,
-    programs: bool = True,
     plan: Path | None = None,
     signers: Signers | None = None,
-    home: Path | str | None = None,
-    progress: CountListener | None = None,
+    check: Callable[[Path], VerifyReport] = verify,
 ) -> tuple[Sealed | None, VerifyReport | None]:
     """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
 
-    With a ``plan`` the run must be the one committed to. Returns what is known about the seal, if there is one,
-    and what became of the claims: None for the seal of a plan, which makes none. Raises :class:`RunError` for a
-    seal that is broken.
+    With a ``plan`` the run must be the one committed to. ``check`` is how a folder is verified. Returns what is
+    known about the seal, if there is one, and what became of the claims: None for the seal of a plan, which makes
+    none. Raises :class:`RunError` for a seal that is broken.
     """
     if not path.is_file():
         if signers is not None:
             raise UserError(f"{path} is a folder; only a seal is signed", hint="verify the file made by seal")
-        found = verify(path, home=home, workers=workers, programs=programs, progress=progress)
-        return None, _as_planned(found, path, plan)
+        return None, _as_planned(check(path), path, plan)
     with open_seal(path, signers) as (folder, sealed):
         if sealed.kind == "plan":
             if plan is not None:
                 raise UserError(f"{path} is a plan, not a run", hint="give the run that was made by it")
             _read_plan(folder, path)
             return sealed, None
-        found = _as_planned(
-            verify(folder, home=home, workers=workers, programs=programs, progress=progress), folder, plan
-        )
+        found = _as_planned(check(folder), folder, plan)
         found = msgspec.structs.replace(found, freedom=freedom_of(None, read_manifest(folder / "manifest.json")))
     return sealed, msgspec.structs.replace(found, folder=str(path))
 
