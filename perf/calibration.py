@@ -21,15 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, stale_lags
-from tradeassay.metrics import (
-    BootstrapConfig,
-    compare_to_baseline,
-    growth,
-    mean_p_value,
-    model_confidence_set,
-    simultaneous_intervals,
-    superior,
-)
+from tradeassay.metrics import BootstrapConfig, mean_p_value, superior, tiers
 from tradeassay.metrics.cosine import cosine_terms, cosine_variance, sharpe_of
 from tradeassay.metrics.sharpe_inference import psr
 
@@ -129,21 +121,9 @@ FEW = BootstrapConfig(draws=200)
 FIVE = "five agents"
 
 
-def percentile(row: Table, rng: np.random.Generator) -> bool:
-    """The difference from the baseline in first versions of benchmarks: percentile bootstrap."""
-    market = rng.normal(0.0003, 0.01, row.size)
-    found = compare_to_baseline(growth(market + row), growth(market), bootstrap=FEW, inference="percentile")
-    return bool(found.distinguishable)
-
-
-def jointly(five: Table, rng: np.random.Generator) -> bool:
-    """Joint intervals of five agents: does any exclude zero?"""
-    return any(one.low > 0.0 or one.high < 0.0 for one in simultaneous_intervals(five.T, bootstrap=FEW))
-
-
-def confidence_set(five: Table, rng: np.random.Generator) -> bool:
-    """The model confidence set of five equal agents leaves the first out."""
-    return "0" not in model_confidence_set(five.T, bootstrap=FEW).included
+def apart(five: Table, rng: np.random.Generator) -> bool:
+    """Five equal agents fall into more than one tier."""
+    return len(tiers(five.T)) > 1
 
 
 def nobody_superior(five: Table, rng: np.random.Generator) -> bool:
@@ -165,9 +145,7 @@ SINGLE: dict[str, Callable[[Table, np.random.Generator], Table]] = {
     "staleness (nominal 0.1 %; x 50)": lambda x, rng: one_by_one(staleness)(x, rng) * 50.0,
 }
 RESAMPLING: dict[str, Callable[[Table, np.random.Generator], Table]] = {
-    "difference from the baseline, first versions (percentile bootstrap)": one_by_one(percentile),
-    f"joint intervals of {FIVE}": one_by_one(jointly),
-    f"model confidence set of {FIVE} leaves the first out (at most 5 %)": one_by_one(confidence_set),
+    f"{FIVE} that are equal fall into more than one tier": one_by_one(apart),
     f"none of {FIVE} beats the baseline (SPA, at most 5 %)": one_by_one(nobody_superior),
 }
 

@@ -116,7 +116,7 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
             (
                 *(one.cell, one.agent, one.verdict.kind, one.verdict.firm, one.verdict.sentence, one.total.value),
                 *(None if name not in one.parts else one.parts[name].value for name in _PARTS),
-                None if one.edge is None else one.edge.per_year.value,
+                None if one.edge is None else one.edge.tested.value,
             )
             for one in self.agents
         ]

@@ -57,9 +57,7 @@ def span(value: float, half: float) -> Measure:
 
 def edge(value: float, half: float, comparisons: int = 1) -> Edge:
     measure = span(value, half)
-    return Edge(
-        per_year=measure, tested=measure, ratio=span(20 * value, 20 * half), gross=measure, comparisons=comparisons
-    )
+    return Edge(tested=measure, ratio=span(20 * value, 20 * half), gross=measure, comparisons=comparisons)
 
 
 def eaten(gross: float, net: float) -> Edge:
@@ -102,7 +100,7 @@ def found(**changes: Any) -> AgentFindings:
         "first": "2024-01-02",
         "last": "2024-12-31",
         "total": span(0.2, 0.1),
-        "excess": span(0.05, 0.1),
+        "market": span(0.05, 0.1),
         "parts": parts,
         "style_variance": 0.1,
         "active_variance": 0.2,
@@ -110,7 +108,7 @@ def found(**changes: Any) -> AgentFindings:
         "luck": LUCKY,
         "leaks": CLEAN,
         "failure_rate": Measure(value=0.0),
-        "ranks": Ranks(of=3, by_return=1, by_excess=1, by_selection=2),
+        "ranks": Ranks(of=3, by_return=1, by_selection=2),
     }
     return AgentFindings(**(fields | changes))
 

@@ -5,18 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
-    BootstrapConfig,
+    AgainstBaseline,
     benjamini_hochberg,
     compare_to_baseline,
+    corrected,
     holm,
-    simultaneous_differences,
-    simultaneous_intervals,
+    mean_p_value,
+    tiers,
 )
+from tradeassay.metrics.cosine import cosine_t
 from tradeassay.metrics.measures import growth
-
-FEW = BootstrapConfig(draws=200)
 
 
 @settings(deadline=None)  # the first call imports scipy
@@ -37,58 +36,72 @@ def test_what_was_not_tested_is_not_counted() -> None:
     assert benjamini_hochberg([]) == []
 
 
-def test_intervals_for_many_are_wider_than_for_one() -> None:
-    values = np.random.default_rng(0).normal(0, 1, (100, 12))
-    alone = simultaneous_intervals(values[:, :1], bootstrap=FEW)[0]
-    among = simultaneous_intervals(values, bootstrap=FEW)
-    assert among[0].high - among[0].low > 1.2 * (alone.high - alone.low)
-    assert all(one.low < one.value < one.high for one in among)
+def _twenty(rng: np.random.Generator, sessions: int, agents: int) -> np.ndarray:
+    return rng.standard_t(4, (sessions, 1)) * 0.01 + rng.standard_t(4, (sessions, agents)) * 0.005
 
 
-def test_agents_that_do_the_same_cost_nothing() -> None:
-    one = np.random.default_rng(1).normal(0, 1, (80, 1))
-    twins = simultaneous_intervals(np.repeat(one, 8, axis=1), bootstrap=BootstrapConfig(draws=400))
-    alone = simultaneous_intervals(one, bootstrap=BootstrapConfig(draws=400))[0]
-    assert twins[0].high - twins[0].low == pytest.approx(alone.high - alone.low, rel=0.08)
+@pytest.mark.parametrize(("agents", "sessions"), [(2, 60), (5, 40), (20, 60), (20, 252)])
+def test_agents_that_only_guess_share_one_tier_in_nineteen_tables_of_twenty(agents: int, sessions: int) -> None:
+    rng = np.random.default_rng(agents * 1000 + sessions)
+    tables = 400
+    apart = sum(len(tiers(_twenty(rng, sessions, agents))) > 1 for _ in range(tables)) / tables
+    assert 0.02 <= apart <= 0.08
 
 
-def test_together_they_cover_at_their_level() -> None:
-    """Also in a short window of dependent sessions, and with the block length that is chosen by default."""
-    rng = np.random.default_rng(5)
-    covered = 0
-    for _ in range(100):
-        noise = rng.normal(0, 1, (61, 6)) + rng.normal(0, 1, (61, 1))
-        found = simultaneous_intervals(noise[1:] + 0.2 * noise[:-1], bootstrap=BootstrapConfig(draws=75))
-        covered += all(one.low <= 0.0 <= one.high for one in found)
-    assert covered >= 90
+def test_an_agent_that_is_better_has_a_tier_of_its_own() -> None:
+    growth = _twenty(np.random.default_rng(0), 250, 6)
+    growth[:, 4] += 0.01
+    growth[:, 2] -= 0.01
+    assert tiers(growth)[0] == [4] and tiers(growth)[-1] == [2]
+    assert sorted(place for tier in tiers(growth) for place in tier) == list(range(6))
 
 
-def test_a_series_that_never_moves_is_left_alone() -> None:
-    values = np.random.default_rng(2).normal(0, 1, (60, 2))
-    values[:, 1] = 0.5
-    moving, still = simultaneous_intervals(values, bootstrap=FEW)
-    assert (still.value, still.low, still.high) == (0.5, 0.5, 0.5)
-    assert moving.low < moving.high
-
-
-def test_differences_against_a_baseline() -> None:
+def test_two_are_told_apart_by_the_test_of_their_difference() -> None:
     rng = np.random.default_rng(3)
-    market = rng.normal(0.0004, 0.01, 150)
-    base = growth(market)
-    agents = [growth(market + rng.normal(shift, 0.004, (2, 150))) for shift in (0.0, 0.003)]
-    dead = np.r_[1.0, np.zeros(150)]
-    found = simultaneous_differences([*agents, dead, base[:-1]], base, bootstrap=FEW)
-    assert found[0].low < 0.0 < found[0].high
-    assert found[1].low > 0.0
-    assert found[1].value == pytest.approx(
-        compare_to_baseline(agents[1], base, bootstrap=FEW).difference.value, rel=1e-9
-    )
-    assert "nothing or less" in str(found[2].reason) and "differ" in str(found[3].reason)
-    assert simultaneous_differences([base], dead)[0].value is None
-    assert simultaneous_differences([], base) == []
+    for edge in np.linspace(0.0, 0.002, 40):
+        growth = rng.normal(0.0, 0.004, (80, 2)) + np.array([edge, 0.0])
+        assert (len(tiers(growth)) == 2) == (float(mean_p_value(growth[:, 0] - growth[:, 1])) < 0.05)
 
 
-def test_too_short_and_wrong() -> None:
-    assert simultaneous_intervals(np.ones((5, 2)))[1].value is None
-    with pytest.raises(UserError, match="two-dimensional"):
-        simultaneous_intervals(np.ones(30))
+def test_twins_stay_together_and_a_constant_lead_is_certain() -> None:
+    one = np.random.default_rng(1).normal(0, 0.01, 80)
+    assert tiers(np.stack([one, one, one - 1e-4], axis=1)) == [[0, 1], [2]]
+    assert tiers(one[:, None]) == [[0]]
+
+
+def _against(*p_values: float) -> list[AgainstBaseline]:
+    """Comparisons over 250 sessions whose p-values are about these."""
+    rng = np.random.default_rng(7)
+    noise = rng.normal(0, 0.004, (len(p_values), 250))
+    noise -= noise.mean(axis=1, keepdims=True)
+    t, freedom = cosine_t(noise + 1e-5)
+    from scipy.special import stdtrit
+
+    wanted = np.array([-stdtrit(freedom, p / 2.0) for p in p_values])
+    market = rng.normal(0, 0.01, 250)
+    paths = [growth(np.expm1(market + row + shift)) for row, shift in zip(noise, 1e-5 * wanted / t, strict=True)]
+    return [compare_to_baseline(path, growth(np.expm1(market))) for path in paths]
+
+
+def test_a_table_of_comparisons_allows_for_their_number_in_all_its_parts() -> None:
+    alone = _against(0.02, 0.0001, 0.5)
+    assert [one.distinguishable for one in alone] == [True, True, False]
+    found = [one for one in corrected([*alone, None], 0.95) if one is not None]
+    assert [one.p_value for one in found] == [one.p_value for one in alone]
+    assert [one.p_adjusted for one in found] == pytest.approx([0.04, 0.0003, 0.5], rel=0.01)
+    assert [one.side for one in found] == ["above", "above", None]
+    few = [one for one in corrected(_against(0.03, 0.03, 0.5), 0.95) if one is not None]
+    assert [one.side for one in few] == [None, None, None]
+    assert few[0].difference.low < 0.0 < few[0].difference.high and few[0].difference.level > 0.95
+    assert few[0].sentence.endswith("once the number of agents compared is allowed for")
+    assert "allowed for" not in few[2].sentence
+    assert few[0].said_of("the index").startswith("cannot be told apart from the index")
+
+
+@given(st.lists(st.floats(1e-6, 0.9), min_size=1, max_size=6))
+@settings(max_examples=25, deadline=None)
+def test_the_interval_excludes_zero_exactly_when_the_adjusted_p_value_is_small(p_values: list[float]) -> None:
+    for one in corrected(_against(*p_values), 0.95):
+        assert one is not None and one.p_adjusted is not None
+        assert one.distinguishable == (one.p_adjusted <= 0.05) or abs(one.p_adjusted - 0.05) < 1e-9
+        assert ("beats" in one.sentence) == (one.side == "above")

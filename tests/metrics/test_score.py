@@ -128,8 +128,11 @@ def test_what_must_be_known_about_the_index_goes_with_both_measures() -> None:
         bootstrap=QUICK,
     )
     assert few["information_ratio"].note == "no interval: 12 sessions, at least 20 are needed; without dividends"
-    both = across_seeds([series, series], [scores, scores], bootstrap=QUICK)
+    other = dataclasses.replace(series_from_nav(path(seed=3), index=path(seed=1)), index_note="without dividends")
+    both = across_seeds([series, other], [scores, score(other, bootstrap=QUICK)], bootstrap=QUICK)
     assert str(both["information_ratio"].median.note) == "over 2 repetitions; without dividends"
+    same = across_seeds([series, series], [scores, scores], bootstrap=QUICK)
+    assert all(same[name].median == scores[name] for name in scores)
     replaced = score(series, benchmark_nav=path(seed=2), bootstrap=QUICK)
     assert "without dividends" not in str(replaced["information_ratio"].note)
 
@@ -262,11 +265,11 @@ def test_luck_cannot_be_told_apart_and_skill_can() -> None:
     skilled = base * growth(0.001 + 0.002 * np.random.default_rng(5).standard_normal(250))
     verdict = compare_to_baseline(skilled, base, bootstrap=QUICK)
     assert verdict.distinguishable is True
-    assert verdict.sentence == "beats buy and hold by more than luck explains"
+    assert verdict.sentence == "beats buy and hold by more than chance explains"
     assert verdict.p_value is not None
     assert verdict.p_value < 0.05
     verdict = compare_to_baseline(base, skilled, bootstrap=QUICK, baseline="the index")
-    assert verdict.sentence == "falls behind the index by more than luck explains"
+    assert verdict.sentence == "falls behind the index by more than chance explains"
 
 
 def test_pairing_cancels_the_market() -> None:

@@ -1,11 +1,11 @@
-"""Superior predictive ability, StepM and the model confidence set."""
+"""Superior predictive ability and StepM."""
 
 import numpy as np
 import pytest
-from arch.bootstrap import MCS, SPA
+from arch.bootstrap import SPA, StepM
 
 from tradeassay.core.errors import UserError
-from tradeassay.metrics import BootstrapConfig, model_confidence_set, superior
+from tradeassay.metrics import BootstrapConfig, superior
 
 FEW = BootstrapConfig(draws=200, block=3.0)
 RNG = np.random.default_rng(0)
@@ -26,9 +26,6 @@ def test_a_planted_winner_is_named() -> None:
     better[:, 2] += 0.003
     found = superior(better, BASE, NAMES, bootstrap=FEW)
     assert found.p_value < 0.05 and found.better == ("c",)
-    kept = model_confidence_set(better, NAMES, bootstrap=FEW)
-    assert kept.included == ("c",) and set(kept.excluded) == {"a", "b", "d", "e"}
-    assert kept.p_values["c"] == 1.0
 
 
 def test_it_is_arch_underneath() -> None:
@@ -36,10 +33,6 @@ def test_it_is_arch_underneath() -> None:
     near.compute()
     found = superior(TABLE, BASE, bootstrap=BootstrapConfig(draws=1500, block=3.0))
     assert found.p_value == pytest.approx(near.pvalues["consistent"], abs=0.05)
-    sets = MCS(-TABLE, size=0.05, block_size=3, reps=1000, bootstrap="stationary", seed=1)
-    sets.compute()
-    ours = model_confidence_set(TABLE, bootstrap=BootstrapConfig(draws=1000, block=3.0))
-    assert ours.included == tuple(str(place) for place in sorted(sets.included))
 
 
 def test_the_benchmark_itself_is_no_rival() -> None:
@@ -50,14 +43,27 @@ def test_the_benchmark_itself_is_no_rival() -> None:
 
 def test_too_short_and_nonsense() -> None:
     assert "at least 20" in str(superior(TABLE[:10], BASE[:10]).reason)
-    assert model_confidence_set(TABLE[:10], NAMES).included == tuple(NAMES)
     with pytest.raises(UserError, match="benchmark returns"):
         superior(TABLE, BASE[:-1])
     with pytest.raises(UserError, match="names"):
         superior(TABLE, BASE, ["a"])
-    with pytest.raises(UserError, match="same series"):
-        model_confidence_set(np.column_stack([BASE, BASE]), ["x", "y"])
-    with pytest.raises(UserError, match="at least two"):
-        model_confidence_set(TABLE[:, :1])
     with pytest.raises(UserError, match="two-dimensional"):
-        model_confidence_set(BASE)
+        superior(BASE, BASE)
+
+
+def test_everybody_may_be_superior_in_more_than_one_step() -> None:
+    """arch's own loop over steps ends in an empty array where a later step takes out the last one."""
+    many = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        base = rng.normal(0, 0.01, 120)
+        table = base[:, None] + rng.normal((0.004, 0.0012), 0.004, (120, 2))
+        stepwise = StepM(-base, -table, size=0.05, block_size=3, reps=200, bootstrap="stationary", seed=1)
+        found = superior(table, base, ["a", "b"], bootstrap=FEW)
+        try:
+            stepwise.compute()
+        except ValueError:
+            many += 1
+            continue
+        assert {"a"} <= set(found.better) <= {"a", "b"}
+    assert many > 0

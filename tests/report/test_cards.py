@@ -23,18 +23,16 @@ from tradeassay.report.cards import BenchmarkCard, croissant, results_card, writ
 from tradeassay.report.export_tables import PasteCell, PasteTable
 
 
-def test_tiers_and_chances_are_in_the_tables() -> None:
+def test_tiers_are_in_the_tables() -> None:
     data = report()
     ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
     assert ranked, "the sample has a contest"
     for cell, table in ranked:
         assert cell.contest is not None
         assert table.columns[:2] == ("tier", "agent") and "#" not in table.columns
-        chance = table.columns.index("chance of being first")
         for row in table.rows:
             assert row[0].value == cell.contest.tier_of(row[1].text)
-            assert row[chance].value == (cell.contest.best.get(row[1].text, 0.0) if row[0].value else None)
-        assert any("model confidence set" in note for note in table.notes)
+        assert any("Agents of one tier cannot be told apart" in note for note in table.notes)
 
 
 def test_the_results_card_holds_every_number_of_the_table() -> None:

@@ -6,10 +6,9 @@ import pytest
 from report_sample import QUICK, agent, cell, failed, weekdays
 
 from tradeassay.core.badges import Badges
-from tradeassay.core.measure import Measure
-from tradeassay.metrics import AgainstBaseline, growth
+from tradeassay.metrics import corrected, growth, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
-from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell, told_apart
+from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell
 
 SESSIONS = weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0003, 0.01, 120)
@@ -45,103 +44,107 @@ LUCKY, SKILLED, POOR = rival("lucky", 0.0), rival("skilled", 0.002), rival("poor
 
 
 def test_nobody_can_be_told_apart() -> None:
-    said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)), 0.95)
+    said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)))
     assert said.headline == "No agent can be told apart from buy and hold."
-    assert any("can be luck" in sentence for sentence in said.support)
+    assert any("against buy and hold that is" in sentence for sentence in said.support)
 
 
 def test_one_agent_that_cannot_be_told_apart() -> None:
-    said = answer(made(BASE, LUCKY), 0.95)
+    said = answer(made(BASE, LUCKY))
     assert said.headline == "lucky cannot be told apart from buy and hold."
-    assert standing(LUCKY, made(BASE, LUCKY), 0.95).label == "cannot be told apart"
+    assert standing(LUCKY, made(BASE, LUCKY)).label == "cannot be told apart"
 
 
 def test_a_winner_and_a_loser() -> None:
     market = made(BASE, LUCKY, SKILLED, POOR)
-    said = answer(market, 0.95)
-    assert said.headline == "skilled is best: it beats buy and hold by more than luck explains."
-    assert "poor falls behind buy and hold by more than luck explains." in said.support
-    assert in_words(market, 0.95) == (
-        "skilled beats buy and hold by more than luck explains.",
+    said = answer(market)
+    assert (
+        said.headline
+        == "skilled is best: it beats buy and hold and every other agent by more than chance explains."
+    )
+    assert "poor falls behind buy and hold by more than chance explains." in said.support
+    assert in_words(market) == (
+        "skilled beats buy and hold by more than chance explains.",
         "lucky cannot be told apart from buy and hold.",
-        "poor falls behind buy and hold by more than luck explains.",
+        "poor falls behind buy and hold by more than chance explains.",
     )
 
 
 def test_two_winners_that_cannot_be_told_apart_share_the_headline() -> None:
     twin = rival("twin", 0.00195, seed=3)
-    said = answer(made(BASE, SKILLED, twin), 0.95)
+    said = answer(made(BASE, SKILLED, twin))
     assert said.headline.startswith(("skilled and twin beat", "twin and skilled beat"))
 
 
 def test_agents_of_one_standing_share_a_sentence() -> None:
     market = made(BASE, LUCKY, rival("other", 0.0, seed=9))
-    said = in_words(market, 0.95)
+    said = in_words(market)
     assert said == ("other and lucky cannot be told apart from buy and hold.",)
     market = made(BASE, POOR, rival("worse", -0.003, seed=5))
-    assert in_words(market, 0.95) == ("poor and worse fall behind buy and hold by more than luck explains.",)
+    assert in_words(market) == ("poor and worse fall behind buy and hold by more than chance explains.",)
 
 
 def test_everybody_behind() -> None:
-    said = answer(made(BASE, POOR), 0.95)
-    assert said.headline == "poor falls behind buy and hold."
+    said = answer(made(BASE, POOR))
+    assert said.headline == "poor falls behind buy and hold by more than chance explains."
     assert any(one.startswith("After buy and hold, poor has the highest return") for one in said.support)
-    said = answer(made(BASE, POOR, rival("worse", -0.003, seed=5)), 0.95)
-    assert said.headline == "Every agent falls behind buy and hold."
-    said = answer(made(BASE, POOR, LUCKY), 0.95)
-    assert said.headline == "No agent beats buy and hold, and poor falls behind it."
+    said = answer(made(BASE, POOR, rival("worse", -0.003, seed=5)))
+    assert said.headline == "Every agent falls behind buy and hold by more than chance explains."
+    said = answer(made(BASE, POOR, LUCKY))
+    assert said.headline == ("No agent beats buy and hold, and poor falls behind it by more than chance explains.")
 
 
 def test_a_copy_of_the_baseline_is_the_same() -> None:
     copy = agent("copy", [MARKET], SESSIONS, MARKET)
-    assert standing(copy, made(BASE, copy), 0.95).sentence == "copy is the same as buy and hold, day by day."
+    assert standing(copy, made(BASE, copy)).sentence == "copy is the same as buy and hold, session by session."
 
 
 def test_failed_agents_are_failed_not_zero() -> None:
     silent = failed("silent", "no usable answer in any of 120 sessions (timeout 120)")
     market = made(BASE, LUCKY, silent)
     assert market.ranked[-1].name == "silent"
-    told = standing(silent, market, 0.95)
+    told = standing(silent, market)
     assert told.tone == "failed"
     assert "timeout 120" in told.sentence
-    assert "silent has no result (see failures)." in answer(market, 0.95).support
+    assert "silent has no result (see failures)." in answer(market).support
 
 
 def test_nobody_has_a_result() -> None:
-    assert answer(made(failed("a", "x"), failed("b", "y")), 0.95).headline == "No agent has a result."
-    assert answer(made(BASE, failed("b", "y")), 0.95).headline == "Only the baseline has a result."
+    assert answer(made(failed("a", "x"), failed("b", "y"))).headline == "No agent has a result."
+    assert answer(made(BASE, failed("b", "y"))).headline == "Only the baseline has a result."
 
 
 def test_what_was_not_compared_says_so() -> None:
-    versus = AgainstBaseline(
-        baseline="x",
-        difference=Measure(value=None, reason="10 sessions, at least 20 are needed"),
-        p_value=None,
-        distinguishable=None,
-        sentence="",
-    )
+    versus = nothing_to_compare("equal-weight", "10 sessions, at least 20 are needed")
     lone = with_row(LUCKY, versus_baseline=versus)
-    assert standing(lone, made(BASE, lone), 0.95).sentence == (
+    assert standing(lone, made(BASE, lone)).sentence == (
         "lucky was not compared with buy and hold: 10 sessions, at least 20 are needed."
     )
-    assert answer(made(BASE, lone), 0.95).headline.endswith("nothing could be compared with buy and hold.")
+    assert answer(made(BASE, lone)).headline.endswith("nothing could be compared with buy and hold.")
+
+
+def test_a_winner_among_equals_is_not_called_best() -> None:
+    """Who beats the baseline is not better than a rival that can be told apart from neither."""
+    near = rival("near", 0.0009, noise=0.006, seed=12)
+    said = answer(made(BASE, SKILLED, near))
+    assert said.headline == "skilled beats buy and hold by more than chance explains."
+    assert "All agents share one tier" in said.support[0]
 
 
 def test_many_comparisons_make_one_weaker() -> None:
-    """A p-value of 0.03 alone is a difference; among ten agents it is what chance gives."""
-    assert SKILLED.versus is not None
-    assert told_apart(SKILLED, 0.95) == "above"
-    among_many = with_row(SKILLED, p_adjusted=0.3)
-    assert told_apart(among_many, 0.95) is None
-    told = standing(among_many, made(BASE, among_many), 0.95)
-    assert told.sentence == (
-        "skilled cannot be told apart from buy and hold once the number of agents compared is allowed for."
+    """What differs alone may be what chance gives among many: the recorded comparison says so, and is shown."""
+    edge = rival("edge", 0.0006, noise=0.003, seed=8)
+    assert edge.versus is not None and edge.versus.side == "above" and edge.versus.p_value > 0.001
+    among_many = corrected([edge.versus, *[LUCKY.versus] * 60], 0.95)[0]
+    told = standing(with_row(edge, versus_baseline=among_many), made(BASE, edge))
+    assert told.label == "cannot be told apart" and told.sentence == (
+        "edge cannot be told apart from buy and hold once the number of agents compared is allowed for."
     )
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_sample_has_every_kind_of_row(place: int) -> None:
     market = cell(place, 120)
-    tones = {standing(one, market, 0.95).tone for one in market.agents}
+    tones = {standing(one, market).tone for one in market.agents}
     assert {"above", "below", "same", "baseline", "failed"} <= tones
     assert growth(np.zeros(1)).shape == (2,)

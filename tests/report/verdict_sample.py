@@ -51,11 +51,11 @@ def one(name: str = "sound-model", **changes: object) -> AgentFindings:
         "mask": "bright",
         "total": span(0.241, 0.19),
         "parts": parts,
-        "excess": span(0.08, 0.1),
+        "market": span(0.08, 0.1),
         "exposures": {"MOM_12_1": span(0.3, 0.1), "ROC_20": span(-0.2, 0.1)},
         "style_variance": 0.1,
         "active_variance": 0.2,
-        "edge": Edge(per_year=edge, tested=edge, ratio=span(2.1, 1.2), gross=edge, comparisons=3),
+        "edge": Edge(tested=edge, ratio=span(2.1, 1.2), gross=edge, comparisons=3),
         "luck": LuckEvidence(percentile=Measure(value=0.997, low=0.93, high=1.0), p=0.003, portfolios=10_000),
         "memory": MemoryEvidence(against="blinded", gap=span(0.01, 0.05), masked=span(0.11, 0.06)),
         "leaks": LeakEvidence(tested=True, sentence="No leak was found."),
@@ -67,7 +67,7 @@ def one(name: str = "sound-model", **changes: object) -> AgentFindings:
         "failures": {"schema": 3, "timeout": 1},
         "failure_rate": span(0.01, 0.005),
         "dollars": Dollars(usd=12.4, calls=900, tokens=1_200_000, net_return=Measure(value=0.24)),
-        "ranks": Ranks(of=4, by_return=2, by_excess=2, by_selection=1),
+        "ranks": Ranks(of=4, by_return=2, by_selection=1),
         "power": "252 sessions show an information ratio of 2 or more with a chance of 80%",
         "notes": ("a note on the attribution",),
     }
@@ -117,7 +117,7 @@ def sample(*, attack: bool = False) -> Assay:
             memory=None,
             luck=LuckEvidence(percentile=silent, p=None),
             failure_rate=Measure(value=1.0),
-            ranks=Ranks(of=4, by_return=None, by_excess=None, by_selection=None),
+            ranks=Ranks(of=4, by_return=None, by_selection=None),
         ),
     )
     return Assay(

@@ -200,7 +200,7 @@ def record(
     trading, bootstrap = held.trading if held else {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:
-        totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap, intervals=taking.intervals)
+        totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap)
         likes = preferences(daily, bootstrap=bootstrap) if held and taking.intervals else {}
     else:
         none = dict.fromkeys(rows, not_scored(account.failure))

@@ -95,7 +95,7 @@ def attribute_tables(
             raise UserError(f"{given} holds returns of names", hint="give the weights too")
         inputs, year, earned = _inputs_from(given, table.dates, config), 252, None
     else:
-        series = None if given is None else read_series(given, own.reading)
+        series = None if given is None else read_series(given, own.reading, alone=True)
         returns = None if series is None else series.returns
         dates = table.dates if table is not None else tuple(returns or ())
         if not dates:
@@ -239,7 +239,7 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
         )
     chosen = benchmarks.get(own.benchmark)
     return luck_of_returns(
-        read_series(path, own.reading).returns,
+        read_series(path, own.reading, alone=True).returns,
         chosen,
         load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
         StatedTrades(names=own.names, turnover=own.turnover),

@@ -385,12 +385,12 @@ class Bench:
             first=self.world.inputs.sessions[0],
             last=self.world.inputs.sessions[-1],
             total=not_scored("not measured yet"),
-            excess=not_scored("no index"),
+            market=not_scored("no index"),
             exposures=preferences(daily, bootstrap=BootstrapConfig(draws=config.draws)),
             luck=self._luck(plant, daily),
             leaks=self._leaks(plant, seed, weights),
             failure_rate=Measure(value=0.0, n=self.world.sessions),
-            ranks=Ranks(of=1, by_return=1, by_excess=None, by_selection=1),
+            ranks=Ranks(of=1, by_return=1, by_selection=1),
         )
         references = self.world.inputs.references
         setting = TrialSetting(tried=tried, references=references, sessions=self.world.inputs.sessions)

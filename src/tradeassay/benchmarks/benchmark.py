@@ -8,7 +8,6 @@ from tradeassay.account import venues
 from tradeassay.benchmarks.daily import DayConfig
 from tradeassay.core.badges import Convention
 from tradeassay.core.registry import Registry
-from tradeassay.metrics.baseline import Inference
 from tradeassay.play import MarketConfig
 
 
@@ -18,7 +17,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     ``dataset`` is the data set played unless a run names another; ``baseline`` the agent results are compared
     with. The index is part of ``market``. ``protocol`` names the conversation that a model has in a session (see
     :mod:`tradeassay.benchmarks.protocol`), ``protocol_params`` what differs from its defaults; rule agents
-    answer ``day`` under the same market rules. ``inference`` is how results are tested against the baseline.
+    answer ``day`` under the same market rules.
     ``takes_secret``: aliases and other draws are derived from a secret of the run, so that nobody who knows this
     program knows them beforehand. ``seed_word`` is what all draws are derived from beside the secret; the id where
     it is empty. A benchmark that is given another name keeps its draws by it.
@@ -34,7 +33,6 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     day: DayConfig = DayConfig()
     protocol: str = "daily"
     protocol_params: dict[str, bool | int | float | str] = {}
-    inference: Inference = "cosine"
     takes_secret: bool = True
     seed_word: str = ""
 

@@ -6,7 +6,7 @@ repetitions, :func:`compare_to_baseline` says whether two paths can be told apar
 or a model.
 """
 
-from tradeassay.metrics.baseline import AgainstBaseline, compare_to_baseline, holm, nothing_to_compare
+from tradeassay.metrics.baseline import AgainstBaseline, compare_to_baseline, corrected, holm, nothing_to_compare
 from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
 from tradeassay.metrics.calibration import (
     Bin,
@@ -17,7 +17,13 @@ from tradeassay.metrics.calibration import (
     expected_calibration_error,
 )
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
-from tradeassay.metrics.cosine import cosine_interval, cosine_variance, mean_p_value, sharpe_difference
+from tradeassay.metrics.cosine import (
+    cosine_interval,
+    cosine_variance,
+    growth_interval,
+    mean_p_value,
+    sharpe_difference,
+)
 from tradeassay.metrics.intervals import (
     ar1_inflation,
     long_run_variance,
@@ -50,13 +56,10 @@ from tradeassay.metrics.measures import (
     volatility,
 )
 from tradeassay.metrics.multiple import (
-    ConfidenceSet,
     Superior,
     benjamini_hochberg,
-    model_confidence_set,
-    simultaneous_differences,
-    simultaneous_intervals,
     superior,
+    tiers,
 )
 from tradeassay.metrics.overfitting import Overfitting, overfitting
 from tradeassay.metrics.paired import PairedTest, overlapping_clusters, wilcoxon, wilcoxon_clustered
@@ -91,7 +94,6 @@ __all__ = [
     "Bin",
     "BootstrapConfig",
     "Calibration",
-    "ConfidenceSet",
     "CriticalDifference",
     "Deflated",
     "Design",
@@ -115,6 +117,7 @@ __all__ = [
     "cash_ratio",
     "compare_to_baseline",
     "concentration",
+    "corrected",
     "cosine_interval",
     "cosine_variance",
     "cost_rate",
@@ -129,6 +132,7 @@ __all__ = [
     "expected_calibration_error",
     "failure_rate",
     "growth",
+    "growth_interval",
     "hit_rate",
     "holm",
     "information_ratio",
@@ -139,7 +143,6 @@ __all__ = [
     "measured_design",
     "minimum_detectable_ir",
     "minimum_track_record",
-    "model_confidence_set",
     "nothing_to_compare",
     "overfitting",
     "overlapping_clusters",
@@ -159,12 +162,11 @@ __all__ = [
     "significant",
     "simple_returns",
     "simulated_power",
-    "simultaneous_differences",
-    "simultaneous_intervals",
     "sortino",
     "sortino_stockbench",
     "summarise",
     "superior",
+    "tiers",
     "turnover",
     "variance_inflation",
     "volatility",

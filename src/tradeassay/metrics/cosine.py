@@ -30,6 +30,8 @@ Statistic = Literal["mean", "sharpe"]
 Influence = Callable[[Floats], tuple[Floats, Floats]]
 """From series of shape (..., n) to the statistic (...) and its influence function (..., n)."""
 _FLAT = 1e-12
+_MOST_GROWTH = 700.0
+"""Log growth beyond which a return is no number any more."""
 
 
 def cosine_terms(n: int) -> int:
@@ -81,6 +83,37 @@ def cosine_interval(
         raise UserError(f"returns of shape {returns.shape}", hint="give one series")
     scale = periods_per_year if statistic == "mean" else math.sqrt(periods_per_year)
     return _interval(returns, mean_of if statistic == "mean" else sharpe_of, scale=scale, level=level, least=least)
+
+
+def growth_interval(returns: Floats, *, periods: float, level: float = 0.95, least: int = LEAST) -> Measure:
+    """Return what returns of shape (n,) grow to over ``periods`` sessions, with the interval of their log growth.
+
+    The interval of a product is that of the sum of logarithms: nobody loses more than everything. Raises
+    :class:`UserError` as :func:`cosine_interval` does; no value where everything was lost in a session.
+    """
+    returns = np.asarray(returns, dtype=np.float64)
+    if not (returns > -1.0).all():
+        return not_scored("everything was lost in a session")
+    return growth_ends(
+        cosine_interval(np.log1p(returns), "mean", periods_per_year=periods, level=level, least=least)
+    )
+
+
+def growth_ends(logs: Measure) -> Measure:
+    """Return a measure of log growth as one of growth."""
+    if logs.value is None:
+        return logs
+    value, low, high = (
+        None if end is None else significant(math.expm1(min(end, _MOST_GROWTH)))
+        for end in (logs.value, logs.low, logs.high)
+    )
+    return Measure(value=value, low=low, high=high, level=logs.level, n=logs.n, note=logs.note)
+
+
+def reach_ratio(n: int, level: float, other: float) -> float:
+    """Return how many times as far an interval of ``n`` sessions reaches at the other level."""
+    one, two = (float(_student().stdtrit(cosine_terms(n), 0.5 + each / 2.0)) for each in (level, other))
+    return two / one
 
 
 def sharpe_difference(

@@ -18,6 +18,7 @@ from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import measures
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
+from tradeassay.metrics.cosine import cosine_interval, growth_interval
 from tradeassay.metrics.intervals import measure_from, significant, wilson_interval
 from tradeassay.metrics.measures import cumulative_return, max_drawdown, simple_returns
 from tradeassay.metrics.series import EpisodeSeries
@@ -130,6 +131,7 @@ _YEARLY = frozenset(
 )
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
 _VS_INDEX = ("excess_return", "information_ratio")
+_MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
 _PATH_NOTE = "interval: what other orders of the same blocks of sessions would have given"
 
 DEFAULT = BootstrapConfig()
@@ -160,7 +162,7 @@ def score(
     drawn = _draw(series, sessions, bootstrap)
     note = series.index_note if benchmark_nav is None else None
     return {
-        info.id: with_index_note(info.id, _one(info.id, series, values, drawn, bootstrap), note)
+        info.id: with_index_note(info.id, _one(info.id, series, sessions, values, drawn, bootstrap), note)
         for info in MEASURES
     }
 
@@ -183,6 +185,7 @@ def _draw(series: EpisodeSeries, sessions: SessionMatrix, config: BootstrapConfi
 def _one(
     name: str,
     series: EpisodeSeries,
+    sessions: SessionMatrix,
     values: dict[str, float],
     drawn: dict[str, Floats] | None,
     config: BootstrapConfig,
@@ -196,8 +199,23 @@ def _one(
         return measure_from(values[name], None, level=config.level, n=n, note=few)
     if name in _CONDUCT and values[name] in (0.0, 1.0):
         return _certain_rate(name, series, values[name], config)
+    if name in _MEANS:
+        return msgspec.structs.replace(
+            _by_cosine(name, sessions, config), value=significant(values[name]), reason=None
+        )
     note = _PATH_NOTE if BY_ID[name].path else None
     return measure_from(values[name], drawn[name], level=config.level, n=n, note=note)
+
+
+def _by_cosine(name: str, sessions: SessionMatrix, config: BootstrapConfig) -> Measure:
+    """Return a mean of session returns, or a ratio of one, with its cosine interval: nothing is resampled."""
+    earned, year, least = sessions.matrix[_ROWS.index("returns")], sessions.periods_per_year, config.least
+    if name in ("cumulative_return", "annualised_return"):
+        periods = earned.shape[-1] if name == "cumulative_return" else year
+        return growth_interval(earned, periods=periods, level=config.level, least=least)
+    if name == "information_ratio" and sessions.index is not None:
+        earned = earned - sessions.index
+    return cosine_interval(earned, periods_per_year=year, level=config.level, least=least)
 
 
 def _certain_rate(name: str, series: EpisodeSeries, value: float, config: BootstrapConfig) -> Measure:
@@ -316,10 +334,10 @@ def across_seeds(
 
     ``scores`` are the episodes' own, in the same order; they supply the values. The median's interval comes
     from a two-level bootstrap: repetitions are drawn with replacement, and within a draw all of them
-    get the *same* resampled sessions, because they lived through the same market. With one repetition it
-    is that repetition's own interval. Episodes of different lengths get a median without an interval.
+    get the *same* resampled sessions, because they lived through the same market. With one repetition, or several
+    that are the same, it is that repetition's own. Episodes of different lengths get a median without one.
     """
-    single = len(episodes) == 1
+    single = bool(scores) and all(one == scores[0] for one in scores[1:])
     drawn = None if single else _draw_together(episodes, benchmark_nav, bootstrap)
     notes = () if single or benchmark_nav is not None else [one.index_note for one in episodes if one.index_note]
     summaries = {}

@@ -21,7 +21,6 @@ from tradeassay.report.formatting import PasteCell, PasteTable
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
-from tradeassay.runs.summary.rows import Contest
 
 PasteFormat = Literal["md", "latex", "csv", "json", "card"]
 PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
@@ -72,59 +71,44 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     titles = tuple(numbers.info(name).title for name in _MEASURES)
     rows = []
     for place, agent in enumerate(cell.ranked, 1):
-        told = standing(agent, cell, data.level)
+        told = standing(agent, cell)
         placed = agent.result.value is not None and failed_too_often(agent) is None
         rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
         measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
-        best: tuple[PasteCell, ...] = ()
         if cell.contest is not None:
-            rank, chance = _best(agent.name, cell.contest)
-            best = (chance,)
-        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), *best, PasteCell(told.label)))
+            tier = cell.contest.tier_of(agent.name)
+            rank = PasteCell("–", reason=cell.contest.unranked.get(agent.name))
+            rank = rank if tier is None else PasteCell(str(tier), float(tier))
+        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(told.label)))
     notes = [
         f"Brackets hold {data.level:.0%} intervals. "
         f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
         + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
         *_contest_notes(cell),
         *_badge_notes(cell_badges(cell)),
-        *(standing(agent, cell, data.level).sentence for agent in cell.agents if agent.result.value is None),
+        *(standing(agent, cell).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
         *([data.freedom.sentence] if data.freedom is not None else []),
     ]
-    columns = ("#", "agent", *titles, against, "told apart")
-    if cell.contest is not None:
-        columns = ("tier", "agent", *titles, against, "chance of being first", "told apart")
+    columns = ("#" if cell.contest is None else "tier", "agent", *titles, against, "told apart")
     return PasteTable(cell.title, columns, tuple(rows), tuple(notes))
-
-
-def _best(agent: str, contest: Contest) -> tuple[PasteCell, PasteCell]:
-    tier = contest.tier_of(agent)
-    if tier is None:
-        nothing = PasteCell("–", reason=contest.unranked.get(agent))
-        return nothing, nothing
-    chance = contest.best.get(agent, 0.0)
-    return PasteCell(str(tier), float(tier)), PasteCell(numbers.written(chance, "share"), chance)
 
 
 def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
     contest = cell.contest
     if contest is None:
         return ()
-    test = "model confidence set" if len(contest.best) > 2 else "test of their difference"
-    said = [
-        f"Agents of one tier cannot be told apart from its best one ({test}, {contest.level:.0%}); "
-        f"chances are over redraws of {contest.sessions:,} sessions."
-    ]
-    if contest.superior is not None:
-        said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
-    return tuple(said)
+    return (
+        f"Agents of one tier cannot be told apart from its best one ({contest.level:.0%} for the whole table, "
+        f"{contest.sessions:,} sessions).",
+    )
 
 
 def _difference(agent: AgentSummary) -> PasteCell:
     """Return the difference from the baseline, with the interval that belongs to the corrected p-value."""
     if agent.versus is None:
         return PasteCell("–")
-    return _entry(agent.corrected or agent.versus.difference, "change")
+    return _entry(agent.versus.difference, "change")
 
 
 def _badge_notes(badges: Iterable[tuple[str, str]]) -> tuple[str, ...]:

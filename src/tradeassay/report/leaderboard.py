@@ -89,12 +89,12 @@ class TerminalReport:
             head.append(badges, style="not bold not underline italic")
             yield head
             yield board(cell, self.data.level, options.max_width)
-            said = Text(f"{answer(cell, self.data.level).headline}\n", style="bold")
-            for sentence in (*contest_words(cell), *in_words(cell, self.data.level), *cell.limits):
+            said = Text(f"{answer(cell).headline}\n", style="bold")
+            for sentence in (*contest_words(cell), *in_words(cell), *cell.limits):
                 said.append(f"- {sentence}\n", style="not bold")
             yield said
         for contrast in self.data.contrasts:
-            yield _side_by_side(contrast, self.data.level)
+            yield _side_by_side(contrast)
         for found in self.data.over_markets:
             yield f"\n{markets_words(found, setting_title(found, self.data.over_markets))}"
         if self.data.freedom is not None:
@@ -122,7 +122,7 @@ def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
     for title in ("tokens", "dollars") if models else ():
         table.add_column(title, justify="right", no_wrap=True)
     for place, agent in enumerate(cell.ranked):
-        told = standing(agent, cell, level)
+        told = standing(agent, cell)
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
@@ -159,7 +159,7 @@ def _cost(agent: AgentSummary) -> tuple[Text, Text]:
     return Text(numbers.short(cost.input_tokens + cost.output_tokens)), Text(numbers.dollars(cost.usd))
 
 
-def _side_by_side(contrast: Contrast, level: float) -> Text:
+def _side_by_side(contrast: Contrast) -> Text:
     from rich.text import Text
 
     text = Text(f"\n{contrast.title}", style="bold underline")
@@ -171,7 +171,7 @@ def _side_by_side(contrast: Contrast, level: float) -> Text:
             value = None if arm is None else arm.result.value
             words = f"{label} {numbers.NONE if value is None else numbers.written(value, 'change')}"
             if arm is not None and arm.versus is not None:
-                words += f" ({arm_standing(arm, contrast.labels[0], level).label})"
+                words += f" ({arm_standing(arm, contrast.labels[0]).label})"
             said.append(words)
         text.append(f"- {row.agent}: {', '.join(said)}\n", style="not bold not underline")
     return text

@@ -53,32 +53,25 @@ class AgentOnPage:
     """One agent: its record, its place on the page, and its measures written out.
 
     ``difference`` is the yearly one from the baseline, None where nothing was compared. ``place`` is its tier, or
-    where nobody was compared its rank: a place among equals would be luck. ``chance`` says how sure a first place
-    is, or why it has none.
+    where nobody was compared its rank: a place among equals would be luck. ``unranked`` says why it has none.
     """
 
     def __init__(self, id: str, rank: int | None, agent: AgentSummary, cell: CellOnPage) -> None:
         self.id, self.rank, self.agent, self._cell = id, rank, agent, cell
         self.style: LineStyle = cell.look[agent.name]
-        self.standing: AgentStanding = standing(agent, cell.cell, cell.level)
+        self.standing: AgentStanding = standing(agent, cell.cell)
         self.cost = cost_line(agent)
         self.difference: MeasureShown | None = None
         if agent.versus is not None:
-            self.difference = shown(agent.corrected or agent.versus.difference, "change", cell.differences)
+            self.difference = shown(agent.versus.difference, "change", cell.differences)
         contest = cell.cell.contest
         found = rank if contest is None else contest.tier_of(agent.name)
         self.place = "\u2013" if found is None else str(found)
-        self.chance = ""
+        self.unranked = ""
         if contest is not None and agent.name in contest.unranked:
-            self.chance = f"not ranked: {contest.unranked[agent.name]}"
-        elif contest is not None and (first := contest.best.get(agent.name)) is not None:
-            self.chance = f"first in {first:.0%} of redraws"
-        # Below the difference: its p-value, and the interval that holds for all agents at once. The latter only
-        # where the interval shown is not corrected itself: two answers to one question may differ.
-        p, joint = agent.row.p_adjusted, agent.jointly if agent.corrected is None else None
-        self.small_print = [] if p is None else [numbers.p_value(p)]
-        if joint is not None and joint.low is not None and joint.high is not None:
-            self.small_print.append(f"all agents together: {shown(joint, 'change').interval}")
+            self.unranked = f"not ranked: {contest.unranked[agent.name]}"
+        p = None if agent.versus is None else agent.versus.p_adjusted
+        self.p_value = "" if p is None else numbers.p_value(p)
 
     def figure(self, name: str) -> MeasureShown:
         """Return a measure written out; the return has its interval drawn."""
@@ -106,15 +99,15 @@ class CellOnPage:
         self.look = styles([agent.name for agent in cell.agents], cell.baseline)
         self.returns: Scale = common_scale([agent.result for agent in cell.agents])
         self.differences: Scale = common_scale(
-            [agent.corrected or agent.versus.difference for agent in cell.agents if agent.versus is not None]
+            [agent.versus.difference for agent in cell.agents if agent.versus is not None]
         )
         self.agents = []
         for place, agent in enumerate(cell.ranked):
             placed = agent.result.value is not None and failed_too_often(agent) is None
             self.agents.append(AgentOnPage(f"{id}-a{place}", place + 1 if placed else None, agent, self))
         self.badges = cell_badges(cell)
-        self.answer: BestAnswer = answer(cell, level)
-        self.in_words = (*in_words(cell, level), *cell.limits)
+        self.answer: BestAnswer = answer(cell)
+        self.in_words = (*in_words(cell), *cell.limits)
         details = [agent.detail for agent in cell.agents if agent.detail is not None]
         months = [month for detail in details for year in detail.months for month in year.months]
         self.hottest = max([0.01, *(abs(month) for month in months if month is not None)])

@@ -145,11 +145,11 @@ def _table(agents: list[AgentAssay], width: int) -> Table:
     for part in parts:
         table.add_column("market" if part == "common" else part, justify="right", no_wrap=True)
     ranked = any(one.ranks.of > 1 for one in agents)
-    for title in ("luck", *(["rank r/e/s"] if ranked else [])):
+    for title in ("luck", *(["rank r/s"] if ranked else [])):
         table.add_column(title, justify="right", no_wrap=True)
     for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
         share, ranks = one.luck.percentile.value, one.ranks
-        places = (ranks.by_return, ranks.by_excess, ranks.by_selection)
+        places = (ranks.by_return, ranks.by_selection)
         told = Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, ""))
         table.add_row(
             Text(one.agent),

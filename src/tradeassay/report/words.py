@@ -1,6 +1,7 @@
 """The plain sentences: which agent is best, does it differ from the baseline, or from itself in another setting?
 
-Every claim is made after Holm's correction for the number of agents compared in one table.
+Nothing is decided here. Whether two can be told apart was recorded with the scores, after Holm's correction for
+the number of agents compared in one table; who shares a tier is in the summary.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.badges import NOT_REDERIVABLE, OWN_PROGRAM, Badges
+from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
 from tradeassay.runs.summary import (
     AgentSummary,
@@ -19,7 +21,6 @@ from tradeassay.runs.summary import (
     ContrastArm,
     OverMarkets,
     failed_too_often,
-    told_apart,
 )
 
 _PLURALS = (
@@ -85,50 +86,51 @@ def cost_line(agent: AgentSummary) -> str:
 
 # An agent against the baseline
 
+_LABELS = {"above": "better", "below": "worse", None: "cannot be told apart"}
 
-def standing(agent: AgentSummary, cell: CellSummary, level: float) -> AgentStanding:
-    """Say how an agent compares with its cell's baseline."""
+
+def standing(agent: AgentSummary, cell: CellSummary) -> AgentStanding:
+    """Say how an agent compares with its cell's baseline, as it was recorded."""
     phrase = cell.baseline_phrase
     if agent.result.value is None:
         reason = agent.failure or str(agent.result.reason)
         return AgentStanding("failed", "failed", f"{agent.name} has no result: {reason}.")
     if agent.baseline:
         return AgentStanding("baseline", "baseline", f"{agent.name} is the baseline: {phrase}.")
-    versus = agent.versus
-    if versus is None or versus.distinguishable is None:
-        reason = "no baseline" if versus is None else str(versus.difference.reason)
-        return AgentStanding("none", "not compared", f"{agent.name} was not compared with {phrase}: {reason}.")
-    if versus.difference.low == versus.difference.high == 0.0:
-        return AgentStanding("same", "same", f"{agent.name} is the same as {phrase}, day by day.")
-    tone = told_apart(agent, level)
-    if tone == "above":
-        return AgentStanding(tone, "better", f"{agent.name} beats {phrase} by more than luck explains.")
-    if tone == "below":
-        return AgentStanding(tone, "worse", f"{agent.name} falls behind {phrase} by more than luck explains.")
-    sentence = f"{agent.name} cannot be told apart from {phrase}"
-    if versus.distinguishable:
-        sentence += " once the number of agents compared is allowed for"
-    return AgentStanding("same", "cannot be told apart", sentence + ".")
+    if agent.versus is None:
+        return AgentStanding("none", "not compared", f"{agent.name} was not compared with {phrase}: no baseline.")
+    return _told(agent.versus, f"{agent.name} {agent.versus.said_of(phrase)}.")
 
 
-def in_words(cell: CellSummary, level: float) -> tuple[str, ...]:
+def _told(versus: AgainstBaseline, sentence: str) -> AgentStanding:
+    if versus.distinguishable is None:
+        return AgentStanding("none", "not compared", sentence)
+    if versus.same:
+        return AgentStanding("same", "same", sentence)
+    return AgentStanding(versus.side or "same", _LABELS[versus.side], sentence)
+
+
+def in_words(cell: CellSummary) -> tuple[str, ...]:
     """Say how every agent compares with the baseline, agents of the same standing in one sentence."""
     said: dict[str, list[str]] = {}
     for agent in cell.ranked:
-        told = standing(agent, cell, level)
+        told = standing(agent, cell)
         if told.tone != "baseline":
             said.setdefault(told.sentence.removeprefix(agent.name), []).append(agent.name)
     sentences = []
     for rest, names in said.items():
         verb = next(((one, many) for one, many in _PLURALS if len(names) > 1 and rest.startswith(one)), ("", ""))
         sentences.append(f"{_all(names)}{verb[1]}{rest.removeprefix(verb[0])}")
+    repeated = [agent for agent in cell.ranked if agent.seeds > 1]
+    if repeated:
+        sentences.append(f"Figures of {_all([one.name for one in repeated])} are medians over their seeds.")
     return tuple(sentences)
 
 
 # Which agent is best
 
 
-def answer(cell: CellSummary, level: float) -> BestAnswer:
+def answer(cell: CellSummary) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
     rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
     rivals = [agent for agent in rivals if failed_too_often(agent) is None] or rivals
@@ -136,18 +138,20 @@ def answer(cell: CellSummary, level: float) -> BestAnswer:
         return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
     if not rivals:
         return BestAnswer("No agent has a result.", ("Every episode failed; the reasons are below.",))
-    winners = [agent for agent in rivals if told_apart(agent, level) == "above"]
-    behind = [agent for agent in rivals if told_apart(agent, level) == "below"]
+    sides = {agent.name: agent.versus.side for agent in rivals if agent.versus is not None}
+    winners = [agent for agent in rivals if sides.get(agent.name) == "above"]
+    behind = [agent.name for agent in rivals if sides.get(agent.name) == "below"]
     if winners:
-        support = _winners(winners, cell)
-        headline = f"{_list([agent.name for agent in winners])} beat {cell.baseline_phrase}"
-        if len(winners) == 1 or cell.leader_apart:
-            headline = f"{winners[0].name} is best: it beats {cell.baseline_phrase}"
-        headline += " by more than luck explains."
+        names, phrase = [agent.name for agent in winners], cell.baseline_phrase
+        first = cell.contest.tiers[0] if cell.contest is not None and len(rivals) > 1 else ()
+        # Best is who can be told apart from everybody: a baseline that is beaten makes nobody better than a rival.
+        headline = f"{_list(names)} {_verb(names, 'beats', 'beat')} {phrase} by more than chance explains."
+        if first == (names[0],):
+            headline = f"{names[0]} is best: it beats {phrase} and every other agent by more than chance explains."
     else:
-        support = [_leader(rivals[0], cell, luck=True)]
         headline = _no_winner(rivals, behind, cell)
-    return BestAnswer(headline, (*contest_words(cell), *support, *_others(behind, cell)))
+    support = (*contest_words(cell), _leader((winners or rivals)[0], cell), *_others(behind, cell))
+    return BestAnswer(headline, support)
 
 
 def contest_words(cell: CellSummary) -> list[str]:
@@ -157,18 +161,13 @@ def contest_words(cell: CellSummary) -> list[str]:
         return []
     first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
     said = []
-    if len(first) == 1:
-        said.append(f"{first[0]} alone is in the first tier: the others can be told apart from it.")
+    if len(first) == 1 and others:
+        said.append(f"{first[0]} alone is in the first tier: every other agent can be told apart from it.")
     elif others:
-        said.append(f"{_list(first)} share the first tier: they cannot be told apart.")
-    else:
-        said.append("All agents share one tier: over these sessions they cannot be told apart from each other.")
-    likely = max(contest.best, key=lambda name: contest.best[name])
-    said.append(f"On redrawn sessions {likely} is first most often, in {contest.best[likely]:.0%} of them.")
-    if contest.superior is not None:
-        said.append(f"That nobody beats {cell.baseline_phrase} has {numbers.p_value(contest.superior)} (SPA).")
-    said += [f"{name} is not ranked: {why}." for name, why in contest.unranked.items()]
-    return said
+        said.append(f"{_list(first)} share the first tier: they cannot be told apart from its best.")
+    elif len(first) > 1:
+        said.append("All agents share one tier: over these sessions they cannot be told apart from the best.")
+    return [*said, *(f"{name} is not ranked: {why}." for name, why in contest.unranked.items())]
 
 
 def markets_words(found: OverMarkets, title: str = "") -> str:
@@ -190,29 +189,29 @@ def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
     return f" ({', '.join(apart)})" if apart else ""
 
 
-def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[AgentSummary], cell: CellSummary) -> str:
+def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[str], cell: CellSummary) -> str:
     phrase, one = cell.baseline_phrase, len(rivals) == 1
     if all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
         return f"{_first(rivals[0], cell)} has the highest return; nothing could be compared with {phrase}."
     if len(behind) == len(rivals):
-        return f"{rivals[0].name if one else 'Every agent'} falls behind {phrase}."
+        return f"{rivals[0].name if one else 'Every agent'} falls behind {phrase} by more than chance explains."
     if behind:
-        names = [agent.name for agent in behind]
-        return f"No agent beats {phrase}, and {_list(names)} {_verb(names, 'falls', 'fall')} behind it."
-    subject = f"{rivals[0].name} cannot" if one else "No agent can"
-    return f"{subject} be told apart from {phrase}."
+        falls = _verb(behind, "falls", "fall")
+        return f"No agent beats {phrase}, and {_list(behind)} {falls} behind it by more than chance explains."
+    if one and rivals[0].versus is not None:
+        return f"{rivals[0].name} {rivals[0].versus.said_of(phrase)}."
+    return f"No agent can be told apart from {phrase}."
 
 
-def _others(behind: Sequence[AgentSummary], cell: CellSummary) -> list[str]:
+def _others(behind: Sequence[str], cell: CellSummary) -> list[str]:
     sentences = []
     base = next((agent for agent in cell.agents if agent.baseline), None)
     if base is not None and base.result.value is not None:
         phrase = cell.baseline_phrase[:1].upper() + cell.baseline_phrase[1:]
         sentences.append(f"{phrase} ({base.name}) returned {numbers.written(base.result.value, 'change')}.")
     if behind:
-        names = [agent.name for agent in behind]
-        falls = _verb(names, "falls", "fall")
-        sentences.append(f"{_list(names)} {falls} behind {cell.baseline_phrase} by more than luck explains.")
+        falls = _verb(behind, "falls", "fall")
+        sentences.append(f"{_list(behind)} {falls} behind {cell.baseline_phrase} by more than chance explains.")
     failed = [agent.name for agent in cell.agents if agent.result.value is None]
     if failed:
         sentences.append(f"{_list(failed)} {_verb(failed, 'has', 'have')} no result (see failures).")
@@ -226,55 +225,34 @@ def _first(agent: AgentSummary, cell: CellSummary) -> str:
     return f"After {cell.baseline_phrase}, {agent.name}" if ahead else agent.name
 
 
-def _leader(agent: AgentSummary, cell: CellSummary, *, luck: bool) -> str:
-    measure = agent.result
-    bounds = numbers.interval("cumulative_return", measure)
-    text = f"{_first(agent, cell)} has the highest return, {numbers.written(measure.value or 0.0, 'change')}"
+def _leader(agent: AgentSummary, cell: CellSummary) -> str:
+    """Name the highest return and what it is against the baseline, both with their intervals."""
+    bounds = numbers.interval("cumulative_return", agent.result)
+    text = f"{_first(agent, cell)} has the highest return, {numbers.written(agent.result.value or 0.0, 'change')}"
     text += f" ({bounds})" if bounds else ""
-    if not luck or agent.versus is None or agent.versus.distinguishable is None:
-        return text + "."
-    window = numbers.count(len(cell.sessions), "session")
-    return f"{text}, but over {window} a lead of that size can be luck."
-
-
-def _winners(winners: list[AgentSummary], cell: CellSummary) -> list[str]:
-    sentences = [_leader(winners[0], cell, luck=False)]
-    versus = winners[0].versus
-    if versus is not None and versus.difference.value is not None:
-        low, high = versus.difference.low or 0.0, versus.difference.high or 0.0
-        sentences.append(
-            f"That is {numbers.difference(versus.difference.value)} a year against {cell.baseline_phrase} "
-            f"({numbers.difference(low)} to {numbers.difference(high)})."
-        )
-    if len(winners) > 1 and not cell.leader_apart:
-        sentences.append(f"Among themselves, {_list([one.name for one in winners])} cannot all be told apart.")
-    return sentences
+    gap = None if agent.versus is None else agent.versus.difference
+    if gap is None or gap.value is None or gap.low is None or gap.high is None:
+        return f"{text}."
+    low, high = numbers.difference(gap.low), numbers.difference(gap.high)
+    return (
+        f"{text}; against {cell.baseline_phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})."
+    )
 
 
 # An agent against itself under another setting
 
 
-def arm_standing(arm: ContrastArm, reference: str, level: float) -> AgentStanding:
+def arm_standing(arm: ContrastArm, reference: str) -> AgentStanding:
     """Say how an agent under one setting compares with itself under the reference."""
-    versus = arm.versus
-    if versus is None or versus.distinguishable is None or versus.difference.value is None:
-        reason = "" if versus is None else str(versus.difference.reason)
-        return AgentStanding("none", "not compared", f"was not compared with {reference}: {reason}")
-    if versus.difference.low == versus.difference.high == 0.0:
-        return AgentStanding("same", "same", f"is the same as under {reference}, session by session")
-    sure = versus.distinguishable and arm.p_adjusted is not None and arm.p_adjusted <= 1.0 - level
-    if not sure:
-        return AgentStanding("same", "cannot be told apart", f"cannot be told apart from {reference}")
-    better = versus.difference.value > 0
-    word = "better" if better else "worse"
-    said = f"does {word} than under {reference} by more than luck explains"
-    return AgentStanding("above" if better else "below", word, said)
+    if arm.versus is None:
+        return AgentStanding("none", "not compared", f"was not compared with {reference}")
+    return _told(arm.versus, arm.versus.sentence)
 
 
-def contrast_in_words(one: Contrast, level: float) -> tuple[str, ...]:
+def contrast_in_words(one: Contrast) -> tuple[str, ...]:
     """Return a contrast in plain words, one sentence for every agent and setting."""
     return tuple(
-        f"{row.agent} under {label} {arm_standing(arm, one.labels[0], level).sentence}."
+        f"{row.agent} under {label} {arm_standing(arm, one.labels[0]).sentence}."
         for row in one.rows
         for label, arm in zip(one.labels[1:], row.arms[1:], strict=True)
         if arm is not None

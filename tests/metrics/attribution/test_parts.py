@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.core.errors import UserError
-from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics import BootstrapConfig, growth, score, series_from_nav
 from tradeassay.metrics.attribution import (
     MAIN,
     CrossSection,
@@ -156,21 +156,11 @@ def test_totals_have_intervals_that_hold_the_value() -> None:
     assert again.intervals == totals.intervals
 
 
-def test_a_resample_is_linked_like_a_series() -> None:
-    from tradeassay.metrics.attribution.totals import _resampled, slope
-    from tradeassay.metrics.bootstrap import choose_block, content_seed, resamples
-
-    rng = np.random.default_rng(8)
-    total = rng.normal(0, 0.02, 40)
-    parts = np.stack([total, total * 0.3])
-    config = BootstrapConfig(draws=7)
-    found = _resampled(parts, parts * slope(total), total, config)
-    assert found is not None
-    index = np.concatenate(list(resamples(40, 7, choose_block(total, config), content_seed(config, total))))
-    for draw in range(7):
-        taken = parts[:, index[draw]]
-        assert found[0][:, draw] == pytest.approx(link(taken, total[index[draw]]), abs=1e-13)
-        assert found[1][:, draw] == pytest.approx(taken.mean(axis=1), abs=1e-15)
+def test_the_whole_return_has_the_interval_that_its_score_has() -> None:
+    total = np.random.default_rng(8).normal(0, 0.02, 90)
+    scored = score(series_from_nav(growth(total)))["cumulative_return"]
+    found = total_parts({"total": total, "common": total * 0.3}).intervals["total"]
+    assert (found.low, found.high) == pytest.approx((scored.low, scored.high), rel=1e-9)
 
 
 def test_ruin_and_emptiness_have_a_reason() -> None:

@@ -44,6 +44,7 @@ from tradeassay.assay.verdict.evidence import (
     with_contrast,
 )
 from tradeassay.assay.verdict.record import (
+    CASH,
     AgentAssay,
     AgentFindings,
     Assay,
@@ -63,7 +64,7 @@ from tradeassay.data import load_dataset
 from tradeassay.data.markets import MARKETS, offer, read_market
 from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
-from tradeassay.metrics import BootstrapConfig, measured_design, power_summary
+from tradeassay.metrics import BootstrapConfig, measured_design, power_summary, significant
 from tradeassay.runs.score.scores import NET_RETURN
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.summary.figures import setting_words
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
     from tradeassay.runs import AgentScores, Run
 
+_SAME_RETURN = 1e-9
+"""A return that differs by less is the recorded one, and has its interval."""
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """Masks in the order in which they are taken for the contrast: what hides most comes first."""
 
@@ -228,7 +231,8 @@ def _findings(
         mask=row.mask,
         failure=reason,
         total=not_scored(reason or "nothing was played"),
-        excess=scores.measures["excess_return"].median,
+        market=not_scored(reason or "nothing was played"),
+        versus=scores.versus_baseline,
         luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
         leaks=_leaks(leaks.get(scores.agent)),
         calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
@@ -247,8 +251,12 @@ def _findings(
         plain, row.daily, row.year, config, TrialSetting(here=max(1, peers), tried=tried, taken=row.sound)
     )
     assert measured.edge is not None
+    recorded, total = scores.measures["cumulative_return"].median, measured.total
+    if recorded.value is not None and total.value is not None and abs(recorded.value - total.value) < _SAME_RETURN:
+        total = recorded
     return msgspec.structs.replace(
         measured,
+        total=total,
         exposures=exposures,
         luck=plain.luck if config.portfolios == 0 else luck_evidence([row.luck[key] for key in scores.episodes]),
         memory=_memory(row, rows, config, measured.edge.comparisons),
@@ -307,8 +315,8 @@ def with_daily(
         found,
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
+        market=_market(market),
         parts=parts,
-        per_year=totals.per_year,
         style_variance=style,
         active_variance=active,
         edge=edge,
@@ -325,6 +333,15 @@ def with_daily(
         curve=curve_of(total, market, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
+    )
+
+
+def _market(market: Floats | None) -> Measure:
+    """Return what the market returned over the window."""
+    if market is None:
+        return not_scored("no benchmark is given")
+    return Measure(
+        value=significant(float(np.prod(1.0 + market) - 1.0)), n=market.size, note="no interval: as it was"
     )
 
 
@@ -417,12 +434,10 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
     found = {}
     for cell in dict.fromkeys(row.scores.cell for row in rows):
         inside = [row for row in rows if row.scores.cell == cell]
-        columns = (
-            [row.scores.measures["cumulative_return"].median for row in inside],
-            [row.scores.measures["excess_return"].median for row in inside],
-        )
-        values = [[measure.value for measure in column] for column in columns]
-        values.append([None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside])
+        values = [
+            [row.scores.measures["cumulative_return"].median.value for row in inside],
+            [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside],
+        ]
         of = sum(row.daily is not None for row in inside)
         places = [
             [
@@ -432,9 +447,7 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
             for column in values
         ]
         for k, row in enumerate(inside):
-            found[cell, row.scores.agent] = Ranks(
-                of=of, by_return=places[0][k], by_excess=places[1][k], by_selection=places[2][k]
-            )
+            found[cell, row.scores.agent] = Ranks(of=of, by_return=places[0][k], by_selection=places[1][k])
     return found
 
 
@@ -471,7 +484,7 @@ def _series(own: OwnAccount) -> OwnSeries:
     if isinstance(against, str) and not Path(against).is_file():
         columns = columns_of(source)
         if against in MARKETS and against not in columns:
-            series = replace(read_series(source, reading), against=None)
+            series = read_series(source, reading, alone=True)
             market = read_market(against, series.returns, None if own.home is None else Path(own.home))
             return with_benchmark(series, market)
         if Path(against).suffix.lower() in _FILES:
@@ -483,11 +496,13 @@ def _series(own: OwnAccount) -> OwnSeries:
                 f"no file, column or market '{against}'", hint=f"{near}; markets: {', '.join(MARKETS)}"
             )
         return read_series(source, replace(reading, against=against))
-    series = read_series(source, reading)
+    series = read_series(source, reading, alone=against is not None)
     if against is None:
         noted = series.against is not None
         return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
-    other = read_series(Path(against) if isinstance(against, str) else against, replace(reading, column=None))
+    other = read_series(
+        Path(against) if isinstance(against, str) else against, replace(reading, column=None), alone=True
+    )
     return with_benchmark(series, other)
 
 
@@ -543,13 +558,11 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         last=days[-1] if days else None,
         method="returns",
         total=not_scored("nothing was played"),
-        excess=not_scored("no benchmark is given")
-        if market is None
-        else Measure(value=float(np.prod(1.0 + total) - np.prod(1.0 + market)), n=total.size),
+        market=_market(None),
         luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
         leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
-        ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        ranks=Ranks(of=1, by_return=None, by_selection=None),
         notes=tuple(notes),
     )
     references = {} if market is None else {"the benchmark": market}
@@ -557,6 +570,11 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     found = with_daily(found, daily, series.year, config, setting)
     none = not_scored("no factors are known: style cannot be measured")
     parts = {**found.parts, "style": none}
+    if found.passive is not None and found.edge is not None and found.passive.portfolio != CASH:
+        # Beyond the one benchmark there is: that is the edge, and has its interval.
+        found = msgspec.structs.replace(
+            found, passive=msgspec.structs.replace(found.passive, beyond=found.edge.tested)
+        )
     if market is None:
         parts = {**parts, "common": not_scored("no benchmark is given"), "selection": not_scored(ALONE)}
     found = msgspec.structs.replace(found, parts=parts, styled=0.0, style_variance=None, active_variance=None)
@@ -603,12 +621,12 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         method=taken.method,
         failure=taken.reason,
         total=not_scored(taken.reason or "nothing was played"),
-        excess=not_scored("no index is given"),
+        market=_market(None),
         exposures=exposures,
         luck=_own_luck(own, config),
         leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
-        ranks=Ranks(of=1, by_return=None, by_excess=None, by_selection=None),
+        ranks=Ranks(of=1, by_return=None, by_selection=None),
         biases=biases,
         notes=taken.notes,
     )

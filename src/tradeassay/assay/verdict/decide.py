@@ -36,6 +36,8 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 
+BASELINE = "baseline"
+"""The label of what others are compared with: it is there to be simple, not to be skilled."""
 SMALL = "no edge is shown"
 """The label of what is certain and too small to be called an edge."""
 _RARE = -3.0
@@ -85,6 +87,8 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
 
 
 def _label(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
+    if found.baseline and kind != "leak":
+        return BASELINE
     if kind == "luck" and _small(found, config):
         return SMALL
     if kind == "worse" and not firm and not style_known(found, config):
@@ -280,24 +284,19 @@ def _contradicted(found: AgentFindings) -> bool:
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    # What is particular to this account comes first: the sentence has room for three.
+    # What matters most comes first: the sentence has room for three. That is what is particular to this account,
+    # then, of returns alone, that any style looks like an edge, then what was not examined.
     limits = _edge_limits(found, config) if kind in ("skill", "mixed") else []
     if kind == "memory" and found.memory is not None and not above(found.memory.gap):
         limits = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
+    if found.styled is not None and found.styled < config.styled:
+        there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
+        limits.append(f"style is not measured: {there}")
     return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
 
 
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
-    if found.method == "returns":
-        known = "exposures are estimated from returns alone"
-        limits.append(
-            f"holdings are unknown: {known if part_of(found, 'common') is not None else 'so are exposures'}"
-        )
-    elif found.parts and part_of(found, "trading") is None:
-        limits.append("costs are unknown: the account's own returns are not given")
-    if found.luck.p is None:
-        limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     masked = found.mask not in (None, "bright") or (
         found.memory is not None and found.memory.gap.value is not None
     )
@@ -311,14 +310,20 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append("leaks are not excluded: no leak test was made")
     elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
         limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
+    if found.method == "returns":
+        known = "exposures are estimated from returns alone"
+        limits.append(
+            f"holdings are unknown: {known if part_of(found, 'common') is not None else 'so are exposures'}"
+        )
+    elif found.parts and part_of(found, "trading") is None:
+        limits.append("costs are unknown: the account's own returns are not given")
+    if found.luck.p is None:
+        limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     return limits
 
 
 def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
-    if found.styled is not None and found.styled < config.styled:
-        there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
-        limits.append(f"style is not measured: {there}")
     if found.covered is not None and found.covered < config.styled:
         limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
     if found.biases:
@@ -385,7 +390,9 @@ def sentence(
 def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     edge = found.edge
     assert edge is not None
-    made = f"{found.agent} returned {percent(found.total.value)}"
+    seeds = f" over its {found.seeds} seeds in equal parts" if found.seeds > 1 else ""
+    name = f"{found.agent}, the baseline," if found.baseline else found.agent
+    made = f"{name} returned {percent(found.total.value)}{seeds}"
     yearly = yearly_of(found, config)
     if kind == "leak":
         return _leak(made, found, firm=firm)
@@ -411,12 +418,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "costs":
         return _of_costs(made, found)
     if kind == "worse":
-        if found.method == "returns":
-            return f"{made}; it fell behind: {yearly}."
-        cause = "the names it chose" if below(edge.gross) else "what it chose and what it paid for trading"
-        share = found.luck.percentile.value
-        chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
-        return f"{made}; it lost by {cause}: {yearly}{chance}."
+        return _worse(made, yearly, found)
     if kind == "market":
         return _market(made, found, config)
     if kind == "open":
@@ -425,6 +427,15 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
             "or a data set (--dataset) to learn what it is made of."
         )
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
+
+
+def _worse(made: str, yearly: str, found: AgentFindings) -> str:
+    if found.method == "returns" or found.edge is None:
+        return f"{made}; it fell behind: {yearly}."
+    cause = "the names it chose" if below(found.edge.gross) else "what it chose and what it paid for trading"
+    share = found.luck.percentile.value
+    chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
+    return f"{made}; it lost by {cause}: {yearly}{chance}."
 
 
 def _certain_part(yearly: str, found: AgentFindings) -> str:
@@ -467,7 +478,7 @@ def _of_memory(made: str, found: AgentFindings) -> str:
             f"{spanned(memory.masked)} is left under '{memory.against}'."
         )
     return (
-        f"{made}, but its edge is memory: under '{memory.against}' it loses {spanned(memory.gap)} a year, and "
+        f"{made}, but its edge is memory: '{memory.against}' takes {spanned(memory.gap)} a year of it, and "
         f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
     )
 
@@ -562,6 +573,15 @@ def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -
     but = _but(found, config)
     if but is None:
         short = "; the window is too short for skill to show" if found.could_not else ""
+        # That it beat its baseline for certain says nothing of what made it: both are true, and both are said.
+        side = None if found.versus is None else found.versus.side
+        if side is not None and found.versus is not None:
+            ahead = "beats" if side == "above" else "falls behind"
+            beyond = "market and style" if style_known(found, config) else "the market"
+            return (
+                f"{made} and {ahead} {found.versus.baseline}, but what it did beyond {beyond} cannot be told from "
+                f"luck: {yearly}{short}."
+            )
         return f"{made}, which cannot be told from luck: {yearly}{short}."
     return f"{made}, and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
 

@@ -233,7 +233,7 @@ def trials_evidence(
     """Return what the number of tries leaves of an edge."""
     count = max(1.0, float(tested.comparisons))
     p = float(mean_p_value(edge)) if edge.size >= config.least and np.ptp(edge) > 0.0 else math.nan
-    positive = (tested.per_year.value or 0.0) > 0.0
+    positive = (tested.tested.value or 0.0) > 0.0
     void_at, haircut = None, None
     if math.isfinite(p) and positive:
         from scipy.special import stdtrit

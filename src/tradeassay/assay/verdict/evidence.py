@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,9 +28,8 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, cosine_interval, significant
-from tradeassay.metrics.attribution import MAIN, Totals, compounded, total_parts
-from tradeassay.metrics.attribution.totals import slope
+from tradeassay.metrics import BootstrapConfig, cosine_interval
+from tradeassay.metrics.attribution import MAIN, Totals, total_parts
 from tradeassay.runs.play.trading import modules_of
 
 if TYPE_CHECKING:
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from tradeassay.runs import Run
 
 INVESTED = "invested"
-_MOST_GROWTH = 700.0
-"""Log growth beyond which a return is no number any more."""
 MARKET = "the market"
 """The passive portfolio behind the market part."""
 EDGE = "edge"
@@ -80,40 +76,23 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
 
 
 def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Totals:
-    """Return the linked and yearly parts, with intervals of the kind and level that the edge is tested with.
+    """Return the linked parts with intervals at the level that the edge is tested with, the whole return's aside.
 
-    A picture whose interval excludes zero would contradict a sentence that says "cannot be told".
+    A picture whose interval excludes zero would contradict a sentence that says "cannot be told". The return
+    itself is not tested: it has the interval that it has wherever it is shown.
     """
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market")}
-    bootstrap = BootstrapConfig(level=config.level, draws=100)
-    found = total_parts(parts, periods_per_year=year, bootstrap=bootstrap, intervals=False)
-    total = rows["total"]
-    if found.linked is None:
-        return found
-    weight, level = slope(total) / slope(compounded(total)), 1.0 - 2.0 * config.tail(comparisons)
-
-    def spanned(row: Floats, scale: float, value: float | None) -> Measure:
-        made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=bootstrap.least)
-        return msgspec.structs.replace(made, value=value) if made.value is not None else made
-
-    whole = {name: spanned(row * weight, total.size, found.intervals[name].value) for name, row in parts.items()}
-    # Nobody loses more than everything: the whole return's interval is that of its log growth.
-    grown = spanned(np.log1p(total), total.size, found.intervals["total"].value)
-    if grown.low is not None and grown.high is not None:
-        low, high = (significant(math.expm1(min(end, _MOST_GROWTH))) for end in (grown.low, grown.high))
-        grown = msgspec.structs.replace(grown, low=low, high=high)
-    return replace(
-        found,
-        intervals={**whole, "total": grown},
-        per_year={name: spanned(row, year, found.per_year[name].value) for name, row in parts.items()},
+    found = total_parts(
+        parts, periods_per_year=year, bootstrap=BootstrapConfig(level=1.0 - 2.0 * config.tail(comparisons))
     )
+    whole = total_parts({"total": rows["total"]}, bootstrap=BootstrapConfig(level=config.level))
+    return replace(found, intervals={**found.intervals, **whole.intervals})
 
 
 def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Edge:
     """Test what is left after market and style; ``comparisons`` counts everything that was tried."""
     edge = rows[EDGE]
     return Edge(
-        per_year=tested(edge, year, config, 1),
         tested=tested(edge, year, config, comparisons),
         ratio=cosine_interval(edge, periods_per_year=year, level=config.level, least=config.least),
         gross=tested(rows["selection"], year, config, comparisons),

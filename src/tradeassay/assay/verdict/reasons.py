@@ -88,6 +88,10 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
         f"of {percent(found.total.value)}: {', '.join(parts)}",
         f"{yearly_of(found, config)}{_certain(found, config)}",
     ]
+    if found.market.value is not None:
+        lines.append(f"the market returned {percent(found.market.value)} over the same sessions")
+    if found.versus is not None and found.versus.difference.value is not None:
+        lines.append(f"it {found.versus.sentence}: {spanned(found.versus.difference)} a year")
     if found.luck.percentile.value is not None:
         lines.append(_among(found))
     lines += _made_of(found)
@@ -164,7 +168,7 @@ def speaks_for(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     if trials is not None and trials.void_at is not None and trials.void_at > 20:
         lines.append(f"it would take {_tries(trials.void_at)} to find as much by chance")
     halves = found.stability
-    if halves is not None and (halves.first.value or 0.0) > 0.0 and (halves.second.value or 0.0) > 0.0:
+    if halves is not None and min(halves.first.value or 0.0, halves.second.value or 0.0) >= config.floor:
         both = f"{percent(halves.first.value)} and {percent(halves.second.value)} a year"
         lines.append(f"the edge is positive in both halves: {both}")
     if found.leaks.tested and not found.leaks.findings and found.leaks.bound is not None:

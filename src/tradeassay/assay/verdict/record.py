@@ -14,7 +14,7 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.sums import plain_sum
-from tradeassay.metrics import Calibration
+from tradeassay.metrics import AgainstBaseline, Calibration
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
@@ -144,13 +144,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
 
-    ``per_year`` is its yearly mean at the house's level, ``tested`` the same at the level that allows for the
-    number of ``comparisons``. ``ratio`` is its yearly information ratio, ``gross`` the selection part alone at
-    the tested level. ``at_least`` is what it is by a one-sided test at twice the error of one side: what may have
-    been earned without an edge must lie below it.
+    ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``. ``ratio`` is its
+    yearly information ratio, ``gross`` the selection part alone at the tested level. ``at_least`` is what it is by
+    a one-sided test at twice the error of one side: what may have been earned without an edge must lie below it.
     """
 
-    per_year: Measure
     tested: Measure
     ratio: Measure
     gross: Measure
@@ -310,7 +308,6 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
     of: int
     by_return: int | None
-    by_excess: int | None
     by_selection: int | None
 
 
@@ -347,7 +344,8 @@ class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
     """What a return is made of.
 
     ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
-    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts.
+    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts. ``market`` is
+    what the market behind the ``common`` part returned: the only one an account is measured by.
     ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
     of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
     which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
@@ -355,9 +353,8 @@ class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
     """
 
     total: Measure
-    excess: Measure
+    market: Measure
     parts: dict[str, Measure] = {}
-    per_year: dict[str, Measure] = {}
     exposures: dict[str, Measure] = {}
     style_variance: float | None = None
     active_variance: float | None = None
@@ -387,8 +384,10 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     """One agent in one cell: all that is known about it, before any verdict.
 
     ``could_not`` is set when the result could not have been significant. ``badges`` are those of the agent's own
-    episodes, not of what played beside it.
+    episodes, not of what played beside it. ``versus`` is the run's own comparison with its baseline.
     """
+
+    versus: AgainstBaseline | None = None
 
     failures: dict[str, int] = {}
     failure_rate: Measure

@@ -53,7 +53,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     overall: Measure
     usd: float | None
     usd_per_strategy: float | None
-    tier: str
+    worth: str
     not_cleared: int
     overall_paper: Measure
     paper_tier: str
@@ -190,7 +190,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         overall=_mean([card.overall.value for card in cards]),
         usd=total,
         usd_per_strategy=None if total is None or not found else total / len(found),
-        tier="",
+        worth="",
         paper_tier="",
         not_cleared=open_cards,
         overall_paper=_mean([_printed_overall(card) for card in cards]),
@@ -233,7 +233,7 @@ def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
     made = []
     for row in rows:
         if row.usd_per_strategy is None or row.overall.value is None:
-            tier = "not scored"
+            worth = "not scored"
         else:
             better = [
                 other
@@ -244,8 +244,8 @@ def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
                 and other.overall.value >= row.overall.value
                 and (other.usd_per_strategy, other.overall.value) != (row.usd_per_strategy, row.overall.value)
             ]
-            tier = "worth its price" if not better else f"{better[0].model} gives as much for no more"
-        made.append(msgspec.structs.replace(row, tier=tier))
+            worth = "worth its price" if not better else f"{better[0].model} gives as much for no more"
+        made.append(msgspec.structs.replace(row, worth=worth))
     return tuple(made)
 
 

@@ -112,12 +112,12 @@ def _board(models: Sequence[ModelRow]) -> Table:
                 *(figure(row.scores[name]) for name in DIMENSIONS),
                 figure(row.overall),
                 amount(row.usd_per_strategy, "dollars"),
-                Cell(row.tier),
+                Cell(row.worth),
             ),
         )
         for row in models
     ]
-    columns = ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "tier")
+    columns = ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "worth")
     caption = "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10."
     return Table(title="Models", columns=columns, rows=tuple(rows), caption=caption)
 
@@ -169,7 +169,7 @@ def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
                 figure(row.overall_paper),
                 amount(row.usd_per_strategy, "dollars"),
                 Cell(row.paper_tier),
-                Cell(row.tier),
+                Cell(row.worth),
             ),
         )
         for row in models

@@ -297,9 +297,10 @@ def read_long(
 # -- one account's returns ---------------------------------------------------------------------------------------
 
 
-def read_series(source: Path | object, reading: TableReading | None = None) -> OwnSeries:
+def read_series(source: Path | object, reading: TableReading | None = None, *, alone: bool = False) -> OwnSeries:
     """Read one account's returns, or its value, from a file or from a pandas or polars table.
 
+    ``alone``: it is compared with another table, whatever benchmark its own may hold.
     Raises :class:`UserError` with one line for what cannot be read, or can be read in two ways.
     """
     reading = reading or TableReading()
@@ -325,7 +326,7 @@ def read_series(source: Path | object, reading: TableReading | None = None) -> O
     column = _Column(table.name, title, notes, year)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
     against = None
-    if against_title is not None:
+    if against_title is not None and not alone:
         other = _Column(table.name, against_title, notes, year)
         against = other.returns(table.columns[against_title], days, None, reading.unit)
         notes.append(f"{table.name}: compared with its column '{against_title}'")

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.cosine import cosine_interval, growth_interval
+from tradeassay.metrics.intervals import significant
 
 RUINED = "a session returned -100 % or less, where linking is not defined"
 
@@ -100,57 +102,32 @@ def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dic
 
 
 def total_parts(
-    rows: Mapping[str, Floats],
-    *,
-    periods_per_year: int = 252,
-    bootstrap: BootstrapConfig | None = None,
-    intervals: bool = True,
+    rows: Mapping[str, Floats], *, periods_per_year: int = 252, bootstrap: BootstrapConfig | None = None
 ) -> Totals:
-    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval, or none at all.
+    """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval.
 
-    Sessions are resampled in blocks, all parts together, as for every measure of a value path. Without sessions,
-    or with one that returned -100 % or less, there are no totals, and the reason is given.
+    Intervals are those of means, at the level of ``bootstrap`` (:mod:`tradeassay.metrics.cosine`): a part's share
+    of the window is the sum of its days, each at its weight in the linked return; that of the whole return is the
+    one it has wherever it is shown. Without sessions, or with one that returned -100 % or less, there are no
+    totals, and the reason is given.
     """
-    bootstrap = bootstrap or BootstrapConfig()
+    level, least = (bootstrap or BootstrapConfig()).level, (bootstrap or BootstrapConfig()).least
     total = rows["total"]
     if total.size == 0 or not (total > -1.0).all():
         reason = RUINED if total.size else "there are no sessions"
         none = dict.fromkeys(rows, not_scored(reason))
         return Totals(linked=None, reason=reason, intervals=none, per_year=dict(none))
-    parts = np.stack(list(rows.values()))
-    scaled = parts * slope(total)
-    sums, whole = scaled.sum(axis=1), slope(compounded(total))
-    linked = {name: float(value) for name, value in zip(rows, sums / whole, strict=True)}
-    means = parts.mean(axis=1) * periods_per_year
-    drawn = _resampled(parts, scaled, total, bootstrap) if intervals else None
-    note = (
-        None
-        if drawn or not intervals
-        else f"no interval: {total.size} sessions, at least {bootstrap.least} are needed"
-    )
-    whole_window, per_year = {}, {}
-    for k, name in enumerate(rows):
-        seen = (None, None) if drawn is None else (drawn[0][k], drawn[1][k] * periods_per_year)
-        whole_window[name] = measure_from(linked[name], seen[0], level=bootstrap.level, n=total.size, note=note)
-        per_year[name] = measure_from(float(means[k]), seen[1], level=bootstrap.level, n=total.size, note=note)
-    return Totals(linked=linked, reason=None, intervals=whole_window, per_year=per_year)
+    weight = slope(total) / slope(compounded(total))
+    linked = {name: float((row * weight).sum()) for name, row in rows.items()}
 
+    def spanned(row: Floats, scale: float, value: float) -> Measure:
+        made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=least)
+        return replace(made, value=significant(value), reason=None)
 
-def _resampled(
-    parts: Floats, scaled: Floats, total: Floats, config: BootstrapConfig
-) -> tuple[Floats, Floats] | None:
-    """Return linked parts and mean parts of every resample, shape (parts, draws); None for too few sessions."""
-    n = total.size
-    if n < config.least:
-        return None
-    block, seed = choose_block(total, config), content_seed(config, total)
-    logs = np.log1p(total)
-    linked, means = [], []
-    for chunk in resamples(n, config.draws, block, seed):
-        # A resample is a count per session, and every sum over it a product with these counts.
-        flat = chunk + n * np.arange(chunk.shape[0])[:, None]
-        counts = np.bincount(flat.ravel(), minlength=chunk.size).reshape(chunk.shape).astype(np.float64)
-        whole = slope(np.expm1(counts @ logs))
-        linked.append(scaled @ counts.T / whole)
-        means.append(parts @ counts.T / n)
-    return np.concatenate(linked, axis=1), np.concatenate(means, axis=1)
+    window = {name: spanned(row * weight, total.size, linked[name]) for name, row in rows.items()}
+    whole = growth_interval(total, periods=total.size, level=level, least=least)
+    window["total"] = replace(whole, value=significant(linked["total"]), reason=None)
+    yearly = {
+        name: spanned(row, periods_per_year, float(row.mean()) * periods_per_year) for name, row in rows.items()
+    }
+    return Totals(linked=linked, reason=None, intervals=window, per_year=yearly)

@@ -125,7 +125,9 @@ class Trading:
             for done in self._results(tasks, None, watch):
                 parts.append(SCORED_DECODER.decode(done.payload))
                 watch.listen(Finished(key=done.key))
-        return encode_scores(gather(manifest.work_sha256, manifest.episodes, parts))
+        return encode_scores(
+            gather(manifest.work_sha256, manifest.episodes, parts, level=manifest.spec.bootstrap.level)
+        )
 
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
         """Yield results. An episode whose process died, again and again, has failed; its whole lines stay.

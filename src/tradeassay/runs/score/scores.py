@@ -28,7 +28,7 @@ from tradeassay.metrics import (
     SeedSummary,
     across_seeds,
     compare_to_baseline,
-    holm,
+    corrected,
     nothing_to_compare,
     score,
     significant,
@@ -89,8 +89,8 @@ class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
 class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     """One agent in one cell, over its seeds: a row of the leaderboard.
 
-    ``versus_baseline`` is None for the baseline itself. ``p_adjusted`` is its p-value after Holm's correction for
-    the number of agents that were compared in the cell; ``added`` marks a baseline that the spec did not name.
+    ``versus_baseline`` is None for the baseline itself, and allows for the number of agents that were compared in
+    the cell; ``added`` marks a baseline that the spec did not name.
     """
 
     cell: str
@@ -103,7 +103,6 @@ class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     measures: dict[str, SeedSummary]
     versus_baseline: AgainstBaseline | None
-    p_adjusted: float | None = None
     inference: Inference | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -216,7 +215,9 @@ def score_agent(task: ScoreTask) -> Scored:
     return Scored(episodes=rows, agent=agent)
 
 
-def gather(work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[Scored]) -> Scores:
+def gather(
+    work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[Scored], *, level: float = 0.95
+) -> Scores:
     """Put the parts together in the order of the spec, and correct for the number of agents compared."""
     by_key: dict[str, EpisodeScores] = {}
     agents: dict[tuple[str, str], AgentScores] = {}
@@ -227,10 +228,9 @@ def gather(work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[S
     ordered = [agents[row] for row in rows]
     for cell in dict.fromkeys(agent.cell for agent in ordered):
         places = [place for place, agent in enumerate(ordered) if agent.cell == cell]
-        versus = [ordered[place].versus_baseline for place in places]
-        raw = [None if one is None else one.p_value for one in versus]
-        for place, adjusted in zip(places, holm(raw), strict=True):
-            ordered[place] = msgspec.structs.replace(ordered[place], p_adjusted=adjusted)
+        versus = corrected([ordered[place].versus_baseline for place in places], level)
+        for place, one in zip(places, versus, strict=True):
+            ordered[place] = msgspec.structs.replace(ordered[place], versus_baseline=one)
     return Scores(
         work_sha256=work_sha256,
         episodes=tuple(by_key[episode.key] for episode in episodes),
@@ -301,7 +301,6 @@ def _versus(
         periods_per_year=task.benchmark.periods_per_year,
         baseline=label,
         bootstrap=task.bootstrap,
-        inference=task.benchmark.inference,
     )
 
 

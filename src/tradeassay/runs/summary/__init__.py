@@ -4,7 +4,7 @@
 earlier versions get the same figures, because all of them follow from journals, scores and the hashed data.
 """
 
-from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts, told_apart
+from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts
 from tradeassay.runs.summary.models import model_decisions
 from tradeassay.runs.summary.reading import summary_of
 from tradeassay.runs.summary.rows import (
@@ -37,5 +37,4 @@ __all__ = [
     "failed_too_often",
     "model_decisions",
     "summary_of",
-    "told_apart",
 ]

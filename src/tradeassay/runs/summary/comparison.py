@@ -12,7 +12,14 @@ from tradeassay.core.errors import RunError
 from tradeassay.core.executors import one_thread
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure
-from tradeassay.metrics import MEASURES, AgainstBaseline, compare_to_baseline, nothing_to_compare, significant
+from tradeassay.metrics import (
+    MEASURES,
+    AgainstBaseline,
+    compare_to_baseline,
+    corrected,
+    nothing_to_compare,
+    significant,
+)
 from tradeassay.runs.score.scores import AgentScores
 from tradeassay.runs.store.run import CodeRun, Run, load_run
 
@@ -79,7 +86,9 @@ def compare(
 def _compare_trading(one: Run, other: Run) -> RunComparison:
     left, right = one.scores.agents, other.scores.agents
     with one_thread():
-        pairs = tuple(_pair(one, other, a, b) for a, b in _match(left, right))
+        found = [_pair(one, other, a, b) for a, b in _match(left, right)]
+    versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
+    pairs = tuple(msgspec.structs.replace(pair, paired=paired) for pair, paired in zip(found, versus, strict=True))
     shared = {(pair.benchmark, pair.agent) for pair in pairs}
     return RunComparison(
         first=_name(one, other),

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tradeassay.core.measure import Measure
-from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     AgainstBaseline,
     BootstrapConfig,
     Design,
     compare_to_baseline,
+    corrected,
     critical_difference,
     drawdowns,
-    holm,
-    mean_p_value,
     measured_design,
-    model_confidence_set,
     nothing_to_compare,
     power_summary,
-    rank_probabilities,
-    significant,
-    simultaneous_differences,
-    superior,
+    tiers,
 )
 from tradeassay.runs.summary.rows import (
     AgentSummary,
@@ -48,81 +39,29 @@ from tradeassay.runs.summary.rows import (
 Value = bool | int | float | str
 
 
-def completed_run(read: RunSummary, *, jointly: bool = True) -> RunSummary:
-    """Return a run completed with the figures that follow from its records; ``jointly`` adds joint intervals."""
+def completed_run(read: RunSummary) -> RunSummary:
+    """Return a run completed with the figures that follow from its records."""
     bootstrap = BootstrapConfig(level=read.level, draws=read.draws)
     return msgspec.structs.replace(
         read,
-        cells=tuple(compare_cell(cell, bootstrap, jointly=jointly) for cell in read.cells),
+        cells=tuple(compare_cell(cell, bootstrap) for cell in read.cells),
         contrasts=contrasts(read.cells, bootstrap),
         over_markets=over_markets(read.cells, read.level),
     )
 
 
-def told_apart(agent: AgentSummary, level: float) -> Literal["above", "below"] | None:
-    """Return on which side of the baseline an agent is with confidence, or None.
-
-    Where the corrected interval is known it decides, so that no interval contradicts the word beside it.
-    """
-    if agent.corrected is not None and agent.corrected.low is not None and agent.corrected.high is not None:
-        low, high = agent.corrected.low, agent.corrected.high
-        return "above" if low > 0.0 else "below" if high < 0.0 else None
-    versus = agent.versus
-    if versus is None or not versus.distinguishable or versus.difference.value is None:
-        return None
-    p = agent.row.p_adjusted if agent.row.p_adjusted is not None else versus.p_value
-    if p is None or p > 1.0 - level:
-        return None
-    return "above" if versus.difference.value > 0 else "below"
-
-
 # Within a cell
 
 
-def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig, *, jointly: bool = True) -> CellSummary:
-    """Return a cell completed with what its agents show together: the leader's lead, joint intervals, limits."""
-    joint = _together(cell, bootstrap) if jointly else {}
+def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig) -> CellSummary:
+    """Return a cell completed with what its agents show together: tiers, and when skill could not have shown."""
     rivals = _rivals(cell)
     agents = tuple(
-        msgspec.structs.replace(
-            agent,
-            jointly=joint.get(agent.name),
-            corrected=_corrected(agent, cell, bootstrap),
-            design=_design(agent, rivals, cell, bootstrap.level),
-        )
+        msgspec.structs.replace(agent, design=_design(agent, rivals, cell, bootstrap.level))
         for agent in cell.agents
     )
     cell = msgspec.structs.replace(cell, agents=agents)
-    winners = [agent for agent in cell.ranked if told_apart(agent, bootstrap.level) == "above"]
-    apart = None
-    if len(winners) > 1:
-        first, second = winners[:2]
-        known = bool(first.paths and second.paths)
-        apart = known and bool(_paths_compared(first, second, cell, second.name, bootstrap).distinguishable)
-    return msgspec.structs.replace(
-        cell,
-        leader_apart=apart,
-        contest=contest_of(cell, bootstrap),
-        limits=_limits(cell),
-    )
-
-
-def _corrected(agent: AgentSummary, cell: CellSummary, bootstrap: BootstrapConfig) -> Measure | None:
-    """Return the difference from the baseline with the interval that belongs to Holm's corrected p-value.
-
-    Holm divides the level by as many comparisons as the p-value was multiplied with; so does the interval, and it
-    excludes zero exactly when the corrected p-value is below the level. None where paths were not read.
-    """
-    base = next((one for one in cell.agents if one.baseline and one.paths), None)
-    p, adjusted = None if agent.versus is None else agent.versus.p_value, agent.row.p_adjusted
-    if base is None or agent.baseline or not agent.paths or p is None or adjusted is None:
-        return None
-    if len(agent.paths[0]) != len(base.paths[0]):
-        return None
-    times = min(max(1.0, adjusted / p), float(len(_rivals(cell)))) if p > 0.0 else float(len(_rivals(cell)))
-    level = 1.0 - (1.0 - bootstrap.level) / max(1.0, times)
-    found = _paths_compared(agent, base, cell, base.name, msgspec.structs.replace(bootstrap, level=level))
-    return found.difference if found.difference.low is not None else None
+    return msgspec.structs.replace(cell, contest=contest_of(cell, bootstrap), limits=_limits(cell))
 
 
 def _paths_compared(
@@ -135,24 +74,6 @@ def _paths_compared(
         baseline=name,
         bootstrap=bootstrap,
     )
-
-
-def _together(cell: CellSummary, bootstrap: BootstrapConfig) -> dict[str, Measure]:
-    """Return yearly differences from the baseline with intervals that hold for all agents at once.
-
-    Empty where fewer than two agents are compared, or paths were not read.
-    """
-    base = next((agent for agent in cell.agents if agent.baseline and agent.paths), None)
-    rivals = _rivals(cell)
-    if base is None or len(rivals) < 2 or not all(agent.paths for agent in rivals):
-        return {}
-    found = simultaneous_differences(
-        [np.array(agent.paths) for agent in rivals],
-        np.array(base.paths[0]),
-        periods_per_year=cell.periods_per_year,
-        bootstrap=bootstrap,
-    )
-    return {agent.name: measure for agent, measure in zip(rivals, found, strict=True)}
 
 
 def _limits(cell: CellSummary) -> tuple[str, ...]:
@@ -194,8 +115,6 @@ def _rivals(cell: CellSummary) -> list[AgentSummary]:
 
 # Which agent is best: tiers instead of places where agents cannot be told apart
 
-_MOST = 6
-"""Tiers that are told apart; what is left after them is the last one."""
 _MARKETS = 3
 """Markets from which places in them are averaged."""
 
@@ -203,72 +122,26 @@ _MARKETS = 3
 def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
     """Return who is best in a cell, paired session by session and averaged over seeds.
 
-    None with fewer than two agents whose paths were read, or too few sessions.
+    None without an agent whose paths were read, or with too few sessions.
     """
     unranked = {agent.name: why for agent in cell.agents if (why := failed_too_often(agent)) is not None}
     playing = [
         agent
         for agent in cell.agents
-        if agent.paths and agent.name not in unranked and min(map(min, agent.paths)) > 0.0
+        if not agent.baseline and agent.paths and agent.name not in unranked and min(map(min, agent.paths)) > 0.0
     ]
     lengths = {len(path) for agent in playing for path in agent.paths}
-    if len(playing) < 2 or len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
+    if len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
         return None
     # The log growth of each session, in the mean over seeds.
     growth = np.stack([np.diff(np.log(np.array(agent.paths)), axis=1).mean(axis=0) for agent in playing], axis=1)
-    base = next((place for place, agent in enumerate(playing) if agent.baseline), None)
-    names = tuple(agent.name for agent in playing)
-    return msgspec.structs.replace(_held(growth.tobytes(), names, base, bootstrap), unranked=unranked)
-
-
-@lru_cache(maxsize=32)
-def _held(data: bytes, names: tuple[str, ...], base: int | None, bootstrap: BootstrapConfig) -> Contest:
-    """Hold the contest, once for the table and for the page; ``data`` is log growth, (sessions, agents)."""
-    growth = np.frombuffer(data).reshape(-1, len(names))
-    ranks = rank_probabilities(np.expm1(growth), names, bootstrap=bootstrap)
-    beats = None
-    if base is not None and len(names) > 2:  # for one agent alone, its difference says it
-        beats = superior(np.delete(growth, base, axis=1), growth[:, base], bootstrap=bootstrap).p_value
+    found = tiers(growth, level=bootstrap.level)
     return Contest(
-        tiers=_tiers(growth, names, bootstrap),
-        best={name: significant(float(ranks.probability[k, 0])) for k, name in enumerate(names)},
-        ranks={name: (float(ranks.low[k]), float(ranks.high[k])) for k, name in enumerate(names)},
-        superior=beats,
-        unranked={},
+        tiers=tuple(tuple(playing[place].name for place in tier) for tier in found),
+        unranked=unranked,
         sessions=int(growth.shape[0]),
         level=bootstrap.level,
     )
-
-
-def _tiers(growth: Floats, names: Sequence[str], bootstrap: BootstrapConfig) -> tuple[tuple[str, ...], ...]:
-    """Take the confidence set of the best away again and again; agents with equal paths stay together."""
-    twins: dict[bytes, list[int]] = {}
-    for place in range(growth.shape[1]):
-        twins.setdefault(np.ascontiguousarray(growth[:, place]).tobytes(), []).append(place)
-    groups = list(twins.values())
-    tiers: list[tuple[str, ...]] = []
-    while groups:
-        if len(groups) == 1 or len(tiers) == _MOST - 1:
-            best = list(range(len(groups)))
-        else:
-            best = _best(growth[:, [group[0] for group in groups]], bootstrap)
-        inside = sorted(
-            (place for one in best for place in groups[one]), key=lambda place: -float(growth[:, place].sum())
-        )
-        tiers.append(tuple(names[place] for place in inside))
-        groups = [group for place, group in enumerate(groups) if place not in set(best)]
-    return tuple(tiers)
-
-
-def _best(growth: Floats, bootstrap: BootstrapConfig) -> list[int]:
-    """Return the places of those that cannot be told apart from the best.
-
-    Two are told apart by the test that every other difference of two means goes by.
-    """
-    if growth.shape[1] > 2:
-        return [int(one) for one in model_confidence_set(growth, bootstrap=bootstrap).included]
-    apart = float(mean_p_value(growth[:, 0] - growth[:, 1])) < 1.0 - bootstrap.level
-    return [int(growth.sum(axis=0).argmax())] if apart else [0, 1]
 
 
 def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarkets, ...]:
@@ -352,7 +225,7 @@ def _contrast(
     labels = tuple(
         value if isinstance(value := cell.settings[key], str) else setting_words(key, value) for cell in ordered
     )
-    rows = _adjusted([_row(name, ordered, labels[0], bootstrap) for name in names])
+    rows = _adjusted([_row(name, ordered, labels[0], bootstrap) for name in names], bootstrap.level)
     others = [setting_words(name, first.settings[name]) for name in varying(cells) if name in first.settings]
     where = [first.benchmark, f"on {first.dataset}", *([first.window] if first.window else [])]
     where += [words for words in others if words != setting_words(key, first.settings[key])]
@@ -386,16 +259,12 @@ def _row(name: str, cells: Sequence[CellSummary], reference: str, bootstrap: Boo
     return ContrastRow(agent=name, arms=tuple(arms))
 
 
-def _adjusted(rows: Sequence[ContrastRow]) -> list[ContrastRow]:
-    """Return rows with p-values corrected for the number of comparisons in the table."""
-    raw = [arm.versus.p_value if arm and arm.versus else None for row in rows for arm in row.arms]
-    left = iter(holm(raw))
+def _adjusted(rows: Sequence[ContrastRow], level: float) -> list[ContrastRow]:
+    """Return rows whose comparisons allow for the number of them in the table."""
+    left = iter(corrected([arm.versus for row in rows for arm in row.arms if arm], level))
     made = []
     for row in rows:
-        arms = tuple(
-            None if arm is None else msgspec.structs.replace(arm, p_adjusted=p)
-            for arm, p in zip(row.arms, left, strict=False)
-        )
+        arms = tuple(arm and msgspec.structs.replace(arm, versus=next(left)) for arm in row.arms)
         made.append(msgspec.structs.replace(row, arms=arms))
     return made
 

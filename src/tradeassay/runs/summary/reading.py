@@ -65,7 +65,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         prospect=coverage_of(run),
         freedom=freedom_of(run.folder, run.manifest),
     )
-    return completed_run(read, jointly=details)
+    return completed_run(read)
 
 
 def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:

@@ -173,11 +173,10 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard, as it was scored, and all that unfolds from it.
 
     ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
-    why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``jointly`` is the
-    yearly difference from the baseline with an interval that holds for all agents of the cell at once,
-    ``corrected`` the one that belongs to the corrected p-value, ``design`` the comparison as an experiment, with
-    the dependence measured in it, None where nothing was compared. ``model`` is None for a rule, ``detail`` None
-    where only a table was asked for. ``called`` is what it is called where the label would say too much.
+    why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``design`` is the
+    comparison with the baseline as an experiment, with the dependence measured in it, None where nothing was
+    compared. ``model`` is None for a rule, ``detail`` None where only a table was asked for. ``called`` is
+    what it is called where the label would say too much.
     """
 
     row: AgentScores
@@ -187,8 +186,6 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     rejections: dict[str, int] = {}
     failures: dict[str, int] = {}
     paths: tuple[tuple[float, ...], ...] = ()
-    jointly: Measure | None = None
-    corrected: Measure | None = None
     design: Design | None = None
     detail: EpisodeDetail | None = None
     model: ModelSummary | None = None
@@ -253,16 +250,12 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent of a cell is best, as far as its sessions can tell.
 
-    ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one (model
-    confidence set; two agents by the test of their difference). ``best`` is the chance of being first, ``ranks``
-    the interval of the place, on redrawn sessions. ``superior`` is the p-value of the hypothesis that nobody
-    beats the baseline (Hansen's SPA), None for one agent alone. ``unranked`` says why an agent has no place.
+    ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one
+    (:func:`tradeassay.metrics.tiers`). The baseline is in none: how an agent compares with it is a question of its
+    own. ``unranked`` says why an agent has no place.
     """
 
     tiers: tuple[tuple[str, ...], ...]
-    best: dict[str, float]
-    ranks: dict[str, tuple[float, float]]
-    superior: float | None
     unranked: dict[str, str]
     sessions: int
     level: float
@@ -277,10 +270,9 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``baseline_phrase`` is what the baseline is called in a sentence ("buy and hold"). ``index`` has one level per
     session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
-    those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed.
-    ``leader_apart`` tells whether the leader can be told apart from the next that beats the baseline too, None
-    where there are no two; ``contest`` who is best, None where that was not worked out; ``limits`` say when skill
-    could not have shown here at all.
+    those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed;
+    ``contest`` who is best, None where that was not worked out; ``limits`` say when skill could not have shown
+    here at all.
     """
 
     id: str
@@ -300,7 +292,6 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, bool | int | float | str] = {}
     window: str | None = None
     published: PrintedFigures | None = None
-    leader_apart: bool | None = None
     contest: Contest | None = None
     limits: tuple[str, ...] = ()
 
@@ -336,7 +327,6 @@ class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
 
     result: Measure
     versus: AgainstBaseline | None = None
-    p_adjusted: float | None = None
 
 
 class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):

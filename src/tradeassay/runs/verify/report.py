@@ -462,7 +462,14 @@ class _TradingVerifier(_Verifier[RunManifest]):
         if len(found) < len(tasks):
             raise NotReplayable("a process that scored died")  # of the machine, perhaps: that contradicts nobody
         parts = [SCORED_DECODER.decode(payload) for payload in found.values()]
-        return encode_scores(gather(self._manifest.work_sha256, self._manifest.episodes, parts))
+        return encode_scores(
+            gather(
+                self._manifest.work_sha256,
+                self._manifest.episodes,
+                parts,
+                level=self._manifest.spec.bootstrap.level,
+            )
+        )
 
     def _perform(self, payloads: dict[str, bytes], what: str) -> dict[str, bytes]:
         results: dict[str, bytes] = {}
