@@ -17,8 +17,8 @@ from tradeassay.metrics import (
     SeedSummary,
     across_seeds,
     compare_to_baseline,
+    corrected,
     growth,
-    holm,
     score,
     series_from_nav,
     summarise,
@@ -163,10 +163,9 @@ def cell(
         agents.append(
             agent(ATTACK, [noisy(0, 0.002, 30)], sessions, market, symbols=(ATTACK, "S01"), reason=ATTACK)
         )
-    adjusted = holm([one.versus.p_value if one.versus else None for one in agents])
     agents = [
-        msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, p_adjusted=p))
-        for one, p in zip(agents, adjusted, strict=True)
+        msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, versus_baseline=versus))
+        for one, versus in zip(agents, corrected([one.versus for one in agents], 0.95), strict=True)
     ]
     prices = {
         symbol: tuple(float(value) for value in 100 * growth(rng.normal(0.0003, 0.015, n))[1:])
