@@ -201,14 +201,15 @@ Step = tuple[Literal["executed", "settled"], DecisionPlayed]
 """One move of an account, in the order in which it was booked."""
 
 
-def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> dict[int, Booking]:
-    """Play an account again from 1 and return the last booking of every slot.
+def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Booking]:
+    """Play an account again from 1 and return its bookings, one for each step.
 
     The same decisions on other prices: after a revision this is what the account would be had they been right
     from the beginning.
     """
-    value, made = 1.0, dict[int, Booking]()
+    value, made = 1.0, list[Booking]()
     held: dict[str, Booking] = {}
+    executed: dict[int, Booking] = {}
     for kind, played in steps:
         before = held.get(played.asset)
         if kind == "executed":
@@ -219,14 +220,16 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> dict[in
                 mine = exposures.pop(played.asset, 0.0)
                 others = plain_sum(abs(money) for money in exposures.values())
                 booking = policy.execute(played.action, played.share, value=value, before=mine, others=others)
+            executed[played.slot] = booking
         else:
-            last, moved = made[played.slot], played.moved or 0.0
+            last, moved = executed[played.slot], played.moved or 0.0
             if isinstance(policy, DailyTarget):
                 booking = policy.settle(last, moved)
             else:
                 booking = policy.settle(last, value, moved)
         value = booking.nav
-        made[played.slot] = held[played.asset] = booking
+        held[played.asset] = booking
+        made.append(booking)
     return made
 
 

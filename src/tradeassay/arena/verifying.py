@@ -1,52 +1,104 @@
-"""Verifying a season in its database: bookings are made again from decisions and prices, prices from the data.
+"""Verifying a season in its database: it is played again from its data and the replies on record, and compared.
 
-What an entry decided is taken as recorded: nobody but the entry could give the decision again.
+Where the data cannot be had again (prices came live, or the data set is not here) rounds are taken as recorded;
+decisions are still made again from what was shown, and every account from the decisions and the prices.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, Table, bindparam, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, replay
-from tradeassay.arena.rounds.feed import PREFIX, AssetFacts, SnapshotFeed
-from tradeassay.arena.season import Season
+from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
+from tradeassay.arena.agents import entry_agents
+from tradeassay.arena.queries.seasons import read_season
+from tradeassay.arena.queries.snapshot import SeasonSnapshot
+from tradeassay.arena.replay import Evidence, ReplayStore
+from tradeassay.arena.rounds.deciding import Closing, Slots, packets
+from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
+from tradeassay.arena.season import BudgetRules, Season
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.tables import bookings, decisions, rewards, rounds, seasons, skipped
-from tradeassay.core.arena import Action, Packet
+from tradeassay.arena.state.rows import Known, Slot, read_round, unpacked
+from tradeassay.arena.state.store import Store, decided_row
+from tradeassay.arena.state.tables import (
+    bookings,
+    corrections,
+    decisions,
+    events,
+    held_bars,
+    memories,
+    price_vintages,
+    rewards,
+    rounds,
+    seasons,
+    skipped,
+    stream_calls,
+    stream_inbox,
+    stream_items,
+    stream_reviews,
+    stream_rounds,
+)
+from tradeassay.arena.web.serving import PlayOptions, play
+from tradeassay.arena.web.site import render, render_front
+from tradeassay.core.arena import Action, Packet, SettledOutcome
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.sums import plain_sum
-from tradeassay.core.time import Instant, parse_iso
+from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.time import Instant
 from tradeassay.data import load_stored
+from tradeassay.llm import parse_name
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
-from tradeassay.runs.verify.report import VerifyReport
+from tradeassay.runs.verify.report import RUNNERS_CLAIM, VerifyReport
 
-DECISIONS = "decisions as recorded by the runner, not re-derivable"
 _MONEY = Booking.__struct_fields__
+_PHASES = ("opened", "executed", "settled")
+_MOST = 25
+"""How many contradictions of one table are named; the rest is counted."""
+
+_UNPLAYED = (".json", ".html", ".css", ".js", ".svg")
+_NOT_PAGES = ("now.json", ".written.json")
+"""Files of a site that no journal decides: what workers do now, and how far the writer is."""
+
+Found = Iterator[tuple[str, str]]
+Place = tuple[Any, ...]
+Rows = dict[Place, dict[str, Any]]
 
 
-def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
-    """Return what becomes of the claims of all seasons in a database.
+def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None) -> VerifyReport:
+    """Return what becomes of the claims of all seasons in a database, and of the ``pages`` written from it.
 
     Raises :class:`RunError` for a file that is not an arena's database.
     """
     with tempfile.TemporaryDirectory() as place:
         try:
             copy = copied_database(db, Path(place))
-            with open_engine(copy, durable=False, keep="://" in db).connect() as connection:
-                found = [_Season(connection, row, home) for row in connection.execute(select(seasons))]
+            store = Store(open_engine(copy, durable=False, keep="://" in db))
+            with store.read() as connection:
+                rows = connection.execute(select(seasons)).all()
+                found = [_Season(connection, store, row, home) for row in rows]
                 for one in found:
                     one.check()
+                claims = [claim for one in found for claim in one.claims]
+                violations = [violation for one in found for violation in one.violations]
+                foreign = list(_of_no_season(connection, {row.id for row in rows}))
+            violations += [Violation(check="seasons", what=what) for what in foreign]
+            if pages is not None:
+                wrong = list(_other_pages(store, pages)) if not violations else ["the journal does not hold"]
+                violations += [Violation(check="pages", what=what) for what in wrong]
+                claims.append(ClaimOutcome(claim="pages", outcome="contradicted" if wrong else "re-derived"))
+            store.engine.dispose()
         except SQLAlchemyError as error:
             what = str(error).partition("\n")[0]
             raise RunError(f"{db} cannot be read as an arena: {what}", hint="name an arena's database") from error
@@ -54,69 +106,190 @@ def verify_arena(db: str, *, home: Path | None = None) -> VerifyReport:
         folder=db,
         episodes=len(found),
         steps=sum(one.slots for one in found),
-        claims=tuple(claim for one in found for claim in one.claims),
-        violations=tuple(violation for one in found for violation in one.violations),
-        notes=("pages and standings are computed from the database whenever they are shown",),
+        claims=tuple(claims),
+        violations=tuple(violations),
+        notes=tuple(
+            f"{row.id} has the spec {str(row.sha256)[:16]}: what it calls itself and its entries is bound to that "
+            "hash, if it was published before"
+            for row in rows
+        ),
     )
 
 
 def copied_database(db: str, place: Path) -> str:
-    """Return a copy of an SQLite file, with what is not yet in it: opening an old one would rewrite it.
+    """Return a copy of an SQLite file, as whoever opens it next would find it; the file itself is left as it is.
 
     Raises :class:`RunError` for a database that computes.
     """
     if "://" in db:
         return db
-    for name in (db, f"{db}-wal"):
-        if Path(name).is_file():
-            shutil.copyfile(name, place / f"arena.db{name.removeprefix(db)}")
-    copy = place / "arena.db"
+    source, copy = Path(db).resolve(), place / "arena.db"
+    beside = [name for ending in ("-wal", "-journal") if (name := Path(f"{source}{ending}")).exists()]
+    try:
+        # Without a file beside it nobody has it open, and even a reader would leave one there.
+        address = f"{source.as_uri()}?{'mode=ro' if beside else 'immutable=1'}"
+        with closing(sqlite3.connect(address, uri=True)) as held, closing(sqlite3.connect(copy)) as target:
+            held.backup(target)
+    except sqlite3.Error:
+        # A writer died in the middle of a transaction: its journal undoes that in the copy.
+        for name in (source, *beside):
+            if name.is_file():
+                shutil.copyfile(name, place / f"arena.db{str(name).removeprefix(str(source))}")
     try:
         with closing(sqlite3.connect(copy)) as connection:
-            held = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+            held_there = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     except sqlite3.Error:
-        held = []  # whoever reads it next says why
-    for kind, name, sql in held:
-        # A database that computes is refused: reading a view may never end, or give anything. The view of slots is
-        # for pages; nothing here reads it.
+        held_there = []  # whoever reads it next says why
+    for kind, name, sql in held_there:
+        # A database that computes is refused: reading a view may never end, or give anything.
         computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
         if computes and (kind, name) != ("view", "slots"):
             raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
     return str(copy)
 
 
+def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
+    for table in (rounds, decisions, bookings, rewards, events, memories, stream_items, stream_rounds, skipped):
+        for season in db.execute(select(table.c.season).distinct()).scalars():
+            if season not in known:
+                yield f"{table.name} has rows of '{str(season)[:80]}', which is not there"
+    orphans = select(bookings.c.id).outerjoin(decisions, decisions.c.id == bookings.c.slot)
+    for id in db.execute(orphans.where(decisions.c.id.is_(None)).limit(_MOST)).scalars():
+        yield f"booking {id} belongs to no decision"
+
+
+def _other_pages(store: Store, folder: Path) -> Iterator[str]:
+    """Make every page again from the journal; yield the files that are others, missing, or nobody's."""
+    made = set()
+
+    def compared(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+        for path, content in files:
+            made.add(path)
+            file = folder / path
+            if not file.is_file():
+                yield f"{path} is missing"
+            elif file.read_bytes() != clean_bytes(content):
+                yield f"{path} is not what the journal gives"
+
+    yield from compared(render_front(store))
+    with store.read() as db:
+        ids = db.execute(select(seasons.c.id)).scalars().all()
+    for id in ids:
+        season = read_season(store, id)
+        assert season is not None  # it was read just now
+        yield from compared(render(SeasonSnapshot(store, season)))
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder).as_posix()
+        if file.is_file() and file.suffix in _UNPLAYED and file.name not in _NOT_PAGES and path not in made:
+            yield f"{path} is no page of this arena"
+
+
 class _Season:
     """One season being checked."""
 
-    def __init__(self, db: Connection, row: Row[Any], home: Path | None) -> None:
+    def __init__(self, db: Connection, store: Store, row: Row[Any], home: Path | None) -> None:
         self.claims: list[ClaimOutcome] = []
         self.violations: list[Violation] = []
         self.slots = 0
-        self._db, self._row, self._home = db, row, home
+        self._db, self._store, self._row, self._home = db, store, row, home
 
     def check(self) -> None:
-        """Check the spec, then prices, then every booking in the order in which it was made."""
+        """Check the spec; then play the season again, or check what is left of it where that cannot be."""
         try:
             season = msgspec.json.decode(self._row.spec, type=Season)
         except (TradeassayError, *UNDECODABLE) as error:
             self._broken("season", f"its spec cannot be read: {error}")
             self._say("season", "contradicted")
             return
-        if sha256_bytes(self._row.spec.encode()) != self._row.sha256 or season.id != self._row.id:
+        frozen = self._row.spec.encode()
+        if (sha256_bytes(frozen), season.id, season.frozen) != (self._row.sha256, self._row.id, frozen):
             self._broken("season", "its spec is not the one under whose hash it is frozen")
         self._say("season", "contradicted" if self.violations else "re-derived")
-        played = list(
-            self._db.execute(
-                select(rounds).where(rounds.c.season == season.id).order_by(rounds.c.session, rounds.c.id)
-            )
-        )
-        self._settled("information", self._packets(season, played))
-        self._settled("rounds", self._rounds(season, played))
-        self._check_prices(season, played)
-        self._settled("account", self._bookings(season, {row.id: row for row in played}))
-        self._say("decisions", "cannot be checked", DECISIONS)
+        evidence = Evidence(self._db, season)
+        self.slots = len(evidence.rows)
+        try:
+            if any(asset.dataset.startswith(PREFIX) for asset in season.assets):
+                raise RunError("a live source is asked once; its answer is as recorded")
+            for name in {asset.dataset for asset in season.assets}:
+                load_stored(name, self._home)  # never a folder that came with the database
+            feed = SnapshotFeed.open(season, self._home)
+        except TradeassayError as error:
+            self._say("prices", "cannot be checked", error.message)
+            self._as_recorded(season, evidence)
+        else:
+            self._play_again(season, evidence, feed)
+        if evidence.live:
+            self._say("replies", "cannot be checked", RUNNERS_CLAIM)
+        for what, count in sorted(evidence.taken.items()):
+            self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
+        judged = select(func.count(stream_reviews.c.item)).join(stream_items)
+        if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
+            self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
 
-    def _packets(self, season: Season, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
+    # -- played again --------------------------------------------------------------------------------------------
+
+    def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
+        """Play the season again into a journal of its own, as far as it was played, and compare row by row."""
+        dues = feed.due(season)
+        played = self._db.execute(select(rounds).where(rounds.c.season == season.id)).all()
+        reached = {(row.asset, row.session) for row in played} | {(row.asset, row.next_session) for row in played}
+        until = max((due.at for due in dues if (due.asset, due.session) in reached), default=0)
+        spec = msgspec.structs.replace(season, budget=BudgetRules())  # what was over it depended on who was first
+        with tempfile.TemporaryDirectory() as place:
+            again = ReplayStore(open_engine(f"{place}/again.db", durable=False), evidence)
+            live = [
+                row._asdict()
+                for row in self._db.execute(select(stream_calls))
+                if parse_name(row.model).route != "scripted"
+            ]
+            if live:
+                with again.write("replies") as db:
+                    db.execute(insert(stream_calls), live)
+            how = PlayOptions(worker="replay", opener=evidence.opener, feed=feed, outside=evidence.outside)
+            try:
+                asyncio.run(play(spec, again, None, until, how))
+            except (TradeassayError, *UNDECODABLE) as error:
+                self._broken("replay", f"the season cannot be played again: {error}")
+                self._say("replay", "contradicted")
+                return
+            finally:
+                with again.read() as db:
+                    self._compare(season, db, {(due.asset, due.session): due.at for due in dues}, until)
+                again.engine.dispose()
+        self._settled("calls", iter(evidence.faults))
+        left = sum(not due.closing for due in dues) - len(played)
+        if left > 0:
+            self._say("complete", "cannot be checked", f"{left} of its rounds are not played yet")
+
+    def _compare(
+        self, season: Season, again: Connection, dues: dict[tuple[str, str], Instant], until: Instant
+    ) -> None:
+        here, there = _Journal(self._db, season), _Journal(again, season)
+        for claim, which in _CLAIMS.items():
+            self._settled(claim, _differences(which, here, there, dues, until))
+
+    # -- taken as recorded ---------------------------------------------------------------------------------------
+
+    def _as_recorded(self, season: Season, evidence: Evidence) -> None:
+        mine = select(rounds).where(rounds.c.season == season.id).order_by(rounds.c.session, rounds.c.id)
+        played = self._db.execute(mine).all()
+        self._settled("information", self._packets(season, played))
+        self._settled("rounds", self._rounds(season, evidence, played))
+        self._settled("account", self._accounts(season, evidence, {row.id: row for row in played}))
+        revised = self._db.execute(select(corrections.c.id).where(corrections.c.season == season.id)).first()
+        if revised is not None:
+            why = "prices were revised by their source: what was booked before a revision is as recorded"
+            self._say("bookings before a revision", "cannot be checked", why)
+        if revised is not None and season.rules.cross_asset:
+            why = "an account over all assets was revised while entries decided: what they were told is not known"
+            self._say("decisions", "cannot be checked", why)
+        elif self.violations:
+            self._say("decisions", "cannot be checked", "what they follow from is contradicted")
+        else:
+            decided = asyncio.run(self._decisions(season, evidence, played, revised=revised is not None))
+            self._settled("decisions", iter((*decided, *evidence.faults)))
+
+    def _packets(self, season: Season, played: Iterable[Row[Any]]) -> Found:
         """What entries were shown is hashed, written as we write it, and speaks of its own round."""
         for row in played:
             if sha256_bytes(row.packet.encode()) != row.packet_sha256:
@@ -128,7 +301,7 @@ class _Season:
             except (TradeassayError, *UNDECODABLE) as error:
                 yield _where(row), f"what entries were shown cannot be read: {error}"
                 continue
-            if not _written_by_us(row.packet, packet):
+            if canonical_json(packet) != row.packet.encode():
                 yield _where(row), "what entries were shown is not written as tradeassay writes it"
             is_ = {
                 "season": season.id,
@@ -145,232 +318,178 @@ class _Season:
             }
             if any(getattr(packet, name) != value for name, value in is_.items()):
                 yield _where(row), "what entries were shown speaks of another round, price or stage"
+            given = (stream_rounds.c.season == season.id, stream_rounds.c.asset == row.asset)
+            news = select(stream_rounds.c.news).where(*given, stream_rounds.c.session == row.session)
+            edited = self._db.execute(news).scalar()
+            if edited is not None and edited.encode() != canonical_json(packet.news):
+                yield _where(row), "the news that entries were shown are not those of the round's edition"
 
-    def _rounds(self, season: Season, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
-        """Every round but an asset's last is settled, to the next one, and stages follow the season's rules."""
+    def _rounds(self, season: Season, evidence: Evidence, played: Iterable[Row[Any]]) -> Found:
+        """Everybody has a slot in every round; every round but an asset's last is settled, to the next one; stages
+        follow the season's rules.
+        """
+        everyone = {entry.id for entry in season.everyone}
+        seats = Counter(place[:2] for place in evidence.rows)
+        for asset, session, entry in evidence.rows:
+            if entry not in everyone:
+                yield f"{asset} {session}", f"'{entry}' decides, who is not in the season"
+        gone = {(row.asset, row.session) for row in self._db.execute(_SKIPPED, {"season": season.id})}
         by_asset: dict[str, list[Row[Any]]] = {}
         for row in played:
             by_asset.setdefault(row.asset, []).append(row)
-        gone = {(row.asset, row.session) for row in self._db.execute(_SKIPPED, {"season": season.id})}
+            if seats[row.asset, row.session] != len(everyone):
+                yield _where(row), "not everybody in the season has a decision"
+            if not season.rules.cross_asset and row.shared is not None:
+                yield _where(row), "it tells of an account over all assets, which the season does not have"
         for asset, mine in by_asset.items():
             past = sorted({row.session for row in mine} | {day for name, day in gone if name == asset})
             for row, following in zip(mine, [*mine[1:], None], strict=True):
-                number = past.index(row.session)
-                warming = season.warming(season.asset(asset), row.session, number)
+                warming = season.warming(season.asset(asset), row.session, past.index(row.session))
                 if row.stage != ("warm-up" if warming else "live"):
                     yield _where(row), f"it is called {row.stage}, which the season's rules do not say"
-                prices = (row.base_price, row.next_price, row.next_session)
-                if row.phase == "settled":
-                    if None in prices or row.next_session <= row.session:
-                        yield _where(row), "it is settled without a later price"
-                elif row.phase not in ("opened", "executed") or prices != (None, None, None):
-                    yield _where(row), "it has a price to be settled at and is not settled"
-                elif following is not None:
-                    yield _where(row), "a later round was opened before it was settled"
-                if following is not None and row.next_session not in (None, following.session):
-                    if (asset, following.session) not in gone and row.next_session > following.session:
-                        yield _where(row), f"it was settled at {row.next_session}, after the next round"
-                if not season.rules.cross_asset and row.shared is not None:
-                    yield _where(row), "it tells of an account over all assets, which the season does not have"
+                yield from _settled_when(row, following, gone)
 
-    def _check_prices(self, season: Season, played: list[Row[Any]]) -> None:
-        if any(asset.dataset.startswith(PREFIX) for asset in season.assets):
-            self._say("prices", "cannot be checked", "a live source is asked once; its answer is as recorded")
-            return
-        try:
-            for name in {asset.dataset for asset in season.assets}:
-                load_stored(name, self._home)  # never a folder that came with the database
-            feed = SnapshotFeed.open(season, self._home)
-        except TradeassayError as error:
-            self._say("prices", "cannot be checked", error.message)
-            return
-        self._settled("prices", self._prices(season, feed, played))
+    def _accounts(self, season: Season, evidence: Evidence, played: dict[int, Row[Any]]) -> Found:
+        """Play every account again from its decisions on the newest prices, in the order in which it was booked.
 
-    def _prices(self, season: Season, feed: SnapshotFeed, played: list[Row[Any]]) -> Iterator[tuple[str, str]]:
-        last: dict[str, Row[Any]] = {}
-
-        def settled(row: Row[Any], at: Instant, price: float, session: str) -> Iterator[tuple[str, str]]:
-            dividends = season.convention == "sound"
-            base = feed.comparable(season.asset(row.asset), row.session, at, dividends=dividends) or row.price
-            if (base, price, session) != (row.base_price, row.next_price, row.next_session):
-                yield _where(row), f"it was settled from {row.base_price} to {row.next_price}"
-
-        for row in played:
-            at = parse_iso(row.decision_time)
-            facts = feed.facts(season.asset(row.asset), row.session, at, season.news_days)
-            if facts is None or facts.price != row.price or facts.momentum != row.momentum:
-                yield _where(row), f"the data has another price or momentum than {row.price:g}"
-                continue
-            yield from _same_facts(row, facts)
-            before = last.get(row.asset)
-            if before is not None and before.phase == "settled":
-                yield from settled(before, at, facts.price, row.session)
-            last[row.asset] = row
-        # An asset's last decision was settled at the price of a session that the season has.
-        dues = {(due.asset, due.session): due for due in feed.due(season)}
-        for row in (row for row in last.values() if row.phase == "settled"):
-            due = dues.get((row.asset, str(row.next_session)))
-            asset = season.asset(row.asset)
-            facts = None if due is None else feed.facts(asset, due.session, due.at, season.news_days)
-            if due is None or facts is None:
-                yield _where(row), f"the season has no session {row.next_session} to settle it at"
-            else:
-                yield from settled(row, due.at, facts.price, due.session)
-
-    def _bookings(self, season: Season, played: dict[int, Row[Any]]) -> Iterator[tuple[str, str]]:
-        own = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
-        shared = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
-        slots = {row.id: row for row in self._db.execute(select(decisions).where(decisions.c.season == season.id))}
-        self.slots = len(slots)
-        for made in slots.values():
-            if made.action not in get_args(Action) and (made.action is not None or made.status == "decided"):
-                yield f"decision {made.id}, {made.entry}", f"{made.action!r} is not an action"
-        state: dict[tuple[str, ...], tuple[int, float]] = {}
-        value: dict[tuple[str, str], float] = {}
-        held: dict[tuple[str, str], dict[str, float]] = {}
-        executed: dict[int, Booking] = {}
-        earned: dict[int, float] = {}
-        booked = list(
-            self._db.execute(select(bookings).where(bookings.c.season == season.id).order_by(bookings.c.id))
-        )
-        revised = {_account(season, row) for row in booked if row.kind == "corrected"}
-        yield from self._revised(season, booked, slots, played, revised)
-        for row in booked:
-            slot = slots.get(row.slot)
-            round = None if slot is None else played.get(slot.round)
-            named = (row.entry, row.asset, row.stage)
-            if slot is None or round is None or (slot.entry, slot.asset, slot.stage) != named:
-                yield f"booking {row.id}", "it belongs to no decision"
-                continue
-            if _account(season, row) in revised:
-                if row.kind == "executed":
-                    executed[row.slot] = Booking(**{name: getattr(row, name) for name in _MONEY})
-                else:
-                    earned[row.slot] = row.earned or 0.0
-                continue
-            if row.restated_before is not None or row.number != (0 if row.kind == "executed" else 1):
-                yield f"booking {row.id}", "it restates what was never revised"
-            where, account = f"{_where(round)}, {slot.entry}", (row.stage, row.entry)
-            mine = held.setdefault(account, {})
-            worth = value.get(account, 1.0)
-            if row.kind == "executed":
-                action: Action = slot.action or "HOLD"
-                if season.rules.cross_asset:
-                    share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
-                    others = plain_sum(abs(money) for asset, money in mine.items() if asset != row.asset)
-                    again = shared.execute(
-                        action, share, value=worth, before=mine.get(row.asset, 0.0), others=others
-                    )
-                else:
-                    again = own.execute(action, *state.get((*account, row.asset), (0, 1.0)))
-                executed[row.slot] = again
-            elif row.slot not in executed or round.base_price is None or round.next_price is None:
-                yield where, "it was settled without being executed, or without a price"
-                continue
-            else:
-                moved, first = round.next_price / round.base_price - 1.0, executed[row.slot]
-                again = (
-                    shared.settle(first, worth, moved) if season.rules.cross_asset else own.settle(first, moved)
-                )
-                earned[row.slot] = again.earned or 0.0
-            if again != Booking(**{name: getattr(row, name) for name in _MONEY}):
-                yield where, f"decision and price give a value of {again.nav:.12g}, not {row.nav:.12g}"
-            state[(*account, row.asset)] = (again.position, again.nav)
-            value[account] = again.nav
-            mine[row.asset] = again.exposure or 0.0
-        yield from self._unbooked(played, slots, executed, earned)
-        yield from self._rewards(season, slots, earned)
-
-    def _rewards(self, season: Season, slots: dict[int, Row[Any]], earned: Any) -> Iterator[tuple[str, str]]:
-        told = list(self._db.execute(select(rewards).where(rewards.c.season == season.id)))
-        if not season.rules.feedback:
-            if told:
-                yield "rewards", "the season's rules tell nobody what a decision earned"
-            return
-        for row in told:
-            slot = slots.get(row.slot)
-            named = (row.entry, row.asset, row.session)
-            if slot is None or named != (slot.entry, slot.asset, slot.session):
-                yield f"reward of slot {row.slot}", "it is not of the decision that it names"
-            elif row.reward != earned.get(row.slot):
-                yield f"reward of slot {row.slot}", "it is not what the decision earned"
-        if {row.slot for row in told} != set(earned):
-            yield "rewards", "some decisions that were settled have none, or others have"
-
-    def _unbooked(
-        self, played: dict[int, Row[Any]], slots: dict[int, Row[Any]], executed: Any, earned: Any
-    ) -> Iterator[tuple[str, str]]:
-        for slot in slots.values():
-            round = played.get(slot.round)
-            phase = "" if round is None else round.phase
-            named = (slot.asset, slot.session, slot.stage)
-            if round is None or named != (round.asset, round.session, round.stage):
-                yield f"decision {slot.id}", "it is not of the round that it names"
-                continue
-            where = f"{_where(round)}, {slot.entry}"
-            if slot.status not in ("open", "decided", "failed", "missed"):
-                yield where, f"its status is {slot.status!r}"
-            if slot.action is None if slot.status == "decided" else slot.action not in (None, "HOLD"):
-                yield where, "it is decided without an action, or acts undecided"
-            if (phase == "opened" and slot.id in executed) or (phase != "settled" and slot.id in earned):
-                yield where, f"it was booked although its round is {phase}"
-            if phase in ("executed", "settled") and slot.id not in executed:
-                yield where, "the decision was never carried out"
-            if phase == "settled" and slot.id not in earned:
-                yield where, "the decision was never settled"
-
-    def _revised(
-        self,
-        season: Season,
-        booked: list[Row[Any]],
-        slots: dict[int, Row[Any]],
-        played: dict[int, Row[Any]],
-        revised: set[tuple[str, ...]],
-    ) -> Iterator[tuple[str, str]]:
-        """Accounts whose prices a vendor revised: the newest lines are those of the newest prices."""
-        if not revised:
-            return
-        why = "prices were revised by their source: what was booked before a revision is as recorded"
-        self._say("bookings before a revision", "cannot be checked", why)
+        An account that no revision touched has exactly these lines; of any other the newest line of a decision
+        says what the newest prices say.
+        """
+        slots = {row.id: row for row in evidence.rows.values()}
+        yield from _misplaced(slots, played)
         kind = SharedTarget if season.rules.cross_asset else DailyTarget
         policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
-        for account in sorted(revised):
-            mine = [row for row in booked if _account(season, row) == account and row.slot in slots]
-            steps = []
-            for row in mine:
-                slot, round = slots[row.slot], played.get(slots[row.slot].round)
-                if row.number > 1 or round is None:
-                    continue
-                moved = (
-                    round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None
-                )
-                share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
-                action: Action = slot.action or "HOLD"
-                one = DecisionPlayed(slot=row.slot, asset=row.asset, action=action, share=share, moved=moved)
-                steps.append((row.kind, one))
-            again, last = replay(policy, steps), {row.slot: row for row in mine}
-            where = ", ".join(account)
-            worth = 1.0
-            for row in mine:
-                if row.kind != "settled" and not _close(row.nav_before, worth):
-                    yield where, f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}"
-                worth = row.nav
-            for number, made in again.items():
-                row = last[number]
-                if made.kind == "settled" and not _close(made.earned or 0.0, row.earned or 0.0):
-                    yield where, f"decision {number} earned {made.earned}, not {row.earned}"
-                elif (row.number > 1 or season.rules.cross_asset) and not _restates(row, made):
-                    yield where, f"decision {number} is not restated as the newest prices say"
-                elif (row.position_before, row.position) != (made.position_before, made.position):
-                    yield where, f"decision {number} is booked with another position than it takes"
-            if steps and not _close(again[steps[-1][1].slot].nav, mine[-1].nav):
-                yield where, f"the newest prices give {again[steps[-1][1].slot].nav:.12g}, not {mine[-1].nav:.12g}"
+        accounts: dict[tuple[str, ...], list[Row[Any]]] = {}
+        mine = select(bookings).where(bookings.c.season == season.id).order_by(bookings.c.id)
+        for row in self._db.execute(mine):
+            slot = slots.get(row.slot)
+            if slot is None or slot.round not in played:
+                continue  # named already
+            if (slot.entry, slot.asset, slot.stage) != (row.entry, row.asset, row.stage):
+                yield f"booking {row.id}", "it belongs to no decision"
+                continue
+            account = (row.stage, row.entry, *(() if season.rules.cross_asset else (row.asset,)))
+            accounts.setdefault(account, []).append(row)
+        booked: dict[tuple[int, int], Row[Any]] = {}
+        for account, lines in sorted(accounts.items()):
+            booked |= {(row.slot, row.number): row for row in lines}
+            steps = [
+                (row.kind, _played(season, slots[row.slot], played[slots[row.slot].round]))
+                for row in lines
+                if row.number <= 1
+            ]
+            yield from _same_account(", ".join(account), policy, steps, lines)
+        yield from self._unbooked(season, slots, played, booked)
 
-    def _settled(self, claim: str, found: Iterator[tuple[str, str]]) -> None:
-        before = len(self.violations)
+    def _unbooked(
+        self,
+        season: Season,
+        slots: dict[int, Row[Any]],
+        played: dict[int, Row[Any]],
+        booked: dict[tuple[int, int], Row[Any]],
+    ) -> Found:
+        """Every decision is booked as far as its round is, and nobody is told another reward than it earned."""
+        earned: dict[int, float | None] = {}
+        for slot in (one for one in slots.values() if one.round in played):
+            round = played[slot.round]
+            lines = [number for number in (0, 1) if (slot.id, number) in booked]
+            if lines != list(range(_PHASES.index(round.phase) if round.phase in _PHASES else 0)):
+                yield f"{_where(round)}, {slot.entry}", f"it is not booked as its round is {round.phase}"
+        for (slot_id, number), row in sorted(booked.items()):
+            if number:
+                earned[slot_id] = row.earned
+        told = self._db.execute(select(rewards).where(rewards.c.season == season.id)).all()
+        wanted = earned if season.rules.feedback else {}
+        if {row.slot: row.reward for row in told} != wanted:
+            yield "rewards", "they are not what decisions earned, or the season's rules tell nobody"
+        for row in told:
+            made = slots.get(row.slot)
+            if made is not None and (row.entry, row.asset, row.session) != (made.entry, made.asset, made.session):
+                yield f"reward of decision {row.slot}", "it is not of the decision that it names"
+
+    async def _decisions(
+        self, season: Season, evidence: Evidence, played: Iterable[Row[Any]], *, revised: bool
+    ) -> list[tuple[str, str]]:
+        """Ask rules and desks again, with what they were shown and the replies on record."""
+        found: list[tuple[str, str]] = []
+        memory: dict[tuple[str, str], bytes] = {}
+        spec = msgspec.structs.replace(season, budget=BudgetRules())
+        async with entry_agents(spec, outside=evidence.outside, opener=evidence.opener) as agents:
+            inside = {id: agent for id, agent in agents.items() if agent.outside is None}
+            deciding = Slots(store=self._store, season=spec, agents=agents, closing=Closing(self._store, "replay"))
+            for row in played:
+                told = packets(self._store, season, read_round(row))
+                past = self._outcomes_then(row) if revised else None
+                for entry in season.everyone:
+                    made = evidence.rows.get((row.asset, row.session, entry.id))
+                    if made is None or made.status in ("open", "missed") or entry.id not in inside:
+                        if made is not None and made.status != "open":
+                            what = "were missed" if made.status == "missed" else "were made outside"
+                            evidence.taken[f"decisions {what}"] += 1
+                        continue
+                    packet = told[entry.id]
+                    if past is not None:
+                        packet = msgspec.structs.replace(packet, outcomes=tuple(past.get(entry.id, ())))
+                    place = {name: getattr(made, name) for name in _SLOT}
+                    known = Known(memory=memory.get((entry.id, row.asset)))
+                    closed = await deciding.decide(Slot(**place, status="open"), packet, known)
+                    assert closed is not None  # whoever decides inside is asked again for free
+                    closed = evidence.check(closed)
+                    if closed.choice.memory is not None:
+                        memory[entry.id, row.asset] = closed.choice.memory
+                    for name, value in decided_row(closed).items():
+                        if not _equal(getattr(made, name), value):
+                            where = f"{_where(row)}, {entry.id}"
+                            found.append(
+                                (where, f"its {name} is {_short(getattr(made, name))}, not {_short(value)}")
+                            )
+        kept = self._db.execute(select(memories).where(memories.c.season == season.id))
+        remembered = {(row.entry, row.asset): unpacked(row.body) for row in kept}
+        open_now = {place[2::-2] for place, row in evidence.rows.items() if row.status == "open"}
+        if any(remembered.get(key) != body for key, body in memory.items() if key not in open_now):
+            found.append(("memories", "they are not what the entries remember after their decisions"))
+        return found
+
+    def _outcomes_then(self, round: Row[Any]) -> dict[str, list[SettledOutcome]]:
+        """Return the outcomes that entries were shown in a round: on the prices that were known then."""
+        begun = select(func.min(bookings.c.id)).join(decisions, decisions.c.id == bookings.c.slot)
+        cut = self._db.execute(begun.where(decisions.c.round == round.id)).scalar()
+        before = (rounds.c.season == round.season, rounds.c.asset == round.asset, rounds.c.session < round.session)
+        last = select(rounds.c.id).where(*before, rounds.c.phase == "settled")
+        ids = self._db.execute(last.order_by(rounds.c.session.desc()).limit(10)).scalars().all()
+        names = (
+            decisions.c.entry,
+            decisions.c.session,
+            decisions.c.action,
+            bookings.c.position,
+            bookings.c.earned,
+        )
+        query = select(*names).join(bookings, bookings.c.slot == decisions.c.id)
+        query = query.where(decisions.c.round.in_(ids), bookings.c.number >= 1)
+        if cut is not None:
+            query = query.where(bookings.c.id < cut)
+        found: dict[tuple[str, str], SettledOutcome] = {}
+        for entry, session, action, position, earned in self._db.execute(query.order_by(bookings.c.number)):
+            outcome = SettledOutcome(
+                date=session, action=action or "HOLD", position=position, earned=earned or 0.0
+            )
+            found[entry, session] = outcome
+        told: dict[str, list[SettledOutcome]] = {}
+        for (entry, _), outcome in sorted(found.items()):
+            told.setdefault(entry, []).append(outcome)
+        return told
+
+    # -- what is said --------------------------------------------------------------------------------------------
+
+    def _settled(self, claim: str, found: Found) -> None:
+        count = 0
         for where, what in found:
-            self._broken(claim, f"{where}: {what}")
-        self._say(claim, "contradicted" if len(self.violations) > before else "re-derived")
+            count += 1
+            if count <= _MOST:
+                self._broken(claim, f"{where}: {what}")
+        if count > _MOST:
+            self._broken(claim, f"and {count - _MOST} more")
+        self._say(claim, "contradicted" if count else "re-derived")
 
     def _say(self, claim: str, outcome: Word, why: str = "") -> None:
         self.claims.append(ClaimOutcome(claim=f"{self._row.id} {claim}", outcome=outcome, why=why))
@@ -379,16 +498,232 @@ class _Season:
         self.violations.append(Violation(check=check, what=what, episode=self._row.id))
 
 
+class _Journal:
+    """The rows of a season, each under what it is about: ids are another database's business."""
+
+    def __init__(self, db: Connection, season: Season) -> None:
+        self.twice: list[tuple[str, Place]] = []
+        self._db, self._season = db, season
+        query = select(decisions.c.id, rounds.c.asset, rounds.c.session, decisions.c.entry)
+        query = query.join(rounds, rounds.c.id == decisions.c.round).where(decisions.c.season == season.id)
+        self._slots = {id: tuple(place) for id, *place in db.execute(query)}
+
+    def rows(self, table: Table) -> Rows:
+        """Return a table's rows of the season; what a row belongs to is part of its key."""
+        key, left_out, order = _KEYS[table.name]
+        found: Rows = {}
+        count: Counter[Place] = Counter()
+        query = select(table)
+        if "season" in table.c:
+            query = query.where(table.c.season == self._season.id)
+        if order:
+            query = query.order_by(table.c[order[0]])
+        for row in self._db.execute(query):
+            values = row._asdict()
+            named = [values[name] for name in key]
+            if "slot" in values:
+                named = [*self._slots.get(values["slot"], ("nothing", "", "")), *named]
+            elif table is decisions:
+                named = list(self._slots.get(values["id"], ("nothing", "", values["entry"])))
+            place = tuple(named)
+            if order:
+                group = tuple(values[name] for name in order[1:])
+                count[group] += 1
+                values["place"] = count[group]
+            if place in found:
+                self.twice.append((table.name, place))
+            found[place] = {name: value for name, value in values.items() if name not in left_out}
+        return found
+
+
+_IDS = ("id", "slot", "round", "seq")
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "rounds": (("asset", "session"), _IDS, ("id", "asset")),
+    "decisions": ((), (*_IDS, "lease_owner", "lease_until"), ("id", "entry", "asset")),
+    "bookings": (("number",), _IDS, ("id", "stage", "entry", "asset")),
+    "rewards": ((), _IDS, ()),
+    "memories": ((), _IDS, ()),
+    "events": (("kind", "body"), _IDS, ()),
+    "stream_items": (("asset", "session", "id"), (), ()),
+    "stream_rounds": (("asset", "session"), (), ()),
+    "stream_calls": (("item", "number"), (), ()),
+    "stream_inbox": (("asset", "key"), (), ()),
+    "price_vintages": (("asset", "session", "number"), (), ()),
+    "corrections": (("asset", "session", "id"), _IDS, ()),
+    "held_bars": (("asset", "session"), (), ()),
+    "skipped_sessions": (("asset", "session"), (), ()),
+}
+"""By table: what names a row beside the slot it belongs to, which columns no journal decides, and the column of
+its order with those within which the order is compared."""
+
+_CLAIMS: dict[str, tuple[Table, ...]] = {
+    "rounds and prices": (rounds, skipped, held_bars, price_vintages, corrections),
+    "information": (stream_items, stream_rounds, stream_calls, stream_inbox),
+    "decisions": (decisions, memories),
+    "account": (bookings, rewards),
+    "log": (events,),
+}
+_SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == bindparam("season"))
+_SLOT = ("id", "round", "season", "asset", "session", "stage", "entry")
+
+
+def _under_way(mine: Rows, again: Rows, dues: dict[tuple[str, str], Instant], until: Instant) -> set[Place]:
+    """Return the rounds that are not as far as those of the replay, and that nothing came after."""
+    newest: dict[str, str] = {}
+    for asset, session in mine:
+        newest[asset] = max(newest.get(asset, ""), session)
+    found = set()
+    for place, row in again.items():
+        asset, session = place
+        if place not in mine:
+            if dues.get((asset, session)) == until and session > newest.get(asset, ""):
+                found.add(place)
+        elif newest[asset] == session and mine[place]["phase"] in _PHASES[: _PHASES.index(row["phase"])]:
+            found.add(place)
+    return found
+
+
+def _differences(
+    tables: tuple[Table, ...],
+    here: _Journal,
+    there: _Journal,
+    dues: dict[tuple[str, str], Instant],
+    until: Instant,
+) -> Found:
+    """Yield where tables are not those of the replay; the last rounds may be under way."""
+    open_ = _under_way(here.rows(rounds), there.rows(rounds), dues, until)
+    for table in tables:
+        found, again = here.rows(table), there.rows(table)
+        for place in sorted({*found, *again}, key=repr):
+            if table is events and place[0] == "review":
+                continue
+            where = f"{table.name} {' '.join(map(str, place))[:120]}"
+            under_way = _about(table, place, again.get(place) or found[place]) in open_
+            if place not in again:
+                yield where, "it is on record, and the season played again has no such row"
+            elif place not in found:
+                if not under_way:
+                    yield where, "it is missing: the season played again has it"
+            elif not (under_way and table in (memories, decisions) and _is_open(table, found[place])):
+                late = ("phase", "base_price", "next_price", "next_session") if under_way else ()
+                for name, value in again[place].items():
+                    given = found[place][name]
+                    if name not in late and not _equal(given, value) and not _wall_time(table, place, name):
+                        yield where, f"its {name} is {_short(given)}, played again {_short(value)}"
+    for name, place in here.twice:
+        if any(table.name == name for table in tables):
+            yield f"{name} {' '.join(map(str, place))[:120]}", "it is there twice"
+
+
+def _about(table: Table, place: Place, row: dict[str, Any]) -> tuple[str, str]:
+    """Return the round that a row is about."""
+    if table is events:
+        try:
+            told = msgspec.json.decode(place[1])
+        except UNDECODABLE:
+            return "", ""
+        return (str(told.get("asset")), str(told.get("session"))) if isinstance(told, dict) else ("", "")
+    return str(place[0]), str(place[1]) if len(place) > 1 else ""
+
+
+def _is_open(table: Table, row: dict[str, Any]) -> bool:
+    return table is memories or row["status"] == "open"
+
+
+def _wall_time(table: Table, place: Place, name: str) -> bool:
+    """Whether a column says when somebody did something, by the clock on the wall."""
+    return table is events and name == "at" and place[0] == "season"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-15)
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return one == other or unpacked(one) == unpacked(other)
+    return bool(one == other) and isinstance(one, float) == isinstance(other, float)
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:60]
+
+
 def _where(row: Any) -> str:
     return f"{row.asset} {row.session}"
 
 
-_SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == bindparam("season"))
+def _settled_when(row: Row[Any], following: Row[Any] | None, gone: set[tuple[str, str]]) -> Found:
+    """Yield what is wrong with a round's settlement, given the asset's next round and sessions without one."""
+    prices = (row.base_price, row.next_price, row.next_session)
+    if row.phase == "settled":
+        if None in prices or row.next_session <= row.session:
+            yield _where(row), "it is settled without a later price"
+    elif row.phase not in _PHASES or prices != (None, None, None):
+        yield _where(row), "it has a price to be settled at and is not settled"
+    elif following is not None:
+        yield _where(row), "a later round was opened before it was settled"
+    if following is not None and (row.next_session or "") > following.session:
+        if (row.asset, following.session) not in gone:
+            yield _where(row), f"it was settled at {row.next_session}, after the next round"
 
 
-def _account(season: Season, row: Any) -> tuple[str, ...]:
-    """The account that a booking belongs to: one over all assets, or one for each."""
-    return (row.stage, row.entry) if season.rules.cross_asset else (row.stage, row.entry, row.asset)
+def _misplaced(slots: dict[int, Row[Any]], played: dict[int, Row[Any]]) -> Found:
+    """Yield the decisions that are not of their round, or that nobody could have made."""
+    for slot in slots.values():
+        round = played.get(slot.round)
+        where = f"{_where(slot)}, {slot.entry}"
+        if round is None or (slot.asset, slot.session, slot.stage) != (round.asset, round.session, round.stage):
+            yield where, "it is not of the round that it names"
+        if slot.status not in ("open", "decided", "failed", "missed"):
+            yield where, f"its status is {slot.status!r}"
+        if slot.status != "decided" and slot.action not in (None, "HOLD"):
+            yield where, "it acts undecided"
+        elif slot.status == "decided" and slot.action not in get_args(Action):
+            yield where, f"{slot.action!r} is not an action"
+
+
+def _played(season: Season, slot: Row[Any], round: Row[Any]) -> DecisionPlayed:
+    moved = round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None
+    share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
+    action: Action = slot.action if slot.action in get_args(Action) else "HOLD"
+    return DecisionPlayed(slot=slot.id, asset=slot.asset, action=action, share=share, moved=moved)
+
+
+def _same_account(
+    where: str, policy: DailyTarget | SharedTarget, steps: list[Step], lines: list[Row[Any]]
+) -> Found:
+    try:
+        made = replay(policy, steps)
+    except (TradeassayError, KeyError):
+        yield where, "it was settled without being executed, or on an impossible price"
+        return
+    if all(row.number <= 1 for row in lines):
+        for row, booking in zip(lines, made, strict=True):
+            if any(not _equal(getattr(row, name), getattr(booking, name)) for name in _MONEY):
+                yield where, f"booking {row.id} gives {row.nav:.12g}, decision and price {booking.nav:.12g}"
+            if row.restated_before is not None or row.number != (0 if row.kind == "executed" else 1):
+                yield where, f"booking {row.id} restates what was never revised"
+        return
+    yield from _same_revised(where, steps, made, lines)
+
+
+def _same_revised(where: str, steps: list[Step], made: list[Booking], lines: list[Row[Any]]) -> Found:
+    worth, last = 1.0, {row.slot: row for row in lines}
+    again = {played.slot: booking for (_, played), booking in zip(steps, made, strict=True)}
+    for row in lines:
+        if row.kind != "settled" and not _close(row.nav_before, worth):
+            yield where, f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}"
+        worth = row.nav
+    shared = made[-1].exposure is not None
+    for number, booking in again.items():
+        row = last[number]
+        if booking.kind == "settled" and not _close(booking.earned or 0.0, row.earned or 0.0):
+            yield where, f"decision {number} earned {booking.earned}, not {row.earned}"
+        elif (row.number > 1 or shared) and not _restates(row, booking):
+            yield where, f"decision {number} is not restated as the newest prices say"
+        elif (row.position_before, row.position) != (booking.position_before, booking.position):
+            yield where, f"decision {number} is booked with another position than it takes"
+    if not _close(made[-1].nav, worth):
+        yield where, f"the newest prices give {made[-1].nav:.12g}, not {worth:.12g}"
 
 
 def _restates(row: Any, made: Booking) -> bool:
@@ -402,22 +737,3 @@ def _restates(row: Any, made: Booking) -> bool:
 
 def _close(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other))
-
-
-def _written_by_us(text: str, packet: Packet) -> bool:
-    """Whether a packet holds nothing but what is read from it; fields that came later stand at their defaults."""
-    raw, again = msgspec.json.decode(text), msgspec.json.decode(msgspec.json.encode(packet))
-    if not isinstance(raw, dict) or canonical_json(raw) != text.encode():
-        return False
-    return all(key in again and again[key] == value for key, value in raw.items())
-
-
-def _same_facts(row: Any, facts: AssetFacts) -> Iterator[tuple[str, str]]:
-    """History and reports in a packet are those of the data. News may have come from a desk that has ended."""
-    try:
-        packet = msgspec.json.decode(row.packet, type=Packet)
-    except UNDECODABLE:
-        return  # it is named already
-    told = (packet.history, packet.annual_report, packet.quarterly_report)
-    if told != (facts.history, facts.annual_report, facts.quarterly_report):
-        yield _where(row), "the data has another history or other reports than entries were shown"

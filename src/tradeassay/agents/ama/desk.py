@@ -343,6 +343,11 @@ TASKS: dict[type[msgspec.Struct], str] = {
 """What each answer is asked for with."""
 
 
+@cache
+def _required(wanted: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(one.name for one in msgspec.structs.fields(wanted) if one.required)  # msgspec is slow to say it
+
+
 def _read(reply: ModelReply, wanted: type[A]) -> A:
     """Return a role's answer; raises :class:`Refused` with what is wrong with it, in words."""
     body = answer_object(reply.text, wanted.__struct_fields__[0])
@@ -353,8 +358,7 @@ def _read(reply: ModelReply, wanted: type[A]) -> A:
     if body is None:
         raise Refused(kind, "it holds no JSON object.")
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
-    fields = msgspec.structs.fields(wanted)
-    missing = [one.name for one in fields if one.required and one.name not in plain]
+    missing = [name for name in _required(wanted) if name not in plain]
     if missing:
         unknown = [repr(key[:40]) for key in body if key not in wanted.__struct_fields__][:5]
         also = f" It has {', '.join(unknown)}, which nobody asked for." if unknown else ""

@@ -291,14 +291,15 @@ def _correct_account(
     db: Connection, policy: DailyTarget | SharedTarget, steps: list[Step], booked: list[Any], season: Season
 ) -> int:
     """Append what changes in one account. The money moves once, with the newest line; the others only restate."""
-    again = replay(policy, steps)
+    made_again = replay(policy, steps)
+    again = {played.slot: made for (_, played), made in zip(steps, made_again, strict=True)}
     last: dict[int, Any] = {}
     newest: dict[str, int] = {}
     for row in booked:
         last[row.slot] = row
         newest[row.asset] = max(newest.get(row.asset, 0), row.slot)
     value = booked[-1].nav
-    target = again[steps[-1][1].slot].nav
+    target = made_again[-1].nav
     behind_now = {row.asset: row.exposure for row in booked}  # what the journal says last
     held = {row.slot: behind_now[row.asset] for row in booked if row.slot in newest.values()}
     restated = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Literal
 
 import msgspec
 
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Packet
 from tradeassay.core.dialogue import Usage
+from tradeassay.core.errors import DataError
 
 Stage = Literal["warm-up", "live"]
 Phase = Literal["opened", "executed", "settled"]
@@ -148,3 +150,15 @@ def read_slot(row: Any) -> Slot:
 
 def read_packet(text: str) -> Packet:
     return _PACKET.decode(text)
+
+
+def unpacked(body: bytes) -> bytes:
+    """Return what was compressed; raises :class:`DataError` for damage, and for more than anybody writes."""
+    reader = zlib.decompressobj()
+    try:
+        found = reader.decompress(body, 1 << 26)
+    except zlib.error as error:
+        raise DataError(f"a part of the database is damaged: {error}", hint="restore a backup") from None
+    if not reader.eof:
+        raise DataError("a part of the database is damaged: it is cut off or too long", hint="restore a backup")
+    return found

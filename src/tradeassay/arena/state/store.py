@@ -32,6 +32,7 @@ from tradeassay.arena.state.rows import (
     read_packet,
     read_round,
     read_slot,
+    unpacked,
 )
 from tradeassay.arena.state.tables import (
     bookings,
@@ -240,7 +241,7 @@ class Store:
             for row in db.execute(query):
                 made.setdefault(row.slot, []).append(read_call(row))
             found = db.execute(_MEMORIES, {"season": first.season, "asset": first.asset})
-            bodies = {row.entry: zlib.decompress(row.body) for row in found}
+            bodies = {row.entry: unpacked(row.body) for row in found}
         return {
             slot.id: Known(calls=tuple(made.get(slot.id, ())), memory=bodies.get(slot.entry)) for slot in claimed
         }
@@ -268,7 +269,10 @@ class Store:
             held = set(db.execute(ours.with_for_update() if self._locks else ours).scalars())
             mine = [decided for decided in made if decided.slot.id in held]
             if mine:
-                db.execute(_DECIDE, [_closing(decided) for decided in mine])
+                rows = [(one.slot.id, decided_row(one)) for one in mine]
+                db.execute(
+                    _DECIDE, [{"which": id, **{f"b_{name}": row[name] for name in row}} for id, row in rows]
+                )
                 _insert_calls(db, [(decided.slot.id, call) for decided in mine for call in decided.unwritten])
                 _remember(db, [decided for decided in mine if decided.choice.memory is not None])
                 db.execute(_ADD_EVENT, [_told(decided) for decided in mine])
@@ -311,7 +315,7 @@ class Store:
         query = select(memories.c.body).where(*_MINE, memories.c.entry == bindparam("entry"))
         with self.read() as db:
             body = db.execute(query, {"season": season, "entry": entry, "asset": asset}).scalar()
-        return None if body is None else zlib.decompress(body)
+        return None if body is None else unpacked(body)
 
     def advance(
         self, round: Round, moves: Callable[[Connection], dict[str, Any] | None], to: str, now: str
@@ -383,23 +387,22 @@ def read_call(row: Any) -> ModelCall:
         number=row.number,
         purpose=row.purpose,
         request_sha256=row.request_sha256,
-        request=zlib.decompress(row.request),
-        reply=zlib.decompress(row.reply),
+        request=unpacked(row.request),
+        reply=unpacked(row.reply),
     )
 
 
-def _closing(decided: ClosedSlot) -> dict[str, Any]:
+def decided_row(decided: ClosedSlot) -> dict[str, Any]:
+    """Return what a closed slot writes into its row of ``decisions``."""
     choice, usage = decided.choice, decided.usage
     same = ("status", "action", "confidence", "allocation", "reasoning", "message")
-    spent = ("input_tokens", "output_tokens", "usd")
     return {
-        "which": decided.slot.id,
-        **{f"b_{name}": getattr(choice, name) for name in same},
-        **{f"b_{name}": getattr(usage, name) for name in spent},
-        "b_talk": _ENCODE(choice.talk).decode(),
-        "b_failures": _ENCODE(choice.failures).decode(),
-        "b_decided_at": decided.decided_at,
-        "b_calls": decided.calls,
+        **{name: getattr(choice, name) for name in same},
+        **{name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "usd")},
+        "talk": _ENCODE(choice.talk).decode(),
+        "failures": _ENCODE(choice.failures).decode(),
+        "decided_at": decided.decided_at,
+        "calls": decided.calls,
     }
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, selec
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
+from tradeassay.arena.state.rows import unpacked
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
 from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash, item_id
@@ -107,7 +108,7 @@ class StreamStore:
                 f"item {question.item} was summarised with another model or prompt before",
                 hint="run the version and the model that started this season's stream",
             )
-        return _REPLY.decode(zlib.decompress(row.reply))
+        return _REPLY.decode(unpacked(row.reply))
 
     def keep_reply(self, question: Question, model: str, reply: ModelReply) -> ModelReply:
         """Write an answer down before it is used; of two workers that asked at once the first answer counts."""

@@ -9,7 +9,7 @@ import threading
 import time
 from asyncio import TimerHandle, Transport
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from socket import socket
@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
-from tradeassay.arena.agents import OUTSIDE, ModelOpener, check_entries, entry_agents
+from tradeassay.arena.agents import OUTSIDE, ModelOpener, OutsideAgent, check_entries, entry_agents
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
@@ -51,9 +51,9 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a season is played.
 
     ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
-    (None: the machine's, and a number where several play here). ``opener`` opens the entries' models where that is
-    not done as usual. ``renamed`` are live symbols that have changed (OLD=NEW). ``told`` is given the worker's
-    health once.
+    (None: the machine's, and a number where several play here). ``renamed`` are live symbols that have changed
+    (OLD=NEW). ``told`` is given the worker's health once. A replay from a record brings its own ``opener`` of
+    models, ``feed``, and agents ``outside``.
     """
 
     allow: Sequence[Network] = ()
@@ -61,6 +61,8 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     opener: ModelOpener | None = None
     renamed: Sequence[str] = ()
     told: Callable[[Health], None] = lambda health: None
+    feed: PriceFeed | None = None
+    outside: Mapping[str, OutsideAgent] | None = None
 
 
 async def play(
@@ -85,15 +87,18 @@ async def play(
     async with AsyncExitStack() as stack:
         if held is not None:
             stack.callback(give_back, held)
-        feed: PriceFeed = (
+        feed: PriceFeed = how.feed or (
             LiveFeed(owner=f"{season.id}-{worker}", first=season.first, renamed=parse_renamed(season, how.renamed))
             if live
             else SnapshotFeed.open(season)
         )
-        outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=how.allow))
+        outside = how.outside
+        if outside is None:
+            outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=how.allow))
         seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=how.opener))
+        opened = how.opener or open_model
         summariser, checker = [
-            await stack.enter_async_context(open_model(name, ModelParams(temperature=0.0, max_tokens=800)))
+            await stack.enter_async_context(opened(name, ModelParams(temperature=0.0, max_tokens=800)))
             if name
             else None
             for name in (season.summary.model, season.summary.checker)

@@ -1,0 +1,180 @@
+"""What is on record of a season's decisions, and the journal of a season that is played again from it.
+
+Rules decide again; a desk asks its questions again and is given the replies on record. Only what nobody could make
+again is taken as recorded, and counted: what agents outside decided, and that no reply came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Engine, select
+
+from tradeassay.arena.agents import OUTSIDE
+from tradeassay.arena.season import Season
+from tradeassay.arena.state.rows import ClosedSlot, ModelCall
+from tradeassay.arena.state.store import Store, read_call
+from tradeassay.arena.state.tables import calls, decisions
+from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Packet
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.llm import Model, ModelParams, QuestionPlace, open_model, parse_name
+
+NO_REPLY = "no reply is on record"
+_UNANSWERED = {
+    "timeout": "decisions ran out of time",
+    "agent": "decisions failed without a reply",
+    "over_budget": "decisions were over the budget",
+}
+Place = tuple[str, str, str]
+"""An asset, a session and an entry."""
+
+
+class Evidence:
+    """The decisions and replies in a season's database. ``faults`` are what contradicts them, (where, what);
+    ``taken`` counts what had to be taken as recorded, ``live`` the replies of models that cannot be asked again.
+    """
+
+    def __init__(self, db: Connection, season: Season) -> None:
+        self._db, self._season = db, season
+        found = db.execute(select(decisions).where(decisions.c.season == season.id))
+        self.rows: dict[Place, Any] = {(row.asset, row.session, row.entry): row for row in found}
+        self._slots: dict[tuple[str, str], dict[int, str]] = {}
+        for (asset, session, entry), row in self.rows.items():
+            self._slots.setdefault((asset, session), {})[row.id] = entry
+        self._round: tuple[tuple[str, str], dict[str, dict[int, ModelCall]]] = ("", ""), {}
+        self.faults: list[tuple[str, str]] = []
+        self.taken: Counter[str] = Counter()
+        self.live = 0
+        self.asked = 0
+
+    def calls(self, asset: str, session: str, entry: str) -> dict[int, ModelCall]:
+        """Return the replies in a slot by the number of their question; a round is read at a time."""
+        if self._round[0] != (asset, session):
+            entries = self._slots.get((asset, session), {})
+            found: dict[str, dict[int, ModelCall]] = {}
+            for row in self._db.execute(select(calls).where(calls.c.slot.in_(entries))):
+                found.setdefault(entries[row.slot], {})[row.number] = read_call(row)
+            self._round = (asset, session), found
+        return self._round[1].get(entry, {})
+
+    @property
+    def outside(self) -> dict[str, RecordedAgent]:
+        """The agents that decided outside, each of whom says again what is recorded."""
+        return {
+            entry.id: RecordedAgent(self, entry.id)
+            for entry in self._season.everyone
+            if entry.architecture in OUTSIDE
+        }
+
+    @asynccontextmanager
+    async def opener(self, name: str, params: ModelParams) -> AsyncIterator[Model]:
+        """Open a model for the replay: a scripted one answers anew, of any other only the replies are known."""
+        if parse_name(name).route == "scripted":
+            async with open_model(name, params) as model:
+                yield model
+        else:
+            yield RecordedModel(self, name)
+
+    def check(self, closed: ClosedSlot) -> ClosedSlot:
+        """Compare what was asked and replied in a slot played again with the record, and return its decision.
+
+        A decision that has no reply on record fails as it is recorded to have failed.
+        """
+        slot = closed.slot
+        where = f"{slot.asset} {slot.session}, {slot.entry}"
+        there = self.calls(slot.asset, slot.session, slot.entry)
+        for call in closed.unwritten:
+            known = there.get(call.number)
+            if known is None:
+                self.faults.append((where, f"question {call.number} has no reply on record"))
+            elif (known.purpose, known.request_sha256, known.request) != (
+                call.purpose,
+                call.request_sha256,
+                call.request,
+            ):
+                self.faults.append((where, f"question {call.number} is not the one that the desk asks"))
+            elif known.reply != call.reply:
+                self.faults.append((where, f"reply {call.number} is not what the model replies"))
+        self.asked += len(closed.unwritten)
+        if more := there.keys() - {call.number for call in closed.unwritten}:
+            self.faults.append(
+                (where, f"{len(more)} replies are on record to questions that the desk does not ask")
+            )
+        if not any(one.text == NO_REPLY for one in closed.choice.failures):
+            return closed
+        row = self.rows.get((slot.asset, slot.session, slot.entry))
+        failures = () if row is None or row.status != "failed" else _read_failures(row)
+        kind = failures[0].kind if len(failures) == 1 else ""
+        if kind not in _UNANSWERED or (kind == "over_budget" and not self._season.budget.any):
+            self.faults.append((where, "the replies on record end before its decision"))
+            return closed
+        self.taken[_UNANSWERED[kind]] += 1
+        closed = msgspec.structs.replace(closed, choice=msgspec.structs.replace(closed.choice, failures=failures))
+        return closed if kind != "over_budget" else msgspec.structs.replace(closed, calls=0, usage=Usage(usd=0.0))
+
+
+class RecordedModel:
+    """A model of which nothing but its replies is left."""
+
+    def __init__(self, evidence: Evidence, name: str) -> None:
+        self._evidence, self.name = evidence, name
+
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Return the reply on record; raises :class:`RunError` where there is none."""
+        asset, entry = place.episode.split("/", 1)[1].rsplit("/", 1)
+        day = str(place.step)
+        call = self._evidence.calls(asset, f"{day[:4]}-{day[4:6]}-{day[6:]}", entry).get(place.index)
+        if call is None:
+            await asyncio.sleep(0)  # questions that were put together are answered first
+            raise RunError(NO_REPLY)
+        self._evidence.live += 1
+        return msgspec.json.decode(call.reply, type=ModelReply)
+
+
+class RecordedAgent:
+    """An agent outside, of whom nothing but its decisions is left."""
+
+    def __init__(self, evidence: Evidence, entry: str) -> None:
+        self._evidence, self._entry = evidence, entry
+
+    async def decide(self, packet: Packet) -> AgentChoice:
+        row = self._evidence.rows.get((packet.symbol, packet.date, self._entry))
+        if row is None or row.status not in ("decided", "failed"):
+            raise RunError("no decision is on record")
+        self._evidence.taken["decisions were made outside"] += 1
+        try:
+            return AgentChoice(
+                **{name: getattr(row, name) for name in _SAID},
+                talk=msgspec.json.decode(row.talk, type=tuple[Contribution, ...]),
+                failures=_read_failures(row),
+            )
+        except UNDECODABLE as error:
+            raise RunError(f"its decision cannot be read: {error}") from None
+
+
+_SAID = ("action", "reasoning", "status", "confidence", "allocation", "message")
+
+
+def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:
+    try:
+        return msgspec.json.decode(row.failures or b"[]", type=tuple[ChoiceFailure, ...])
+    except UNDECODABLE:
+        return ()
+
+
+class ReplayStore(Store):
+    """The journal of a replay. Replies are compared with those on record instead of being written again."""
+
+    def __init__(self, engine: Engine, evidence: Evidence) -> None:
+        super().__init__(engine)
+        self._evidence = evidence
+
+    def decide(self, made: Any, worker: str) -> int:
+        checked = [self._evidence.check(one) for one in made]
+        return super().decide([msgspec.structs.replace(one, unwritten=()) for one in checked], worker)
