@@ -1,7 +1,8 @@
 """Twenty agents, four assets, 250 replayed days, every architecture with its full call graph: how long?
 
-``python perf/arena_season.py [days]`` plays a season with scripted models on a fresh SQLite file and prints
-decisions, model calls, wall and CPU seconds (bar: 2 minutes on 2 cores for 250 days).
+``python perf/arena_season.py [days]`` plays a season with scripted models on a fresh SQLite file, verifies it, and
+prints decisions, model calls, wall and CPU seconds of both (bars for 250 days: 2 minutes on 2 cores to play it, 60
+CPU-seconds to verify it).
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ import sqlalchemy
 from sqlalchemy import func, select
 
 from machine import conditions
-from tradeassay.arena.agents import entry_agents
-from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import ARCHITECTURES, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, slots
+from tradeassay.arena.verifying import verify_arena
+from tradeassay.arena.web.serving import play
 
 AGENTS = 20
 
@@ -42,12 +42,6 @@ def season(days: int) -> Season:
     return msgspec.structs.replace(whole, id="speed", entries=entries, last=stock[days - 1])
 
 
-async def play(spec: Season, store: Store) -> int:
-    async with entry_agents(spec) as found:
-        runner = Runner(season=spec, store=store, feed=SnapshotFeed.open(spec), clock=ReplayClock(), agents=found)
-        return await runner.run()
-
-
 def main() -> int:
     days = int(sys.argv[1]) if len(sys.argv) > 1 else 250
     spec = season(days)
@@ -55,15 +49,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(open_engine(f"{folder}/arena.db", durable=False))
         wall, cpu = time.perf_counter(), time.process_time()
-        rounds = asyncio.run(play(spec, store))
+        rounds = asyncio.run(play(spec, store, None))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         with store.read() as db:
             decided = db.execute(select(func.count()).select_from(slots)).scalar_one()
             asked = db.execute(select(func.count()).select_from(calls)).scalar_one()
+        store.engine.dispose()
+        verify_wall, verify_cpu = time.perf_counter(), time.process_time()
+        found = verify_arena(f"{folder}/arena.db")
+        verify_wall, verify_cpu = time.perf_counter() - verify_wall, time.process_time() - verify_cpu
         size = os.path.getsize(f"{folder}/arena.db") / 1e6
     print(f"{rounds} rounds, {decided} decisions, {asked} model calls, {size:.0f} MB")
     print(f"{wall:.0f} s wall, {cpu:.0f} s CPU, {conditions()} (bar: 120 s for 250 days)")
-    return 0
+    print(f"verified: {verify_wall:.0f} s wall, {verify_cpu:.0f} s CPU (bar: 60), exit {found.exit_code}")
+    return found.exit_code
 
 
 if __name__ == "__main__":

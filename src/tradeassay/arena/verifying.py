@@ -73,7 +73,7 @@ _NOT_PAGES = ("now.json", ".written.json")
 
 Found = Iterator[tuple[str, str]]
 Place = tuple[Any, ...]
-Rows = dict[Place, dict[str, Any]]
+Rows = dict[Place, Place]
 
 
 def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None) -> VerifyReport:
@@ -265,8 +265,9 @@ class _Season:
         self, season: Season, again: Connection, dues: dict[tuple[str, str], Instant], until: Instant
     ) -> None:
         here, there = _Journal(self._db, season), _Journal(again, season)
+        open_ = _under_way(here, there, dues, until)
         for claim, which in _CLAIMS.items():
-            self._settled(claim, _differences(which, here, there, dues, until))
+            self._settled(claim, _differences(which, here, there, open_))
 
     # -- taken as recorded ---------------------------------------------------------------------------------------
 
@@ -508,9 +509,14 @@ class _Journal:
         query = query.join(rounds, rounds.c.id == decisions.c.round).where(decisions.c.season == season.id)
         self._slots = {id: tuple(place) for id, *place in db.execute(query)}
 
+        self._read: dict[str, Rows] = {}
+
     def rows(self, table: Table) -> Rows:
-        """Return a table's rows of the season; what a row belongs to is part of its key."""
-        key, left_out, order = _KEYS[table.name]
+        """Return a table's rows of the season, as far as a journal decides them, by what they are about."""
+        if table.name in self._read:
+            return self._read[table.name]
+        key, _, order = _KEYS[table.name]
+        kept = [place for place, column in enumerate(table.c.keys()) if column in _kept(table)]
         found: Rows = {}
         count: Counter[Place] = Counter()
         query = select(table)
@@ -518,22 +524,29 @@ class _Journal:
             query = query.where(table.c.season == self._season.id)
         if order:
             query = query.order_by(table.c[order[0]])
-        for row in self._db.execute(query):
-            values = row._asdict()
-            named = [values[name] for name in key]
-            if "slot" in values:
-                named = [*self._slots.get(values["slot"], ("nothing", "", "")), *named]
-            elif table is decisions:
-                named = list(self._slots.get(values["id"], ("nothing", "", values["entry"])))
-            place = tuple(named)
+        for row in self._db.execute(query).all():
+            values = row._mapping
+            place: Place = tuple(values[name] for name in key)
+            own: Place = ()
+            if table is memories:
+                own = (self._slots.get(row.slot),)
+            elif "slot" in table.c or table is decisions:
+                slot = row.id if table is decisions else row.slot
+                place = (*self._slots.get(slot, ("nothing", "", row.entry)), *place)
             if order:
                 group = tuple(values[name] for name in order[1:])
                 count[group] += 1
-                values["place"] = count[group]
+                own = (count[group],)
             if place in found:
                 self.twice.append((table.name, place))
-            found[place] = {name: value for name, value in values.items() if name not in left_out}
+            found[place] = (*(row[at] for at in kept), *own)
+        self._read[table.name] = found
         return found
+
+
+def _kept(table: Table) -> tuple[str, ...]:
+    """Return the columns of a table that a journal decides."""
+    return tuple(name for name in table.c.keys() if name not in _KEYS[table.name][1])
 
 
 _IDS = ("id", "slot", "round", "seq")
@@ -542,7 +555,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "decisions": ((), (*_IDS, "lease_owner", "lease_until"), ("id", "entry", "asset")),
     "bookings": (("number",), _IDS, ("id", "stage", "entry", "asset")),
     "rewards": ((), _IDS, ()),
-    "memories": ((), _IDS, ()),
+    "memories": (("asset", "entry"), _IDS, ()),
     "events": (("kind", "body"), _IDS, ()),
     "stream_items": (("asset", "session", "id"), (), ()),
     "stream_rounds": (("asset", "session"), (), ()),
@@ -567,72 +580,62 @@ _SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == 
 _SLOT = ("id", "round", "season", "asset", "session", "stage", "entry")
 
 
-def _under_way(mine: Rows, again: Rows, dues: dict[tuple[str, str], Instant], until: Instant) -> set[Place]:
+def _under_way(
+    here: _Journal, there: _Journal, dues: dict[tuple[str, str], Instant], until: Instant
+) -> set[Place]:
     """Return the rounds that are not as far as those of the replay, and that nothing came after."""
+    mine, at = here.rows(rounds), _kept(rounds).index("phase")
     newest: dict[str, str] = {}
     for asset, session in mine:
         newest[asset] = max(newest.get(asset, ""), session)
     found = set()
-    for place, row in again.items():
-        asset, session = place
-        if place not in mine:
+    for (asset, session), row in there.rows(rounds).items():
+        if (asset, session) not in mine:
             if dues.get((asset, session)) == until and session > newest.get(asset, ""):
-                found.add(place)
-        elif newest[asset] == session and mine[place]["phase"] in _PHASES[: _PHASES.index(row["phase"])]:
-            found.add(place)
+                found.add((asset, session))
+        elif newest[asset] == session and mine[asset, session][at] in _PHASES[: _PHASES.index(row[at])]:
+            found.add((asset, session))
     return found
 
 
-def _differences(
-    tables: tuple[Table, ...],
-    here: _Journal,
-    there: _Journal,
-    dues: dict[tuple[str, str], Instant],
-    until: Instant,
-) -> Found:
-    """Yield where tables are not those of the replay; the last rounds may be under way."""
-    open_ = _under_way(here.rows(rounds), there.rows(rounds), dues, until)
+def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, open_: set[Place]) -> Found:
+    """Yield where tables are not those of the replay; the rounds in ``open_`` may be under way."""
     for table in tables:
         found, again = here.rows(table), there.rows(table)
-        for place in sorted({*found, *again}, key=repr):
-            if table is events and place[0] == "review":
+        names = (*_kept(table), "place")
+        for place in {**again, **found}:
+            given, wanted = found.get(place), again.get(place)
+            if given == wanted or (table is events and place[0] == "review"):
                 continue
+            under_way = _about(table, place, open_)
             where = f"{table.name} {' '.join(map(str, place))[:120]}"
-            under_way = _about(table, place, again.get(place) or found[place]) in open_
-            if place not in again:
+            if wanted is None:
                 yield where, "it is on record, and the season played again has no such row"
-            elif place not in found:
+            elif given is None:
                 if not under_way:
                     yield where, "it is missing: the season played again has it"
-            elif not (under_way and table in (memories, decisions) and _is_open(table, found[place])):
+            elif not (under_way and (table is memories or "open" in given)):
                 late = ("phase", "base_price", "next_price", "next_session") if under_way else ()
-                for name, value in again[place].items():
-                    given = found[place][name]
-                    if name not in late and not _equal(given, value) and not _wall_time(table, place, name):
-                        yield where, f"its {name} is {_short(given)}, played again {_short(value)}"
+                for name, one, other in zip(names, given, wanted, strict=True):
+                    said_by_the_wall = name == "at" and place[0] == "season"
+                    if name not in late and not said_by_the_wall and not _equal(one, other):
+                        yield where, f"its {name} is {_short(one)}, played again {_short(other)}"
     for name, place in here.twice:
         if any(table.name == name for table in tables):
             yield f"{name} {' '.join(map(str, place))[:120]}", "it is there twice"
 
 
-def _about(table: Table, place: Place, row: dict[str, Any]) -> tuple[str, str]:
-    """Return the round that a row is about."""
+def _about(table: Table, place: Place, open_: set[Place]) -> bool:
+    """Return whether a row is about one of the rounds in ``open_``."""
+    if table is memories:
+        return any(asset == place[0] for asset, _ in open_)
     if table is events:
         try:
-            told = msgspec.json.decode(place[1])
+            told = msgspec.json.decode(place[1], type=dict[str, Any])
         except UNDECODABLE:
-            return "", ""
-        return (str(told.get("asset")), str(told.get("session"))) if isinstance(told, dict) else ("", "")
-    return str(place[0]), str(place[1]) if len(place) > 1 else ""
-
-
-def _is_open(table: Table, row: dict[str, Any]) -> bool:
-    return table is memories or row["status"] == "open"
-
-
-def _wall_time(table: Table, place: Place, name: str) -> bool:
-    """Whether a column says when somebody did something, by the clock on the wall."""
-    return table is events and name == "at" and place[0] == "season"
+            return False
+        return (told.get("asset"), told.get("session")) in open_
+    return tuple(place[:2]) in open_
 
 
 def _equal(one: Any, other: Any) -> bool:

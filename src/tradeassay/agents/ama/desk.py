@@ -240,8 +240,7 @@ class _Asking:
 
     def opening(self) -> tuple[Message, ...]:
         role, packet = self.role, self.packet
-        who = PROMPTS.fill(role.prompt, character=role.character).strip()
-        system = PROMPTS.fill("system", role=role.name, who=who, hold=_HOLD[self.conduct.hold]).strip()
+        system = _system(role.name, role.prompt, role.character, self.conduct.hold)
         user = PROMPTS.fill(
             "ask",
             date=packet.date,
@@ -341,6 +340,12 @@ TASKS: dict[type[msgspec.Struct], str] = {
     Lesson: "What is the one lesson?",
 }
 """What each answer is asked for with."""
+
+
+@cache
+def _system(role: str, prompt: str, character: str, hold: str) -> str:
+    who = PROMPTS.fill(prompt, character=character).strip()
+    return PROMPTS.fill("system", role=role, who=who, hold=_HOLD[hold]).strip()
 
 
 @cache
