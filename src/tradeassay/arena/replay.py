@@ -87,6 +87,9 @@ class Evidence:
         A decision that has no reply on record fails as it is recorded to have failed.
         """
         slot = closed.slot
+        row = self.rows.get((slot.asset, slot.session, slot.entry))
+        if row is None or row.status == "open":
+            return closed  # named already, or under way
         where = f"{slot.asset} {slot.session}, {slot.entry}"
         there = self.calls(slot.asset, slot.session, slot.entry)
         for call in closed.unwritten:
@@ -108,8 +111,7 @@ class Evidence:
             )
         if not any(one.text == NO_REPLY for one in closed.choice.failures):
             return closed
-        row = self.rows.get((slot.asset, slot.session, slot.entry))
-        failures = () if row is None or row.status != "failed" else _read_failures(row)
+        failures = () if row.status != "failed" else _read_failures(row)
         kind = failures[0].kind if len(failures) == 1 else ""
         if kind not in _UNANSWERED or (kind == "over_budget" and not self._season.budget.any):
             self.faults.append((where, "the replies on record end before its decision"))

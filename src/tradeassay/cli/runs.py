@@ -149,6 +149,12 @@ def resume(
     metavar="FILE.json",
     help="Your copy of the file that the tasks came from: no path in a recorded run is opened.",
 )
+@click.option(
+    "--pages",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Of an arena: the pages in this folder must be those of its journal.",
+)
 @json_option
 @own_fault
 def verify(
@@ -161,11 +167,13 @@ def verify(
     signer: str | None,
     html: Path | None,
     task_file: Path | None,
+    pages: Path | None,
     as_json: bool,
 ) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
 
-    RUN is a run's folder or name, a sealed run (one file, see ``seal``), or the database of an arena.
+    RUN is a run's folder or name, a sealed run (one file, see ``seal``), or the database of an arena
+    (a file, or the address of a PostgreSQL one).
 
     Rules are asked, conversations replayed with the recorded replies, programs examined and scores computed again,
     all under the rules registered here. Exits with 0 when everything was re-derived, with 1 when something is
@@ -182,18 +190,20 @@ def verify(
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
     if html is not None and Path(run).is_file():
         raise click.UsageError("--html writes the page of a run's folder: leave it out for an archive or an arena")
-    if Path(run).is_file() and _holds_an_arena(Path(run)):
+    if "://" in run or (Path(run).is_file() and _holds_an_arena(Path(run))):
         from tradeassay.arena.verifying import verify_arena
 
         if plan or allowed_signers or signer:
             raise click.UsageError("an arena has neither a plan nor a signature: leave these options out")
 
-        season = verify_arena(run)
+        season = verify_arena(run, pages=pages)
         if as_json:
             print_json({"seal": None, "verification": season, "exit_code": season.exit_code})
         else:
             show_verification(season)
         return season.exit_code
+    if pages is not None:
+        raise click.UsageError("--pages are those of an arena: leave it out for a run")
     path = Path(run) if Path(run).is_file() else find_run(run, out)
     kept = not path.is_file() and not no_programs and load_run(path).complete
     before = run_root(path) if kept else ""
