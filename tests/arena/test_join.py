@@ -4,6 +4,7 @@ page.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -103,14 +105,52 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         connectors_of(load_season(file))
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_printed_keys_work_at_once(tmp_path: Path) -> None:
+    """The operator's key registers, and the expert's judges, in the process that printed them."""
+    port = free_port()
+    command = [sys.executable, "-m", "tradeassay", "arena", "serve", "--open", "--register", "--expert", "anna"]
+    with (tmp_path / "said.txt").open("w") as told:
+        served = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, stderr=told)
+
+    def post(path: str, key: str, body: dict[str, str]) -> tuple[int, dict[str, object]]:
+        head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), head)
+        try:
+            with urllib.request.urlopen(asked, timeout=20) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    try:
+        deadline, keys, made = time.monotonic() + 120, dict[str, str](), None
+        while made is None and time.monotonic() < deadline:
+            time.sleep(0.5)
+            keys = dict(re.findall(r"key of (\w+) '\w+': (\S+)", (tmp_path / "said.txt").read_text()))
+            with contextlib.suppress(OSError, KeyError):
+                made = post("/agents", keys["operator"], {"season": "demo-7-open", "entry": "you"})
+        assert made is not None and made[0] == 200 and str(made[1]["token"]).startswith("ta-"), made
+        judged = "/api/seasons/demo-7-open/items/none/reviews"
+        assert post(judged, "", {"verdict": "confirm", "key": keys["expert"]})[0] == 404
+        assert post(judged, "", {"verdict": "confirm", "key": keys["operator"]})[0] == 403
+        assert post("/agents", keys["expert"], {"season": "demo-7-open", "entry": "you"})[0] == 403
+    finally:
+        served.terminate()
+        served.wait(timeout=30)
+
+
 @pytest.mark.slow
 def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
     """As printed, but for the installation, the port and the folder."""
     commands = re.search(r"\$ pip install.*?```", GUIDE, re.S)[0]
     assert commands.count("$ ") == 5
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {**os.environ, "ARENA_URL": f"http://127.0.0.1:{port}"}
     tool = [sys.executable, "-m", "tradeassay"]
     assert "tradeassay arena serve --open" in commands and "arena register demo-7-open you" in commands
