@@ -113,7 +113,7 @@ def main() -> int:
         str(EPISODES),
         "--base-url",
         url,
-        "--out",
+        "--runs",
         str(folder),
         "--slug",
         "throughput",

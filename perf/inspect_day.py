@@ -108,7 +108,7 @@ def door(name: str, days: int, folder: Path, first: str, last: str) -> list[str]
             os.environ["PERF_BASE_URL"],
             "--executor",
             "inline",
-            "--out",
+            "--runs",
             str(folder / f"runs{days}"),
             "--prices",
             str(folder / "prices.toml"),

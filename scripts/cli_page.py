@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 
 from tradeassay.cli import root
+from tradeassay.cli._options import Advanced, FoldedCommand
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Command line
 
-Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o` is the
-file or folder to write, `--out` the folder of the runs. `scripts/cli_page.py` writes this page from the commands'
-own help.
+Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o`, `--out`
+is the page, file or folder to write. An id without its version (`daily-us`) means the newest. Options marked `*`
+are only named by `--help`; `--help-advanced` describes them. `scripts/cli_page.py` writes this page from the
+commands' help.
 
 | exit status | means |
 |---|---|
@@ -26,10 +28,10 @@ own help.
 | 75 | `arena`: the database was unreachable for an hour; start it again |
 | 130 | stopped by Ctrl-C |
 
-Options that mean the same everywhere are listed once: `--json` (print JSON on stdout), `--out` (the folder of the
+Options that mean the same everywhere are listed once: `--json` (print JSON on stdout), `--runs` (the folder of the
 runs), `--workers` and `--executor local|inline|ray` (where to compute; the result is the same), `-h`.
 """
-COMMON = {"--json", "--out", "--workers", "--executor", "--help"}
+COMMON = {"--json", "--runs", "--workers", "--executor", "--help", "--help-advanced"}
 
 
 def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -49,8 +51,9 @@ def described(command: click.Command, path: tuple[str, ...]) -> str:
     usage = " ".join(command.collect_usage_pieces(context)).replace("[OPTIONS]", "").strip()
     lines = [" ".join((*path, usage)).strip(), "", *cleandoc(command.help or "").replace("\b\n", "").splitlines()]
     formatter = click.HelpFormatter(width=115)
+    folded = isinstance(command, FoldedCommand)
     records = [
-        record
+        (record[0], ("* " if folded and isinstance(option, Advanced) else "") + record[1])
         for option in command.get_params(context)
         if isinstance(option, click.Option)
         and not COMMON & set(option.opts)

@@ -142,13 +142,14 @@ class LentZygote(sandbox._ZygoteLine):
                 zygote.close()
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """End the zygotes that were kept; drop the golden runs once, by whoever started the workers."""
     while LentZygote.kept:
         LentZygote.kept.popitem()[1].close()
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        for left in Path(tempfile.gettempdir()).glob("tradeassay-golden-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        workers = getattr(session.config.pluginmanager.getplugin("dsession"), "nodemanager", None)
+        mine = getattr(workers, "testrunuid", f"pid-{os.getpid()}")  # others may be testing at the same time
+        shutil.rmtree(Path(tempfile.gettempdir()) / f"tradeassay-golden-{mine}", ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,6 @@
 """An agent behind a firewall: it fetches its packets and posts its choices. No address of its own is needed.
 
-ARENA_TOKEN is what ``tradeassay arena register`` printed; ARENA_URL says where the arena is, if not here.
+ARENA_TOKEN is what ``tradeassay arena amend register`` printed; ARENA_URL says where the arena is, if not here.
 """
 
 import os

@@ -221,7 +221,8 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     near names.
     """
     given = (*what, fields.get("benchmarks", ()))
-    names = tuple(name for part in given for name in ([part] if isinstance(part, str) else part))
+    named = (name for part in given for name in ([part] if isinstance(part, str) else part))
+    names = tuple(map(_benchmarks.full_name, named))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = fields.get("first"), fields.get("last")
     if (first is None) != (last is None):

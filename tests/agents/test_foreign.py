@@ -211,7 +211,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
         "foreign",
         "--secret",
         SECRET,
-        "--out",
+        "--runs",
         str(folder.parent),
     ]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -153,7 +153,7 @@ def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
     port = free_port()
     environment = {**os.environ, "ARENA_URL": f"http://127.0.0.1:{port}"}
     tool = [sys.executable, "-m", "tradeassay"]
-    assert "tradeassay arena serve --open" in commands and "arena register demo-7-open you" in commands
+    assert "tradeassay arena serve --open" in commands and "arena amend register you" in commands
     said = tmp_path / "said.txt"
     with said.open("w") as told:
         serving = [*tool, "arena", "serve", "--open", "--port", str(port)]
@@ -164,7 +164,7 @@ def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
         token = ""
         while not token and time.monotonic() < deadline:
             made = subprocess.run(
-                [*tool, "arena", "register", "demo-7-open", "you"], cwd=tmp_path, capture_output=True, text=True
+                [*tool, "arena", "amend", "register", "you"], cwd=tmp_path, capture_output=True, text=True
             )
             token = made.stdout.strip()
         environment["ARENA_TOKEN"] = token

@@ -55,7 +55,7 @@ def again(packed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_recorded_season_comes_out_again(packed: Path, again: Path, tmp_path: Path) -> None:
     assert season_differences(open_recording(packed, tmp_path / "home"), again) == []
-    assert main(["record", str(again), "-o", str(tmp_path / "second.tar.xz"), "--json"]) == 0
+    assert main(["recordings", "record", str(again), "-o", str(tmp_path / "second.tar.xz"), "--json"]) == 0
     first, second = dict(read_members(packed)), dict(read_members(tmp_path / "second.tar.xz"))
     assert {name for name in first if first[name] != second[name]} == {"recording.json"}
 

@@ -18,10 +18,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_list_names_the_eighteen_and_nothing_trained() -> None:
-    done = CliRunner().invoke(baselines, ["list", "--json"], catch_exceptions=False)
+    done = CliRunner().invoke(baselines, ["--json"], catch_exceptions=False)
     listed = json.loads(done.stdout)
     assert len(listed["models"]) == 18 and listed["trained"] == []
-    assert "DoubleEnsemble" in CliRunner().invoke(baselines, ["list"], catch_exceptions=False).stdout
+    assert "DoubleEnsemble" in CliRunner().invoke(baselines, [], catch_exceptions=False).stdout
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,4 @@ def test_a_wrong_wish_is_one_clear_error(changes: dict[str, str], complaint: str
         **changes,
     }
     with pytest.raises(UserError, match=complaint):
-        CliRunner().invoke(
-            baselines, ["train", *(part for pair in words.items() for part in pair)], catch_exceptions=False
-        )
+        CliRunner().invoke(baselines, [part for pair in words.items() for part in pair], catch_exceptions=False)

@@ -263,6 +263,8 @@ def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round() -> No
 
 
 def test_the_command() -> None:
-    done = CliRunner().invoke(root, ["probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"])
+    done = CliRunner().invoke(
+        root, ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"]
+    )
     assert done.exit_code == 0, done.output
     assert '"attacker": "match"' in done.stdout

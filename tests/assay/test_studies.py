@@ -36,7 +36,8 @@ def test_a_run_without_models_has_no_rationales() -> None:
 
 def test_the_command_asks_for_something_to_judge(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["assay"]) != 0
-    assert "--planted WORLDS" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "RUN | FILE.csv | self-test" in said.err + said.out
 
 
 def test_the_command_judges_planted_agents(
@@ -44,6 +45,6 @@ def test_the_command_judges_planted_agents(
 ) -> None:
     small = planted.planted_world(88_001, names=40, sessions=80)
     monkeypatch.setattr(planted, "planted_world", lambda seed: small)
-    assert main(["assay", "--planted", "1", "--portfolios", "0"]) == 0
+    assert main(["assay", "self-test", "--worlds", "1", "--portfolios", "0"]) == 0
     said = capsys.readouterr().out
     assert "in 1 worlds" in said and "leaking" in said

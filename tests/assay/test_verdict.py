@@ -509,7 +509,7 @@ def test_what_cannot_be_assayed(tmp_path: Path, played: Run) -> None:
 def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
     page = tmp_path / "verdicts.html"
-    words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0", "--html", str(page), "--json"]
+    words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0", "--out", str(page), "--json"]
     done = CliRunner().invoke(root, words, catch_exceptions=False)
     assert done.exit_code == 0
     assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"

@@ -111,7 +111,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
 
 
 def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:
-    argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "--out", "elsewhere"]
+    argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "--runs", "elsewhere"]
     assert main(argv) == 1
     assert "1 of 1 episodes failed" in capsys.readouterr().err
     assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1

@@ -38,7 +38,7 @@ def test_strategies_are_listed_shown_and_written(capsys: pytest.CaptureFixture[s
     assert main(["code", "strategies", "turtle", "--reference", "mine"]) == 2
     assert "is there already" in capsys.readouterr().err
     for what in ("card", "semantics"):
-        assert main(["code", "schema", what]) == 0
+        assert main(["code", "strategies", "--schema", what]) == 0
         assert "$defs" in json.loads(capsys.readouterr().out)
 
 
@@ -100,7 +100,7 @@ def test_a_folder_of_ones_own_passes(
     assert main(["code", "strategies", "double-ma", "--reference", "mine"]) == 0
     argv = ["code", "eval", "mine", "--spec", "double-ma"]
     capsys.readouterr()
-    assert main([*argv, "--html", "out/card.html", "--bar-log", "out/bars.csv", "--json"]) == 0
+    assert main([*argv, "--out", "out/card.html", "--bar-log", "out/bars.csv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
     assert "All 7 gates held" in (place / "out/card.html").read_text()

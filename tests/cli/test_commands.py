@@ -51,20 +51,20 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "daily-us-v1", "-a", "mine/mine.py"], 2, "does not say which class (-a mine/mine.py:CLASS)"),
         (["run", "daily-us-v1", "-m", "scripted/sensible,openai/gpt-5"], 2, "give each its own -m"),
         (["arena", "health", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
-        (["arena", "bars", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
+        (["arena", "amend", "bar", "--season", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["assay", "gone.csv", "--against", "market.csv"], 2, "no file gone.csv"),
         (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is not a date"),
         (["run", "daily-us-v1", "-a", "cash", "--dataset", "synthetic/mars:1"], 2, "mars"),
         (["run", "daily-us-v1", "-a", "cash", "--seeds", "1000000000"], 2, "ask for 1 to 10,000"),
         (["run", "daily-us-v1", "-a", "cash", "--seeds", "0"], 2, "0 seeds cannot be run"),
-        (["run", "daily-us-v1", "-a", "cash", "--out", "/dev/null/x"], 2, "Not a directory"),
+        (["run", "daily-us-v1", "-a", "cash", "--runs", "/dev/null/x"], 2, "Not a directory"),
         (["run", "missing.toml"], 2, "cannot read missing.toml"),
         (["verify", "nothing"], 2, "no recorded run 'nothing'"),
         (["resume", "nothing"], 2, "there are no runs in runs"),
         (["data", "get", "fakestock"], 2, "did you mean fakestockdata"),
         (["data", "import", "no-such-folder"], 2, "does not exist"),
         (["data", "doctor", "no-such-set"], 2, "no dataset 'no-such-set'"),
-        (["data", "fetch", "yahoo", "--name", "x"], 2, "no source 'yahoo'"),
+        (["data", "get", "yahoo", "--name", "x"], 2, "no source 'yahoo'"),
         (["benchmarks", "stockbrench"], 2, "no benchmark"),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_benchmark_shows_its_rules(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_run_from_plan_to_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", *SMALL, "--json"]) == 0
+    assert main(["run", "--plan", *SMALL, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["episodes"] == 2
     assert main(["run", *SMALL, "--slug", "small", "--workers", "1", "--json"]) == 0

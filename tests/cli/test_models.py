@@ -19,12 +19,12 @@ def test_models_are_listed_with_price_and_cutoff(capsys: pytest.CaptureFixture[s
     listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert listed["openai/gpt-4o"]["input_usd"] == 2.5
     assert listed["openai/gpt-4o"]["cutoff"]
-    assert listed["local/smollm2"]["note"].endswith("not here: tradeassay models get smollm2")
+    assert listed["local/smollm2"]["note"].endswith("not here: tradeassay models --get smollm2")
 
 
 def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in ("smollm", "local/smollm"):
-        assert main(["models", "get", wrong]) == 2
+        assert main(["models", "--get", wrong]) == 2
         said = "error: no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)"
         assert capsys.readouterr().err.strip() == said
 
@@ -56,7 +56,7 @@ def test_bad_input_gets_one_line_with_the_mend(
 
 @pytest.mark.slow
 def test_a_named_window_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "ktdfin-v1", "-m", "scripted/sensible", "--window", "W99"]) == 2
+    assert main(["run", "--plan", "ktdfin-v1", "-m", "scripted/sensible", "--window", "W99"]) == 2
     assert "has no window 'W99'" in capsys.readouterr().err
 
 
@@ -73,7 +73,7 @@ def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str])
         "--window",
         "W4",
     ]
-    assert main(["plan", *grid, "--json"]) == 0
+    assert main(["run", "--plan", *grid, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     cells = [cell for cell in planned["cells"] if cell["model"]]
     assert len(cells) == 4
@@ -82,7 +82,7 @@ def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str])
         "openai/gpt-4o": False,
         "openai/none-such": True,
     }
-    assert main(["plan", *grid]) == 0
+    assert main(["run", "--plan", *grid]) == 0
     assert "price unknown" in capsys.readouterr().out
 
 

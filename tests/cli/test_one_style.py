@@ -8,10 +8,10 @@ import click
 import pytest
 
 from tradeassay.cli import main, root
+from tradeassay.cli._options import Advanced, FoldedCommand
 
-NO_RESULT = {"arena serve", "mcp arena", "mcp episode", "completion"}
-"""Commands that serve until they are stopped, or print what a shell reads."""
-ALWAYS_JSON = {"code schema"}
+NO_RESULT = {"arena serve", "mcp"}
+"""Commands that serve until they are stopped."""
 
 
 def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -32,9 +32,53 @@ def options(command: click.Command) -> dict[str, click.Parameter]:
     return {option: parameter for parameter in command.params for option in parameter.opts}
 
 
+def test_a_person_can_hold_the_commands_and_the_options_of_each() -> None:
+    assert len(EVERY) <= 45, sorted(EVERY)
+    shown = {
+        name: [one for one in command.params if isinstance(one, click.Option) and one.name != "help_advanced"]
+        for name, command in EVERY.items()
+    }
+    for name, command in EVERY.items():
+        if isinstance(command, FoldedCommand):
+            shown[name] = [one for one in shown[name] if not isinstance(one, Advanced)]
+    assert {name: len(options) for name, options in shown.items() if len(options) > 15} == {}
+
+
+def test_what_is_folded_away_is_named_described_on_demand_and_completed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["run", "--help"]) == 0
+    short = capsys.readouterr().out
+    assert "--secret" in short and "see --help-advanced" in short and "Secret that aliases" not in short
+    assert main(["run", "--help-advanced"]) == 0
+    assert "Secret that aliases" in capsys.readouterr().out
+    monkeypatch.setenv("_TRADEASSAY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "tradeassay run daily-us --sec")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    with pytest.raises(SystemExit):
+        root.main(prog_name="tradeassay")
+    assert "--secret" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("plan", "run --plan"),
+        ("probe", "memory probe"),
+        ("record", "recordings record"),
+        ("export", "report --to"),
+    ],
+)
+def test_a_word_that_is_no_command_says_where_its_work_is_done(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([old, "x"]) == 2
+    assert f"no command '{old}' (did you mean {new}?)" in capsys.readouterr().err
+
+
 def test_every_command_that_prints_a_result_can_print_it_as_json() -> None:
     without = {name for name, command in EVERY.items() if "--json" not in options(command)}
-    assert without == NO_RESULT | ALWAYS_JSON
+    assert without == NO_RESULT
 
 
 def test_a_short_option_means_one_thing() -> None:
@@ -59,6 +103,9 @@ def test_a_short_option_means_one_thing() -> None:
         ("tradeassay code run quant", "quantcode-v1"),
         ("tradeassay code eval x.py --task d-sma-cross-l", "d-sma-cross-long"),
         ("tradeassay verify thi", "this-run"),
+        ("tradeassay assay thi", "this-run"),
+        ("tradeassay assay mine.csv --aga", "--against"),
+        ("tradeassay models --get smol", "smollm2"),
     ],
 )
 def test_ids_are_completed(
@@ -92,7 +139,7 @@ def test_nothing_is_completed_where_nothing_is_known(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_can_read_what_is_printed_for_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
+    assert main(["--completion", shell]) == 0
     script = capsys.readouterr().out
     assert f"_TRADEASSAY_COMPLETE={shell}_complete" in script
     if shell == "bash":

@@ -37,21 +37,21 @@ for words in json.loads(sys.argv[2]):
 print(json.dumps(told))
 """
 NEEDS = {
-    "data fetch yfinance --name a --symbols AAPL --first 2024-01-02 --last 2024-01-12": "us",
-    "data fetch ccxt --name a --symbols BTC/USDT --first 2024-01-02 --last 2024-01-12": "crypto",
-    "data fetch baostock --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
-    "data fetch akshare --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
+    "data get yfinance --name a --symbols AAPL --first 2024-01-02 --last 2024-01-12": "us",
+    "data get ccxt --name a --symbols BTC/USDT --first 2024-01-02 --last 2024-01-12": "crypto",
+    "data get baostock --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
+    "data get akshare --name a --symbols 600519.SH --first 2024-01-02 --last 2024-01-12": "ashare",
     "data import prices --name a --layout wide": "polars",
     "run daily-us-v1 -a cash --executor ray": "ray",
     "run daily-us-v1 -m openai/gpt-5": "models",
     "run daily-us-v1 -a http:url=http://127.0.0.1:9/": "arena",
     "run daily-us-v1 -m local/qwen2.5-coder-1.5b": "local",
-    "export recorded/daily --to mlflow": "tracking",
+    "report recorded/daily --to mlflow": "tracking",
     "leak-test cash --sessions 2 --executor ray": "ray",
-    "baselines train --dataset synthetic/ashare:7 --models linear --small --train 2020-01-02..2020-06-30 "
+    "baselines --dataset synthetic/ashare:7 --models linear --small --train 2020-01-02..2020-06-30 "
     "--valid 2020-07-01..2020-09-30": "qlib",
     "code eval mine.py --task d-sma-cross-long": "code",
-    "code reward mine.py --task d-sma-cross-long": "code",
+    "code eval mine.py --task d-sma-cross-long --reward": "code",
     "code validate d-sma-cross-long": "code",
     "code run quantcode-v1 -m scripted/coder-sma --task d-sma-cross-long": "code",
     "reproduce quantcode -m scripted/coder-sma": "code",
@@ -59,12 +59,12 @@ NEEDS = {
     "arena serve --replay synthetic": "arena",
     "arena standings": "arena",
     "verify recorded/arena/arena.db": "arena",
-    "record recorded/arena/arena.db -o season.tar.xz": "arena",
+    "recordings record recorded/arena/arena.db -o season.tar.xz": "arena",
     "arena health": "arena",
-    "arena learn": "rl",
     "reproduce ama": "arena",
-    "mcp episode": "mcp",
-    "mcp arena": "mcp",
+    "mcp": "mcp",
+    "mcp arena.db": "mcp",
+    "site recorded/arena/arena.db": "arena",
 }
 """Commands that need an extra, and which."""
 WORKS = (
@@ -73,17 +73,17 @@ WORKS = (
     "benchmarks stockbench-v1",
     "agents --json",
     "models --json",
-    "baselines list --json",
+    "baselines --json",
     "data list --json",
     "power --ir 1 --sessions 252 --json",
-    "completion zsh",
+    "--completion zsh",
     "code tasks --json",
     "code strategies --json",
-    "code schema card",
+    "code strategies --schema card",
     "recordings list --json",
     "report recorded/daily --format md",
     "report recorded/quantcode --format latex",
-    "export recorded/daily --json",
+    "report recorded/daily --to nowhere --json",
     "luck recorded/daily --portfolios 100 --json",
 )
 

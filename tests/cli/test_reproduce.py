@@ -63,7 +63,7 @@ def test_options_of_asking_reach_the_papers_about_programs(
         raise UserError("nothing is played here")
 
     monkeypatch.setattr(tradeassay.runs, "run", take)
-    asked = ["--seeds", "3", "--max-usd", "5", "--replay", "--workers", "1", "--out", str(tmp_path), "--json"]
+    asked = ["--seeds", "3", "--max-usd", "5", "--replay", "--workers", "1", "--runs", str(tmp_path), "--json"]
     assert main(["reproduce", "systrade", "-m", "scripted/builder-gold", "--sample", "2", *asked]) == 2
     assert main(["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid", *asked]) == 2
     (systems, how), (programs, _) = called
@@ -91,7 +91,7 @@ def test_a_season_stands_beside_the_figures_of_its_paper(
 ) -> None:
     file = tmp_path / "season.toml"
     file.write_text(SEASON)
-    asked = ["reproduce", "ama", "--data", str(file), "--out", str(tmp_path)]
+    asked = ["reproduce", "ama", "--data", str(file), "--runs", str(tmp_path)]
     assert main(asked) == 0
     table = capsys.readouterr().out
     assert "40.83%" in table and "no, because our data is synthetic" in " ".join(table.split())
@@ -109,10 +109,10 @@ def test_programs_stand_among_the_rows_of_their_paper(
     paper: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["reproduce", paper, "-m", f"scripted/{model}", "--sample", "1", "--workers", "1"]
-    assert main([*asked, "--out", str(tmp_path)]) == 0
+    assert main([*asked, "--runs", str(tmp_path)]) == 0
     shown = capsys.readouterr()
     assert f"ours: scripted/{model}" in shown.out and "no, because" in shown.out
-    assert main([*asked, "--out", str(tmp_path), "--json"]) == 0
+    assert main([*asked, "--runs", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["printed"]["reasons"] and told["scores"] and Path(told["run"], "report.html").is_file()
     rows = [row for table in told["printed"]["tables"] for row in table["rows"]]
@@ -123,7 +123,7 @@ def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_option
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
-    assert main(["reproduce", "ktdfin", "--data", str(tmp_path), "--out", str(tmp_path / "runs")]) == 2
+    assert main(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 2
     said = capsys.readouterr().err
     assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
@@ -131,7 +131,7 @@ def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_option
 @pytest.mark.slow
 def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = ["-m", "scripted/news-reader"]
-    assert main(["reproduce", "stockbench", *models, "--out", str(tmp_path), "--workers", "1", "--json"]) == 0
+    assert main(["reproduce", "stockbench", *models, "--runs", str(tmp_path), "--workers", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     table = told["studies"][0]
     names = [row["name"] for row in table["rows"]]
@@ -194,4 +194,4 @@ def test_factor_models_that_saw_nothing_of_the_windows_play_too(
     assert "1 trained factor models have seen sessions" in capsys.readouterr().err
     monkeypatch.setattr(trained, "list_trained", tuple)
     assert _trained("synthetic/ashare:7", ["long"]) == []
-    assert "tradeassay baselines train" in capsys.readouterr().err
+    assert "tradeassay baselines" in capsys.readouterr().err

@@ -187,7 +187,7 @@ def test_an_unknown_tool_is_no_answer() -> None:
 
 def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
-    command = ["-m", "tradeassay", "mcp", "episode", "--sessions", "1", "--journal", str(journal)]
+    command = ["-m", "tradeassay", "mcp", "--sessions", "1", "--journal", str(journal)]
 
     async def run() -> None:
         async with Client(

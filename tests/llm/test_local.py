@@ -71,7 +71,7 @@ def test_a_model_is_taken_out_of_its_package_and_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogued: LocalModel
 ) -> None:
     name = parse_name("local/toy")
-    with pytest.raises(UserError, match="tradeassay models get toy"):
+    with pytest.raises(UserError, match="tradeassay models --get toy"):
         find_local_model(name, tmp_path)
     seen = fake_pip(monkeypatch, CONTENT)
     path = get_local_model("toy", tmp_path)

@@ -188,7 +188,7 @@ def play(name: str, out: Path) -> Path:
     """Play one of the runs below ``out``; returns its folder."""
     argv = RUNS[name]
     inline = ("--executor", "inline") if argv[0] == "run" else ("--workers", "1")
-    main([*argv, *inline, "--out", str(out), "--slug", name, "--secret", SECRET, "--json"])
+    main([*argv, *inline, "--runs", str(out), "--slug", name, "--secret", SECRET, "--json"])
     return out / name
 
 

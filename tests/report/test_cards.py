@@ -142,7 +142,7 @@ def test_a_tracker_gets_the_numbers(
 ) -> None:
     stand_in = Mlflow()
     monkeypatch.setitem(sys.modules, "mlflow", stand_in)
-    assert main(["export", run, "--to", "mlflow", "--project", "mine", "--json"]) == 0
+    assert main(["report", run, "--to", "mlflow", "--project", "mine", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert stand_in.logged["numbers"] == told["numbers"] and told["id"] == "abc"
     assert stand_in.logged["files"] == ["report.html", "scores.json"] and stand_in.logged["experiment"] == "mine"
@@ -157,12 +157,12 @@ def test_nothing_is_sent_unless_it_is_asked_for(
 ) -> None:
     stand_in = Mlflow()
     monkeypatch.setitem(sys.modules, "mlflow", stand_in)
-    assert main(["export", run]) == 0 and stand_in.logged == {"files": []}
+    assert main(["report", run, "--to", "nowhere"]) == 0 and stand_in.logged == {"files": []}
     monkeypatch.setitem(sys.modules, "wandb", None)
-    assert main(["export", run, "--to", "wandb"]) == 2
+    assert main(["report", run, "--to", "wandb"]) == 2
     assert "tradeassay[tracking]" in capsys.readouterr().err
     monkeypatch.setattr(stand_in, "set_experiment", lambda name: 1 / 0)
-    assert main(["export", run, "--to", "mlflow"]) == 2
+    assert main(["report", run, "--to", "mlflow"]) == 2
     assert "mlflow did not take the run: ZeroDivisionError" in capsys.readouterr().err
 
 

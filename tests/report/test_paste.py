@@ -74,6 +74,6 @@ def test_words_of_others_cannot_break_a_table() -> None:
 
 
 def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["report", str(played("daily")), "--format", "md", "--html", str(tmp_path / "page.html")]
+    argv = ["report", str(played("daily")), "--format", "md", "--out", str(tmp_path / "page.html")]
     assert main(argv) == 2
     assert "leave -o out" in capsys.readouterr().err

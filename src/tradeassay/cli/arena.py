@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -25,6 +25,7 @@ def arena() -> None:
 _db = click.option(
     "--db", default="arena.db", show_default=True, metavar="URL", help="A file, or postgresql+psycopg://..."
 )
+_season_id = click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
 _replay = click.option(
     "--replay", type=click.Choice(["synthetic"]), help="Play the built-in season: no key, no data."
 )
@@ -202,35 +203,20 @@ def run(
     say(f"season '{season.id}': {done} rounds finished now; see tradeassay arena standings --db {db}")
 
 
-@arena.command("pages")
-@click.argument("folder", type=click.Path(path_type=Path))
-@_db
-@json_option
-def write_pages(folder: Path, db: str, as_json: bool) -> None:
-    """Write all public pages of an arena into a folder, for any static server; unchanged files are left alone."""
-    _need_extra()
-    from tradeassay.arena.queries.seasons import opened_store
-    from tradeassay.arena.web.site import PageWriter
-
-    with opened_store(db) as store:
-        written = PageWriter(store, folder).update(everything=True)
-    if as_json:
-        print_json({"folder": str(folder), "written": written})
-    say(f"{written} files written to {folder}")
-
-
 @arena.command()
 @_db
-@click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
+@_season_id
 @click.option("--asset", "assets", multiple=True, help="Only this asset.")
 @click.option("--model", "models", multiple=True, help="Only this model.")
 @click.option("--architecture", "architectures", multiple=True, help="Only this architecture.")
 @click.option("--from", "first", help="From this day on.")
 @click.option("--to", "last", help="Up to this day.")
+@click.option("--rewards", "rewarded", metavar="ENTRY", help="Show this entry's reward log instead.")
 @json_option
 def standings(
     db: str,
     id: str | None,
+    rewarded: str | None,
     assets: tuple[str, ...],
     models: tuple[str, ...],
     architectures: tuple[str, ...],
@@ -238,8 +224,14 @@ def standings(
     last: str | None,
     as_json: bool,
 ) -> None:
-    """Show the standings, with intervals and the probability of being first."""
+    """Show the standings, with intervals and the probability of being first.
+
+    --rewards shows what an entry was told about its decisions, in a season with the rule feedback.
+    """
     _need_extra()
+    if rewarded is not None:
+        _show_rewards(db, id, rewarded, as_json)
+        return
     from tradeassay.arena.queries.snapshot import board_of
     from tradeassay.arena.standings import Filter
 
@@ -260,50 +252,72 @@ def standings(
         say(board.note)
 
 
-@arena.command()
-@click.argument("season")
-@click.argument("entry")
-@_db
-@click.option("--address", help="Where the agent is asked (http or https); without one the agent polls.")
-@click.option("--renew", is_flag=True, help="Give a new token; the old one stops working.")
-@json_option
-def register(season: str, entry: str, db: str, address: str | None, renew: bool, as_json: bool) -> None:
-    """Register an entry that decides outside. Its token is printed on stdout, only once."""
-    _need_extra()
-    from tradeassay.arena.api.doors import register_entry
+_ACTIONS = {"register": ("address", "renew"), "bar": ("by",), "key": ("revoke",)}
+"""What an operator can do, and the options that belong to it."""
 
-    token = register_entry(db, season, entry, address=address, renew=renew)
-    if as_json:
-        print_json({"season": season, "entry": entry, "token": token})
+
+@arena.command()
+@click.argument("action", type=click.Choice(list(_ACTIONS)))
+@click.argument("what", nargs=-1)
+@_season_id
+@click.option("--address", help="register: where the agent is asked (http or https); without one it polls.")
+@click.option("--renew", is_flag=True, help="register: give a new token; the old one stops working.")
+@click.option("--revoke", is_flag=True, help="key: revoke it instead.")
+@click.option("--by", metavar="NAME", help="bar: who decides. Default: operator.")
+@_db
+@json_option
+def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: bool, **given: Any) -> None:
+    """Act on a season as its operator.
+
+    \b
+    register ENTRY                     let an entry decide outside; its token is printed once
+    bar                                list live bars that look wrong and hold up their rounds
+    bar ASSET SESSION accept|refuse    its round continues, or waits for another bar
+    key operator|expert [NAME]         give a key, shown only once; an older one stops working
+    """
+    _need_extra()
+    from tradeassay.arena.queries.seasons import opened_store, season_ids
+
+    for name, value in given.items():
+        if value and name not in _ACTIONS[action]:
+            raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
+    if action == "key":
+        _give_key(what, db, revoke=given["revoke"], as_json=as_json)
+        return
+    with opened_store(db, id) as store:
+        season = id or next(iter(season_ids(store)), "")
+    if action == "register":
+        if len(what) != 1:
+            raise click.UsageError("amend register takes one ENTRY")
+        from tradeassay.arena.api.doors import register_entry
+
+        token = register_entry(db, season, what[0], address=given["address"], renew=given["renew"])
+        if as_json:
+            print_json({"season": season, "entry": what[0], "token": token})
+        else:
+            click.echo(token)
+    elif what:
+        _decide_bar(what, season, db, given["by"] or "operator", as_json=as_json)
     else:
-        click.echo(token)
+        _list_bars(season, db, as_json=as_json)
 
 
-@arena.command()
-@click.argument("kind", type=click.Choice(["operator", "expert"]))
-@click.argument("name", default="operator")
-@_db
-@click.option("--revoke", is_flag=True, help="Revoke the key instead.")
-@json_option
-def key(kind: str, name: str, db: str, revoke: bool, as_json: bool) -> None:
-    """Give the operator or an expert a key, shown only once; an older one stops working."""
-    _need_extra()
+def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) -> None:
     from tradeassay.arena.api.doors import house_key
 
+    if not 1 <= len(what) <= 2 or what[0] not in ("operator", "expert"):
+        raise click.UsageError("amend key takes operator or expert, and a NAME")
+    kind, name = what[0], what[-1] if len(what) == 2 else "operator"
     made = house_key(db, "operator" if kind == "operator" else "expert", name, revoke=revoke)
     if as_json:
         print_json({"kind": kind, "name": name, "key": made})
-        return
-    click.echo(made) if made is not None else say(f"the key of {kind} '{name}' is revoked")
+    elif made is not None:
+        click.echo(made)
+    else:
+        say(f"the key of {kind} '{name}' is revoked")
 
 
-@arena.command()
-@click.argument("season")
-@_db
-@json_option
-def bars(season: str, db: str, as_json: bool) -> None:
-    """List a season's live bars that look wrong and hold up their rounds."""
-    _need_extra()
+def _list_bars(season: str, db: str, *, as_json: bool) -> None:
     from tradeassay.arena.queries.seasons import opened_store
     from tradeassay.arena.rounds.held_bars import held_bars_of
 
@@ -316,28 +330,17 @@ def bars(season: str, db: str, as_json: bool) -> None:
     print_table(f"held bars of '{season}'", ("asset", "session", "price", "since", "word", "reason"), rows)
 
 
-@arena.command()
-@click.argument("season")
-@click.argument("asset")
-@click.argument("session")
-@click.argument("word", type=click.Choice(["accept", "refuse"]))
-@_db
-@click.option("--by", default="operator", show_default=True, help="Who decides.")
-@json_option
-def bar(season: str, asset: str, session: str, word: str, db: str, by: str, as_json: bool) -> None:
-    """Accept or refuse a live bar that looks wrong; its round continues, or waits for another bar."""
-    _need_extra()
+def _decide_bar(what: tuple[str, ...], season: str, db: str, by: str, *, as_json: bool) -> None:
+    from tradeassay.arena.queries.seasons import opened_store
     from tradeassay.arena.rounds.held_bars import say_word
-    from tradeassay.arena.state.engine import open_engine
-    from tradeassay.arena.state.store import Store
     from tradeassay.core.time import WallClock, iso
 
-    store = Store(open_engine(db))
-    try:
+    if len(what) != 3 or what[2] not in ("accept", "refuse"):
+        raise click.UsageError("amend bar takes ASSET, SESSION and accept or refuse")
+    asset, session, word = what
+    with opened_store(db, season) as store:
         now = iso(WallClock().now())
         say_word(store, season, asset, session, "accept" if word == "accept" else "refuse", by, now)
-    finally:
-        store.engine.dispose()
     if as_json:
         print_json({"season": season, "asset": asset, "session": session, "word": word, "by": by})
     else:
@@ -368,61 +371,12 @@ def health(db: str, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@arena.command()
-@click.option(
-    "--dataset", metavar="NAME", default="synthetic/us:7", show_default=True, help="The market to train on."
-)
-@click.option("--episodes", type=click.IntRange(1), default=40, show_default=True, help="Episodes to train on.")
-@click.option("--exams", type=click.IntRange(2), default=20, show_default=True, help="Later episodes to test on.")
-@click.option("--sessions", type=click.IntRange(2), default=25, show_default=True, help="Sessions per episode.")
-@click.option("--rate", type=float, default=0.1, show_default=True, help="Learning rate.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other episodes.")
-@json_option
-def learn(dataset: str, episodes: int, exams: int, sessions: int, rate: float, seed: int, as_json: bool) -> None:
-    """Train a small policy on the first half of a market's days and test it on the second."""
-    from tradeassay.core.errors import require
-
-    require("gymnasium", "rl")
-    from tradeassay.arena.learning import LearnConfig, LinearPolicy, improvement
-    from tradeassay.arena.learning import learn as practise
-    from tradeassay.data import load_dataset
-    from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
-
-    snapshot = load_dataset(dataset)
-    days = [str(day) for day in snapshot.sessions]
-    middle = len(days) // 2
-
-    def practice() -> DailyMarket:
-        return DailyMarket(
-            snapshot, sessions=sessions, actions="discrete", first=days[middle // 4], last=days[middle]
-        )
-
-    def exam() -> DailyMarket:
-        return DailyMarket(snapshot, sessions=sessions, actions="discrete", first=days[middle + 1])
-
-    learnt = practise(practice, LearnConfig(episodes=episodes, rate=rate, seed=seed))
-    gain = improvement(exam, LinearPolicy.blank(len(COLUMNS)), learnt.policy, range(seed + 1, seed + 1 + exams))
-    weights = dict(zip(COLUMNS, (float(weight) for weight in learnt.policy.weights), strict=True))
-    if as_json:
-        print_json({"gain": gain, "weights": weights, "rewards": learnt.rewards.tolist()})
-        return
-    print_table("what was learnt", ("observed", "weight"), [(name, f"{w:+.4f}") for name, w in weights.items()])
-    say(f"against a coin, log return of an episode: {_text(gain, '+.4f')} ({gain.low:+.4f} to {gain.high:+.4f})")
-
-
-@arena.command()
-@click.argument("season")
-@click.argument("entry")
-@_db
-@json_option
-def rewards(season: str, entry: str, db: str, as_json: bool) -> None:
-    """Show the reward log of an entry, in a season with the rule feedback."""
-    _need_extra()
+def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> None:
     from tradeassay.arena.learning import experiences
-    from tradeassay.arena.queries.seasons import opened_store
+    from tradeassay.arena.queries.seasons import opened_store, season_ids
 
     with opened_store(db, season) as store:
-        found = experiences(store, season, entry)
+        found = experiences(store, season or next(iter(season_ids(store)), ""), entry)
     if as_json:
         print_json(found)
         return

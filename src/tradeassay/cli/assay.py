@@ -1,4 +1,4 @@
-"""Commands about a result: ``assay``, ``luck``, ``power``, ``probe``, ``leak-test``."""
+"""Commands about a result: ``assay``, ``luck``, ``power``, ``leak-test``."""
 
 from __future__ import annotations
 
@@ -7,65 +7,115 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from tradeassay.cli._options import executor_option, find_run, out_option, workers_option
+from tradeassay.cli._options import (
+    Advanced,
+    FoldedCommand,
+    executor_option,
+    find_run,
+    out_option,
+    page_option,
+    workers_option,
+)
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from tradeassay.assay import Studies
     from tradeassay.assay.leaks import LeakTestReport
     from tradeassay.assay.luck import Luck
-    from tradeassay.assay.studies import Study
-    from tradeassay.assay.verdict import Assay, VerdictConfig
-    from tradeassay.core.executors import Spread
+    from tradeassay.assay.verdict import Assay
     from tradeassay.core.measure import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _trades_options(command: F) -> F:
-    """Add the options about a table's trades, and about where the work is done."""
+    """Add the options about a table's trades."""
     for option in (
-        json_option,
-        executor_option(),
-        workers_option,
         click.option(
-            "--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover."
+            "--turnover",
+            cls=Advanced,
+            type=click.FloatRange(0.0),
+            help="For a table of returns: yearly one-way turnover.",
         ),
-        click.option("--names", type=click.IntRange(1), help="For a table of returns: how many names were held."),
+        click.option(
+            "--names",
+            cls=Advanced,
+            type=click.IntRange(1),
+            help="For a table of returns: how many names were held.",
+        ),
     ):
         command = option(command)
     return command
 
 
-@click.command()
-@click.argument("run", required=False)
-@out_option
-@click.option(
-    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
-)
-@click.option(
-    "-o",
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to write the page. Default: beside the run, or FILE-assay.html here.",
-)
-@click.option(
+_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
+
+
+class _ByArgument(click.Group):
+    """A group whose first word may be left out: a table's file means ``file``, anything else ``run``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            table = any(Path(one).suffix.lower() in _TABLES or Path(one).is_file() for one in args)
+            args = ["file" if table else "run", *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            for name, goes, here in (("run", "a run", "a table"), ("file", "a table", "a run")):
+                if any(error.option_name in one.opts for one in self.commands[name].params):
+                    raise UserError(f"{error.option_name} goes with {goes}, and this is {here}") from error
+            raise
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        run = self.commands["run"]
+        return super().shell_complete(ctx, incomplete) + run.params[0].shell_complete(ctx, incomplete)
+
+
+@click.group(cls=_ByArgument, subcommand_metavar="RUN | FILE.csv | self-test [OPTIONS]")
+def assay() -> None:
+    """Say what a result is made of: skill, luck, style, leaked future, or memory.
+
+    \b
+    tradeassay assay my-run                  a recorded run: tradeassay assay run --help
+    tradeassay assay returns.csv             an account of your own: tradeassay assay file --help
+    tradeassay assay self-test               the verdict itself, on agents of known nature
+
+    Every verdict is one sentence, never stronger than the evidence.
+    """
+
+
+_trials = click.option(
     "--trials",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     help="How many strategies were tried before this one was shown.",
 )
-@click.option(
+_portfolios = click.option(
     "--portfolios",
+    cls=Advanced,
     type=click.IntRange(0),
     default=10_000,
     show_default=True,
     help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
 )
+
+
+@assay.command("run")
+@click.argument("run")
+@click.option(
+    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
+)
+@page_option("page. Default: verdicts.html beside the run")
+@_trials
+@_portfolios
 @click.option("--leak-test", is_flag=True, help="Replay every session with the future changed; no model is asked.")
 @click.option(
     "--leak-sessions", type=click.IntRange(2), metavar="N", help="Only the first N sessions of the leak test."
@@ -77,50 +127,62 @@ def _trades_options(command: F) -> F:
 )
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
 @click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
+@out_option
+@workers_option
+@executor_option()
+@json_option
+def assay_run(
+    run: str,
+    agents: tuple[str, ...],
+    page: Path | None,
+    trials: int,
+    portfolios: int,
+    leak_test: bool,
+    leak_sessions: int | None,
+    out: Path,
+    workers: int | None,
+    executor: Any,
+    as_json: bool,
+    **asked: bool,
+) -> None:
+    """Say what a recorded run is made of."""
+    from tradeassay.assay import study_run
+    from tradeassay.assay.leaks import LeakTestConfig
+    from tradeassay.assay.verdict import VerdictConfig
+    from tradeassay.assay.verdict import assay as assay_of
+    from tradeassay.assay.verdict.evidence import leak_tests
+    from tradeassay.core.executors import Spread
+    from tradeassay.runs import Run
+
+    folder = find_run(run, out)
+    recorded, spread = Run.load(folder), Spread(executor=executor, workers=workers)
+    wanted: list[Any] = [study for study, chosen in asked.items() if chosen]
+    studies = study_run(recorded, wanted) if wanted else None
+    leaks = None
+    if leak_test or leak_sessions is not None:
+        tests = LeakTestConfig(sessions=leak_sessions)
+        leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
+    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
+    _show_verdicts(made, page, folder / "verdicts.html", as_json, studies)
+
+
+@assay.command("file", cls=FoldedCommand)
+@click.argument("table", metavar="FILE")
 @click.option(
-    "--planted",
-    type=click.IntRange(1),
-    metavar="WORLDS",
-    help="Without a run: judge agents of a known kind in this many synthetic worlds.",
+    "--against",
+    metavar="MARKET",
+    help="sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.",
+)
+@click.option("--dataset", metavar="NAME", help="The data set with the prices of what was held.")
+@click.option(
+    "--universe", metavar="NAME", default="all", show_default=True, help="An index of the data set, or all."
 )
 @click.option(
     "--weights",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="For a table of returns: the weights that were held.",
-)
-@click.option(
-    "--against",
-    metavar="MARKET",
-    help="For a table of returns: sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.",
-)
-@click.option(
-    "--dividends",
-    type=click.FloatRange(0.0, 1.0),
-    default=0.025,
-    show_default=True,
-    help="For a table of returns: the most that a benchmark leaves out a year; 0 for none.",
-)
-@click.option(
-    "--interest",
-    type=click.FloatRange(0.0, 1.0),
-    default=0.05,
-    show_default=True,
-    help="For a table of returns: the most that cash earned in a year.",
-)
-@click.option("--column", help="For a table of returns: the account's column.")
-@click.option(
-    "--unit",
-    type=click.Choice(["fraction", "percent", "basis points"]),
-    help="For a table of returns: what its numbers are. Default: guessed from their size.",
-)
-@click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="For a table: which way 03/04/2024 is read.")
-@click.option("--dataset", metavar="NAME", help="For a table: the data set with the prices.")
-@click.option(
-    "--universe",
-    metavar="NAME",
-    default="all",
-    show_default=True,
-    help="For a table: an index of the data set, or all.",
+    metavar="FILE",
+    help="The weights that were held, beside a table of returns.",
 )
 @click.option(
     "--between",
@@ -129,129 +191,115 @@ def _trades_options(command: F) -> F:
     show_default=True,
     help="For weights: what sessions without a row mean.",
 )
+@page_option("page. Default: FILE-assay.html")
+@_trials
+@click.option("--column", help="The account's column.")
 @click.option(
-    "--benchmark",
-    metavar="ID",
-    help="For a table of returns: the benchmark whose rules the luck baseline follows.",
+    "--unit",
+    type=click.Choice(["fraction", "percent", "basis points"]),
+    help="What the numbers are. Default: guessed from their size.",
 )
+@click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="Which way 03/04/2024 is read.")
+@click.option(
+    "--dividends",
+    cls=Advanced,
+    type=click.FloatRange(0.0, 1.0),
+    default=0.025,
+    show_default=True,
+    help="The most that the market's returns leave out a year; 0 for none.",
+)
+@click.option(
+    "--interest",
+    cls=Advanced,
+    type=click.FloatRange(0.0, 1.0),
+    default=0.05,
+    show_default=True,
+    help="The most that cash earned in a year.",
+)
+@_portfolios
+@click.option("--benchmark", cls=Advanced, metavar="ID", help="The benchmark whose rules a luck baseline follows.")
 @_trades_options
-def assay(
-    run: str | None,
-    out: Path,
-    agents: tuple[str, ...],
-    html: Path | None,
+@json_option
+def assay_file(
+    table: str,
+    against: str | None,
+    weights: Path | None,
+    page: Path | None,
     trials: int,
     portfolios: int,
-    leak_test: bool,
-    leak_sessions: int | None,
-    robustness: bool,
-    regimes: bool,
-    rationales: bool,
-    planted: int | None,
-    weights: Path | None,
-    against: str | None,
     dividends: float,
     interest: float,
     column: str | None,
     unit: Any,
     dates: Any,
-    dataset: str | None,
-    universe: str,
-    between: Literal["cash", "hold"],
     benchmark: str | None,
     names: int | None,
     turnover: float | None,
-    workers: int | None,
-    executor: Any,
     as_json: bool,
+    **priced: Any,
 ) -> None:
-    """Say what a result is made of: skill, luck, style, leaked future, or memory.
+    """Say what an account of your own is made of.
 
-    RUN is a recorded run, or a Parquet or CSV table of an account's own returns or value (date, return) or weights
-    (date, symbol, weight). A table is judged against --dataset, or its returns --against a benchmark's. Every
-    verdict is one sentence, never stronger than the evidence. --planted tests the verdict itself, on agents of
-    known nature.
+    FILE is a Parquet or CSV table of returns or values (date, return) or of weights (date, symbol, weight). It is
+    judged against --dataset, or its returns --against a market's.
     """
-    from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
     from tradeassay.assay.verdict import assay as assay_of
-    from tradeassay.core.executors import Spread
     from tradeassay.data.tables.account import TableReading
 
-    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
-    spread = Spread(executor=executor, workers=workers)
-    if run is None:
-        _planted(planted, config, spread, as_json)
-        return
-    path = Path(run)
-    folder = None if path.is_file() else find_run(run, out)
-    _misplaced(table=folder is None)
-    if folder is None:
-        if benchmark is not None and (names is None or turnover is None):
-            raise UserError(
-                "--benchmark names the rules of a luck baseline, which needs --names and --turnover too",
-                hint="give all three; the returns that a table is compared with are --against FILE",
-            )
-        own = OwnAccount(
-            weights=None if weights is None else str(weights),
-            returns=str(path),
-            against=against,
-            reading=TableReading(unit=unit, dates=dates, column=column),
-            dataset=dataset,
-            universe=universe,
-            between=between,
-            benchmark=benchmark,
-            names=names,
-            turnover=turnover,
+    if not Path(table).is_file():
+        raise UserError(f"no file {table}", hint="check the path")
+    if benchmark is not None and (names is None or turnover is None):
+        raise UserError(
+            "--benchmark names the rules of a luck baseline, which needs --names and --turnover too",
+            hint="give all three; the returns that a table is compared with are --against FILE",
         )
-        _show_verdicts(assay_of(own, config), html, path.with_name(f"{path.stem}-assay.html"), as_json)
-        return
-    from tradeassay.assay import study_run
-    from tradeassay.assay.verdict.evidence import leak_tests
-    from tradeassay.runs import Run
-
-    recorded = Run.load(folder)
-    asked: dict[Study, bool] = {"robustness": robustness, "regimes": regimes, "rationales": rationales}
-    wanted = [name for name, chosen in asked.items() if chosen]
-    studies = study_run(recorded, wanted) if wanted else None
-    leaks = None
-    if leak_test or leak_sessions is not None:
-        tests = LeakTestConfig(sessions=leak_sessions)
-        leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
-    made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
-    _show_verdicts(made, html, folder / "verdicts.html", as_json, studies)
+    own = OwnAccount(
+        weights=None if weights is None else str(weights),
+        returns=table,
+        against=against,
+        reading=TableReading(unit=unit, dates=dates, column=column),
+        benchmark=benchmark,
+        names=names,
+        turnover=turnover,
+        **priced,
+    )
+    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
+    usual = Path(table).with_name(f"{Path(table).stem}-assay.html")
+    _show_verdicts(assay_of(own, config), page, usual, as_json)
 
 
-_OF_RUNS = ("agents", "leak_test", "leak_sessions", "robustness", "regimes", "rationales")
-_OF_TABLES = (
-    "weights",
-    "against",
-    "dividends",
-    "interest",
-    "column",
-    "unit",
-    "dates",
-    "dataset",
-    "universe",
-    "between",
-    "benchmark",
-    "names",
-    "turnover",
+@assay.command("self-test")
+@click.option(
+    "--worlds", type=click.IntRange(1), default=10, show_default=True, help="Synthetic worlds to judge agents in."
 )
+@_trials
+@_portfolios
+@workers_option
+@executor_option()
+@json_option
+def self_test(
+    worlds: int, trials: int, portfolios: int, workers: int | None, executor: Any, as_json: bool
+) -> None:
+    """Test the verdict itself: judge agents of a known kind in synthetic worlds."""
+    from tradeassay.assay import planted_trial
+    from tradeassay.assay.verdict import VerdictConfig
+    from tradeassay.core.executors import Spread
 
-
-def _misplaced(*, table: bool) -> None:
-    """Refuse an option that would be ignored: one for runs beside a table, or the other way round."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        wrong = parameter.name in (_OF_RUNS if table else _OF_TABLES)
-        if wrong and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-            goes, here = ("a run", "a table") if table else ("a table", "a run")
-            raise UserError(f"{parameter.opts[0]} goes with {goes}, and this is {here}", hint="leave it out")
+    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    found = planted_trial(worlds, config=config, spread=Spread(executor=executor, workers=workers))
+    if as_json:
+        print_json(found)
+        return
+    kinds = [kind for kind in next(iter(found.counts.values())) if any(row[kind] for row in found.counts.values())]
+    rows = [
+        (name, *(str(row[kind]) for kind in kinds), _cell(found.right[name])) for name, row in found.counts.items()
+    ]
+    print_table(f"verdicts on planted agents in {found.worlds} worlds", ("planted", *kinds, "right"), rows)
 
 
 def _show_verdicts(
-    made: Assay, html: Path | None, usual: Path, as_json: bool, studies: Studies | None = None
+    made: Assay, page: Path | None, usual: Path, as_json: bool, studies: Studies | None = None
 ) -> None:
     """Print the verdicts and write their page: where it was asked for, else at its usual place unless for JSON."""
     from tradeassay.report import print_verdicts, write_verdicts
@@ -262,8 +310,8 @@ def _show_verdicts(
         print_verdicts(made)
         if studies is not None:
             _print_studies(studies)
-    if html is not None or not as_json:
-        say(f"page: {write_verdicts(made, html or usual)}")
+    if page is not None or not as_json:
+        say(f"page: {write_verdicts(made, page or usual)}")
 
 
 def _print_studies(studies: Studies) -> None:
@@ -320,22 +368,6 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
     return f"{measure.value:+.2f}" if ratio else f"{measure.value:+.1%}"
 
 
-def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json: bool) -> None:
-    if worlds is None:
-        raise UserError("nothing to assay is named", hint="give a run, a table, or --planted WORLDS")
-    from tradeassay.assay import planted_trial
-
-    found = planted_trial(worlds, config=config, spread=spread)
-    if as_json:
-        print_json(found)
-        return
-    kinds = [kind for kind in next(iter(found.counts.values())) if any(row[kind] for row in found.counts.values())]
-    rows = [
-        (name, *(str(row[kind]) for kind in kinds), _cell(found.right[name])) for name, row in found.counts.items()
-    ]
-    print_table(f"verdicts on planted agents in {found.worlds} worlds", ("planted", *kinds, "right"), rows)
-
-
 @click.command()
 @click.argument("run")
 @out_option
@@ -354,6 +386,9 @@ def _planted(worlds: int | None, config: VerdictConfig, spread: Spread, as_json:
     "--dataset", metavar="NAME", help="For a table of returns: a data set other than the benchmark's own."
 )
 @_trades_options
+@workers_option
+@executor_option()
+@json_option
 def luck(
     run: str,
     out: Path,
@@ -387,7 +422,8 @@ def luck(
         from tradeassay.core.executors import Spread
         from tradeassay.runs import Run
 
-        recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
+        folder = find_run(run, out)
+    recorded, spread = Run.load(folder), Spread(executor=executor, workers=workers)
         found = luck_of_run(recorded, agents=agents, config=config, spread=spread)
     if as_json:
         print_json(found)
@@ -507,144 +543,6 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
     ]
     print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)
     say("smallest ratio: the information ratio that would be found with a chance of 80 %")
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-@click.command()
-@click.option("--benchmark", metavar="ID", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
-@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@click.option(
-    "--mask",
-    "masks",
-    default="blinded",
-    show_default=True,
-    metavar="LEVEL[,LEVEL]",
-    help="bright, stock-blind, date-blind, blinded.",
-)
-@click.option(
-    "--hardening",
-    "hardenings",
-    default="plain",
-    show_default=True,
-    metavar="NAME[,NAME]",
-    help="plain, rebased, scaled, scrubbed, or all; each includes those before it.",
-)
-@click.option(
-    "--attackers",
-    default="levels,grid",
-    show_default=True,
-    metavar="NAME[,NAME]",
-    help="Models, and the programs match (always included), levels, grid, reader.",
-)
-@click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
-@click.option(
-    "--mode",
-    type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
-    default="open-research",
-    show_default=True,
-    help="What the model is shown.",
-)
-@click.option(
-    "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
-@click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
-@click.option(
-    "--cassettes",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Record answers here, and ask nothing twice.",
-)
-@click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
-@click.option(
-    "--answers",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write every answer here, with the truth, one JSON object per line.",
-)
-@json_option
-def probe(
-    benchmark: str,
-    dataset: str | None,
-    attackers: str,
-    max_usd: float | None,
-    cassettes: Path | None,
-    replay: bool,
-    answers: Path | None,
-    as_json: bool,
-    **asked: Any,
-) -> None:
-    """Try to identify the stock and the day from what a mask shows.
-
-    The same pairs are shown to every attacker under every mask, exactly as a model would get them. An attacker
-    that matches returns against the price archive is always included, because anyone with data can do that.
-    """
-    from tradeassay.assay.probe import probe_mask
-    from tradeassay.runs import Asking
-
-    def progress(attacker: str, done: int, whole: int) -> None:
-        if done == whole or done % max(1, whole // 20) == 0:  # about twenty times
-            say(f"{attacker}: {done} of {whole} answers")
-
-    report = probe_mask(
-        benchmark,
-        _listed(attackers),
-        dataset=dataset,
-        config=_probe_config(**asked),
-        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay),
-        listen=progress,
-    )
-    if answers is not None:
-        import msgspec
-
-        from tradeassay.core.files import write_atomic
-
-        write_atomic(answers, b"".join(msgspec.json.encode(one) + b"\n" for one in report.answers))
-    if as_json:
-        print_json(report)
-        return
-    chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
-    rows = [["by chance", "", "", *chance]]
-    for row in report.rows:
-        mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
-        rows.append([row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES)])
-    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, rows)
-    say("shares of all probes; --json also has those among the probes that were answered")
-    for note in report.notes:
-        say(note)
-
-
-def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:
-    from tradeassay.assay.probe import HARDENINGS, ProbeConfig
-
-    chosen = tuple(HARDENINGS) if hardenings == "all" else _listed(hardenings)
-    levels: Any = _listed(masks)
-    return ProbeConfig(masks=levels, hardenings=chosen, windows=_listed(windows), **rest)
-
-
-_SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
-_PROBE = (
-    "attacker",
-    "mask",
-    "answers",
-    "top 1",
-    "top 5",
-    "day ±1",
-    "day ±7",
-    "day ±30",
-    "sector",
-    "board",
-    "joint",
-)
-
-
-def _share(measure: Measure) -> str:
-    if measure.value is None:
-        return "none"
-    return f"{measure.value:.0%} ({measure.low:.0%}-{measure.high:.0%})"
 
 
 @click.command("leak-test")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._code_options import add_options, filter_options, parts_of, run_options, take_spec, take_tasks
+from tradeassay.cli._code_options import add_options, filter_options, run_options, take_spec, take_tasks
 from tradeassay.cli._options import (
+    Advanced,
+    FoldedCommand,
     asking_options,
     executor_option,
     find_run,
     out_option,
+    page_option,
+    split_list,
     take_asking,
     workers_option,
 )
@@ -30,29 +34,33 @@ from tradeassay.cli._output import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
+from tradeassay.core.suggest import newest
 
 if TYPE_CHECKING:
     from tradeassay.code.bars import TaskBars
+    from tradeassay.code.evaluation import Evaluation
     from tradeassay.code.review import ReviewBoard
     from tradeassay.core.measure import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _REPORTS = (
+    page_option("scorecard of --spec"),
     click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
-    click.option("-o", "--html", type=_FILE, metavar="FILE", help="With --spec: write the scorecard as a page."),
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
     click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
-    click.option("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
+    click.option("--symbols", cls=Advanced, metavar="A,B", help="With --dataset: which of its symbols is meant."),
     click.option(
-        "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
+        "--splits",
+        cls=Advanced,
+        metavar="D,D,D",
+        help="With --dataset: first days of development, test, and what follows.",
     ),
-    click.option("--data-seed", type=int, default=1, show_default=True, help="Which synthetic year."),
+    click.option(
+        "--data-seed", cls=Advanced, type=int, default=1, show_default=True, help="Which synthetic year."
+    ),
 )
-
-
-reports_options = add_options(_REPORTS)
 
 
 @click.group()
@@ -60,17 +68,19 @@ def code() -> None:
     """Trading strategies written by models: run them in a sandbox and judge them by what they do."""
 
 
-@code.command()
+@code.command(cls=FoldedCommand)
 @click.argument("benchmark")
 @run_options
-@out_option
 @click.option(
     "--slug", metavar="NAME", help="Name of the run's folder; the same slug resumes. Default: from its content."
 )
+@click.option(
+    "--retry-failed", cls=Advanced, is_flag=True, help="Play failed episodes again; recorded answers are reused."
+)
+@asking_options
+@out_option
 @workers_option
 @executor_option("local", ("local", "ray"))
-@click.option("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
-@asking_options
 @json_option
 def run(
     benchmark: str,
@@ -91,9 +101,11 @@ def run(
 
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
+    from tradeassay.benchmarks.programs import code_benchmarks
     from tradeassay.runs import CodeRun, Run, resume
     from tradeassay.runs import run as run_spec
 
+    benchmark = newest(benchmark, code_benchmarks())
     asking = take_asking(described, out, benchmark)
     spec = take_spec(benchmark, described)
     folder = out / (slug or default_slug(benchmark, spec))
@@ -111,7 +123,7 @@ def default_slug(benchmark: str, spec: Any) -> str:
     return f"{benchmark}-{sha256_of(spec)[:8]}"
 
 
-@code.command("eval")
+@code.command("eval", cls=FoldedCommand)
 @click.argument("program", type=click.Path(path_type=Path))
 @click.option("--task", metavar="ID", help="The QuantCode task that a program is for; see tradeassay code tasks.")
 @click.option(
@@ -129,7 +141,9 @@ def default_slug(benchmark: str, spec: Any) -> str:
     "--secret", metavar="HEX", help="Secret of an earlier examination, to judge on its markets. Default: random."
 )
 @click.option("--strict", is_flag=True, help="A call that the kernel refuses fails the program.")
-@reports_options
+@click.option("--reward", is_flag=True, help="Print one number between 0 and 1 to train on: how far it came.")
+@click.option("--judged", is_flag=True, help="--reward: half is for doing what the task's reference does.")
+@add_options(_REPORTS)
 @json_option
 def evaluate(
     program: Path,
@@ -140,6 +154,8 @@ def evaluate(
     task_file: Path | None,
     secret: str | None,
     strict: bool,
+    reward: bool,
+    judged: bool,
     as_json: bool,
     **reports: Any,
 ) -> int:
@@ -148,19 +164,32 @@ def evaluate(
     \b
     tradeassay code eval mine.py --task d-sma-cross-long     a program: stages, look-ahead, agreement, tricks
     tradeassay code eval ./mine --spec bollinger             a submission: its gates, scores, scorecard
+    tradeassay code eval mine.py --task d-sma-cross-long --reward    a number to train on
 
     A submission is a folder with strategy.py and strategy_card.json. Exits with 0 when it passes, with 1 when
-    it does not.
+    it does not; with --reward always with 0.
     """
     if spec is not None:
         if task is not None:
             raise UserError("both --task and --spec are given", hint="a program has a task, a folder a strategy")
-        _refuse_given("a folder with --spec", judge=judge, task_file=task_file, strict=strict)
+        _refuse_given(
+            "a folder with --spec",
+            judge=judge,
+            task_file=task_file,
+            strict=strict,
+            reward=reward,
+            judged=judged,
+        )
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if task is None:
         raise UserError("neither a task nor a strategy is named", hint="give --task, or --spec for a folder")
     _refuse_given("a program with --task", **{name: reports[name] for name in _OF_FOLDERS})
+    if reward:
+        _refuse_given("--reward", judge=judge, strict=strict, task_file=task_file, dataset=reports["dataset"])
+        return _show_reward(program, task, framework, secret, judged=judged, as_json=as_json)
+    if judged:
+        raise UserError("--judged is about a reward", hint="give --reward too")
     if reports["symbols"] and not reports["dataset"]:
         raise UserError("--symbols needs a data set", hint="give --dataset too")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
@@ -172,7 +201,7 @@ def evaluate(
         from tradeassay.benchmarks.quantcode.stored import on_stored_bars
         from tradeassay.data import load_dataset
 
-        named = parts_of(reports["symbols"])
+        named = split_list(reports["symbols"])
         chosen, home = on_stored_bars(chosen, load_dataset(reports["dataset"]), named[0] if named else None)
     found = check_program(
         read_program(program), chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home
@@ -182,23 +211,27 @@ def evaluate(
         about = {"outcome": found.outcome, "secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
         print_json({**about, "evaluation": found})
     else:
-        from tradeassay.report import print_evaluation
-
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
-        print_evaluation(found, name=f"{program.name}{unjudged}")
-        if home is not None:
-            first, last = (str(home.times[at])[:10] for at in (0, -1))
-            say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
-        for what in chosen.lacks:
-            say(f"the task comes without {what}")
-        for attempt in found.attempts:
-            say(f"refused: {attempt}")
+        _show_evaluation(found, f"{program.name}{unjudged}", home, chosen.lacks)
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" else 1
 
 
-_OF_FOLDERS = ("junit", "sarif", "html", "bar_log", "splits")
+def _show_evaluation(found: Evaluation, name: str, home: TaskBars | None, lacks: Sequence[str]) -> None:
+    from tradeassay.report import print_evaluation
+
+    print_evaluation(found, name=name)
+    if home is not None:
+        first, last = (str(home.times[at])[:10] for at in (0, -1))
+        say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")
+    for what in lacks:
+        say(f"the task comes without {what}")
+    for attempt in found.attempts:
+        say(f"refused: {attempt}")
+
+
+_OF_FOLDERS = ("junit", "sarif", "page", "bar_log", "splits")
 
 
 def _refuse_given(what: str, **given: Any) -> None:
@@ -206,7 +239,8 @@ def _refuse_given(what: str, **given: Any) -> None:
     for name, value in given.items():
         if value:
             raise UserError(
-                f"--{name.replace('_', '-')} means nothing to {what}", hint="see tradeassay code eval --help"
+                f"--{'out' if name == 'page' else name.replace('_', '-')} means nothing to {what}",
+                hint="see tradeassay code eval --help",
             )
 
 
@@ -256,6 +290,14 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
 @click.option("--judge", metavar="MODEL", help="Measure this language judge too.")
 @click.option("--thorough", is_flag=True, help="Full look-ahead check and all markets for every program.")
 @click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
+@click.option(
+    "--look-ahead",
+    type=click.IntRange(0),
+    is_flag=False,
+    flag_value=0,
+    metavar="[SEED]",
+    help="Instead test the look-ahead check, on strategies that look ahead and on honest ones.",
+)
 @workers_option
 @executor_option("local", ("local", "ray"))
 @json_option
@@ -264,6 +306,7 @@ def validate(
     judge: str | None,
     thorough: bool,
     secret: str | None,
+    look_ahead: int | None,
     workers: int | None,
     executor: Any,
     as_json: bool,
@@ -271,8 +314,11 @@ def validate(
 ) -> int:
     """Run references and decoys without a model: a reference must pass, a decoy must fail at its stage.
 
-    Exits with 1 when one does not. All tasks take minutes; --sample 5 takes seconds.
+    Exits with 1 when one does not. All tasks take minutes; --sample 5 takes seconds. --look-ahead exits with
+    1 when a leak is missed or an honest strategy is flagged.
     """
+    if look_ahead is not None:
+        return _validate_look_ahead(look_ahead, as_json)
     from tradeassay.benchmarks.quantcode.check import validate_tasks
 
     chosen = take_tasks({**filters, "task": ids})
@@ -301,11 +347,24 @@ def validate(
     metavar="FOLDER",
     help="With STRATEGY: write the reference submission there, to start from.",
 )
+@click.option(
+    "--schema",
+    type=click.Choice(["card", "semantics"]),
+    help="Print the JSON schema of a strategy card, or of frozen semantics.",
+)
 @json_option
-def strategies(strategy: str | None, semantics: bool, reference: Path | None, as_json: bool) -> None:
+def strategies(strategy: str | None, semantics: bool, reference: Path | None, schema: Any, as_json: bool) -> None:
     """List the twelve strategies, or show one: its doc, its frozen semantics, its reference."""
-    from tradeassay.benchmarks.systrade.loading import strategy_lines, strategy_text, write_reference
+    from tradeassay.benchmarks.systrade.loading import (
+        schema_text,
+        strategy_lines,
+        strategy_text,
+        write_reference,
+    )
 
+    if schema is not None:
+        click.echo(schema_text(schema))
+        return
     if strategy is None:
         lines = strategy_lines()
         if as_json:
@@ -326,22 +385,13 @@ def strategies(strategy: str | None, semantics: bool, reference: Path | None, as
     click.echo(strategy_text(strategy, semantics=semantics or as_json))
 
 
-@code.command()
-@click.argument("what", type=click.Choice(["card", "semantics"]))
-def schema(what: Any) -> None:
-    """Print the JSON schema of a strategy card, or of frozen semantics."""
-    from tradeassay.benchmarks.systrade.loading import schema_text
-
-    click.echo(schema_text(what))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionOptions:
     """What the check of a submission is told about its bars, and the files that it writes."""
 
     junit: Path | None
     sarif: Path | None
-    html: Path | None
+    page: Path | None
     bar_log: Path | None
     dataset: str | None
     symbols: str | None
@@ -353,8 +403,8 @@ class SubmissionOptions:
         from tradeassay.benchmarks.systrade.data import DAYS
         from tradeassay.benchmarks.systrade.examine import bars_for
 
-        days = parts_of(self.splits) or DAYS
-        return bars_for(strategy, self.dataset, parts_of(self.symbols), self.data_seed, days)
+        days = split_list(self.splits) or DAYS
+        return bars_for(strategy, self.dataset, split_list(self.symbols), self.data_seed, days)
 
 
 def evaluate_submission(
@@ -378,10 +428,10 @@ def evaluate_submission(
             say("there is no audit log by bars: it could not be run")
         else:
             write_text(options.bar_log, log)
-    if options.html is not None:
+    if options.page is not None:
         from tradeassay.report import write_check_html
 
-        say(f"scorecard: {write_check_html(found, options.html)}")
+        say(f"scorecard: {write_check_html(found, options.page)}")
     if as_json:
         body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
         print_json(body)
@@ -403,17 +453,9 @@ def write_text(path: Path, text: str) -> None:
     say(f"written: {path}")
 
 
-@code.command("reward")
-@click.argument("program", type=click.Path(path_type=Path))
-@click.option("--task", metavar="ID", required=True, help="The QuantCode task that the program is for.")
-@click.option("--judged", is_flag=True, help="Half of the reward is for doing what the task's reference does.")
-@click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
-@click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
-@json_option
-def reward_command(
-    program: Path, task: str, judged: bool, framework: Any, secret: str | None, as_json: bool
-) -> None:
-    """Give a program a number between 0 and 1 to train on: how far it came, and what each stage gave."""
+def _show_reward(
+    program: Path, task: str, framework: Any, secret: str | None, *, judged: bool, as_json: bool
+) -> int:
     from tradeassay.benchmarks.quantcode.check import find_task, read_program
     from tradeassay.code.reward import reward
 
@@ -422,12 +464,13 @@ def reward_command(
     )
     if as_json:
         print_json({"value": found.value, "outcome": found.outcome, "parts": found.parts, "reason": found.reason})
-        return
+        return 0
     click.echo("none" if found.value is None else f"{found.value:g}")
     parts = ", ".join(f"{name} {part:g}" for name, part in found.parts.items())
     say(f"{found.outcome}: {parts or 'nothing passed'}")
     if found.reason:
         say(found.reason)
+    return 0
 
 
 @code.command()
@@ -501,14 +544,8 @@ def _quartiles(values: list[float]) -> tuple[float, float, float]:
     return ordered[0], ordered[len(ordered) // 2], ordered[-1]
 
 
-@code.command("leak-bench")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
-@json_option
-def leak_bench(seed: int, as_json: bool) -> int:
-    """Test the leak check on strategies known to look ahead, and on honest ones.
-
-    Exits with 1 when a leak is missed or an honest strategy is flagged.
-    """
+def _validate_look_ahead(seed: int, as_json: bool) -> int:
+    """Show the look-ahead check on strategies known to look ahead, and on honest ones."""
     from tradeassay.code.lookahead.bench import measure_bench
 
     lines = measure_bench(seed)
@@ -520,88 +557,86 @@ def leak_bench(seed: int, as_json: bool) -> int:
             (line.name, "yes" if line.leaky else "no", "yes" if line.check else "no", line.method, str(line.runs))
             for line in lines
         ]
-        print_table("leak check", ("strategy", "looks ahead", "found", "by", "runs"), rows)
+        print_table("look-ahead check", ("strategy", "looks ahead", "found", "by", "runs"), rows)
         say(f"wrong: {', '.join(wrong)}" if wrong else f"all {len(lines)} judged right")
     return 1 if wrong else 0
 
 
-@code.group()
-def review() -> None:
-    """Have people mark the submissions of a systrade run blind, and evaluate their marks."""
-
-
-@review.command()
-@click.argument("run")
-@out_option
-@click.option("--form", type=_FILE, default=Path("form.json"), show_default=True, help="What raters read.")
-@click.option("--table", type=_FILE, default=Path("marks.csv"), show_default=True, help="What raters fill in.")
-@click.option(
-    "--key",
-    type=_FILE,
-    default=Path("key.json"),
-    show_default=True,
-    help="Which number is whose work: keep it from the raters.",
-)
-@click.option(
-    "--html",
-    type=_FILE,
-    default=Path("form.html"),
-    show_default=True,
-    help="The form as a page: read, mark, save the table.",
-)
+@code.command()
+@click.argument("what", nargs=-1, required=True, metavar="RUN | TABLE.csv...")
+@click.option("--key", type=_FILE, help="With tables: the key that was written with the form.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
+@click.option(
+    "-o",
+    "--out",
+    "place",
+    type=click.Path(path_type=Path),
+    help="Where to write: of a run the folder (default: here), of tables a page.",
+)
+@out_option
 @json_option
-def form(run: str, out: Path, form: Path, table: Path, key: Path, html: Path, seed: int, as_json: bool) -> None:
-    """Write a form with the last submission of every model, as a page and as files, and the key."""
+def review(
+    what: tuple[str, ...], key: Path | None, seed: int, place: Path | None, out: Path, as_json: bool
+) -> None:
+    """Have people mark the submissions of a systrade run blind, and evaluate their marks.
+
+    \b
+    tradeassay code review my-run                         writes form.html, form.json, marks.csv, key.json
+    tradeassay code review a.csv b.csv --key key.json     marks, ratings, how far the raters agree
+
+    Raters read form.html (or form.json) and fill in marks.csv; key.json, which is not for them, says whose work is
+    whose.
+    """
+    if all(Path(one).is_file() for one in what):
+        if key is None:
+            raise UserError("marks cannot be read without their key", hint="give --key key.json")
+        _read_marks(tuple(map(Path, what)), key, place, as_json)
+    elif len(what) == 1:
+        _write_form(find_run(what[0], out), place or Path(), seed, as_json)
+    else:
+        gone = next(one for one in what if not Path(one).is_file())
+        raise UserError(f"no file {gone}", hint="name one run, or the tables that raters filled in")
+
+
+def _write_form(folder: Path, place: Path, seed: int, as_json: bool) -> None:
     import msgspec
 
     from tradeassay.code.review import make_form
     from tradeassay.report import write_review_form
     from tradeassay.runs import CodeRun
 
-    recorded = CodeRun.load(find_run(run, out))
     last = [
         (record.strategy, [one.submission for one in record.iterations if one.submission is not None][-1:])
-        for record in recorded.records().values()
+        for record in CodeRun.load(folder).records().values()
         if hasattr(record, "iterations")
     ]
     submissions = [(strategy, found[0]) for strategy, found in last if found]
     if not submissions:
-        raise UserError(f"no submissions in '{run}'", hint="name a run of systrade-v1")
+        raise UserError(f"no submissions in '{folder.name}'", hint="name a run of systrade-v1")
     made, joined = make_form(submissions, seed=seed)
-    for path, text in (
-        (form, made.as_json()),
-        (table, made.as_csv()),
-        (key, msgspec.json.encode(joined).decode()),
-    ):
+    files = {
+        "form": (place / "form.json", made.as_json()),
+        "table": (place / "marks.csv", made.as_csv()),
+        "key": (place / "key.json", msgspec.json.encode(joined).decode()),
+    }
+    for path, text in files.values():
         write_text(path, text)
-    write_review_form(made, html)
-    say(f"written: {html}")
+    page = write_review_form(made, place / "form.html")
+    say(f"written: {page}")
     if as_json:
-        files = {"form": form, "table": table, "key": key, "html": html}
-        print_json({name: str(path) for name, path in files.items()} | {"submissions": len(submissions)})
+        written = {name: str(path) for name, (path, _) in files.items()}
+        print_json(written | {"html": str(page), "submissions": len(submissions)})
 
 
-@review.command("read")
-@click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    required=True,
-    help="The key that was written with the form.",
-)
-@click.option("--html", type=_FILE, help="Write a page too.")
-@json_option
-def read_marks(tables: tuple[Path, ...], key: Path, html: Path | None, as_json: bool) -> None:
-    """Read filled tables: mean marks, ratings, who marked whom, and how far the raters agree."""
+def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json: bool) -> None:
     from tradeassay.code.review import read_form
 
     rated = read_form(tables, key)
     board, agreed = rated.board, rated.raters
-    if html is not None:
+    if page is not None:
         from tradeassay.report import write_review_html
 
-        say(f"written: {write_review_html(rated, html)}")
+        say(f"written: {write_review_html(rated, page)}")
     if as_json:
         print_json({"board": board, "agreement": agreed})
         return

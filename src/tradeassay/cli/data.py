@@ -1,4 +1,4 @@
-"""``tradeassay data``: list, get, fetch, import, doctor."""
+"""``tradeassay data``: list, get, import, doctor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli._options import split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataRefused, UserError
 
@@ -19,7 +20,7 @@ _replace = click.option("--replace", is_flag=True, help="Replace a stored data s
 
 @click.group()
 def data() -> None:
-    """Market data: list, fetch, import and check it."""
+    """Market data: list, get, import and check it."""
 
 
 @data.command("list")
@@ -53,72 +54,65 @@ def list_command(as_json: bool) -> None:
         [(entry.name, entry.content, entry.span, f"{entry.megabytes:g}") for entry in catalogue],
     )
     print_table(
-        "\nsources (tradeassay data fetch SOURCE)",
+        "\nsources (tradeassay data get SOURCE --name NAME)",
         ("name", "what", "needs"),
         [(name, summary, f"tradeassay[{extra}]" if extra else "") for name, summary, extra in origins],
     )
 
 
 @data.command()
-@click.argument("name")
-@_replace
-@_faults
-@json_option
-def get(name: str, replace: bool, allow_faults: bool, as_json: bool) -> None:
-    """Download a data set of the catalogue into the store. Nothing is installed."""
-    from tradeassay.data import get_dataset, get_side_tables, list_catalogue
-
-    entry = next((entry for entry in list_catalogue() if entry.name == name), None)
-    if entry is not None and entry.kind == "side":
-        place = get_side_tables(name)
-        if as_json:
-            print_json({"tables": str(place), "licence": entry.licence})
-            return
-        say(f"tables without prices, to put beside an import: {place}")
-        say(f"licence: {entry.licence}")
-        return
-    _stored(get_dataset(name, allow_faults=allow_faults, replace_existing=replace), as_json)
-
-
-@data.command()
-@click.argument("source")
-@click.option("--name", required=True, help="Name of the data set in the store.")
-@click.option("--symbols", help="Comma-separated symbols.")
-@click.option("--first", metavar="DAY", help="First day, YYYY-MM-DD.")
-@click.option("--last", metavar="DAY", help="Last day, YYYY-MM-DD.")
+@click.argument("source", metavar="NAME | SOURCE")
+@click.option("--name", help="From a live source: name of the data set in the store.")
+@click.option("--symbols", help="From a live source: comma-separated symbols.")
+@click.option("--first", metavar="DAY", help="From a live source: first day, YYYY-MM-DD.")
+@click.option("--last", metavar="DAY", help="From a live source: last day, YYYY-MM-DD.")
 @click.option(
     "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option of the source."
 )
 @_replace
 @_faults
 @json_option
-def fetch(
+def get(
     source: str,
-    name: str,
+    name: str | None,
     symbols: str | None,
-    first: str | None,
-    last: str | None,
     options: tuple[str, ...],
     replace: bool,
     allow_faults: bool,
     as_json: bool,
+    **days: str | None,
 ) -> None:
-    """Fetch data from a live source (yfinance, ccxt, baostock, akshare) into the store.
+    """Get a data set of the catalogue, or data from a live source, into the store. Nothing is installed.
 
     \b
-    tradeassay data fetch yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
-    tradeassay data fetch ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -p exchange=kraken
+    tradeassay data get fakestockdata
+    tradeassay data get yfinance --name mine --symbols AAPL,MSFT --first 2024-01-02 --last 2024-12-31
+    tradeassay data get ccxt --name coins --symbols BTC/USDT --first 2024-01-01 -p exchange=kraken
 
-    Runs read the store only, never the network.
+    Live sources are yfinance, ccxt, baostock and akshare. Runs read the store only, never the network.
     """
-    from tradeassay.data import fetch_dataset
+    from tradeassay.data import fetch_dataset, get_dataset, get_side_tables, list_catalogue, sources
 
-    chosen: dict[str, Any] = {"first": first, "last": last}
+    given: dict[str, Any] = {key: value for key, value in days.items() if value is not None}
     if symbols is not None:
-        chosen["symbols"] = [symbol.strip() for symbol in symbols.split(",") if symbol.strip()]
-    chosen |= dict(_pair(option) for option in options)
-    given = {key: value for key, value in chosen.items() if value is not None}
-    _stored(fetch_dataset(source, name, given, allow_faults=allow_faults, replace_existing=replace), as_json)
+        given["symbols"] = list(split_list(symbols))
+    given |= dict(map(_pair, options))
+    entry = next((entry for entry in list_catalogue() if entry.name == source), None)
+    if name is None:
+        if entry is None and source in sources:
+            raise UserError(f"what comes from {source} needs a name in the store", hint="give --name NAME")
+        if given:
+            raise UserError(f"'{source}' is stored as it is", hint="leave the other options out")
+    if entry is not None and entry.kind == "side":
+        place = get_side_tables(source)
+        if as_json:
+            print_json({"tables": str(place), "licence": entry.licence})
+            return
+        say(f"tables without prices, to put beside an import: {place}")
+        say(f"licence: {entry.licence}")
+        return
+    how: dict[str, Any] = {"allow_faults": allow_faults, "replace_existing": replace}
+    _stored(get_dataset(source, **how) if name is None else fetch_dataset(source, name, given, **how), as_json)
 
 
 @data.command("import")

@@ -10,13 +10,8 @@ from tradeassay.cli._options import parse_settings
 from tradeassay.cli._output import say
 
 
-@click.group()
-def mcp() -> None:
-    """Let clients of the Model Context Protocol trade: an episode of a benchmark, or entries of an arena."""
-
-
-@mcp.command()
-@click.argument("benchmark", default="ktdfin-v1")
+@click.command()
+@click.argument("what", default="ktdfin-v1", metavar="[BENCHMARK | ARENA.db]")
 @click.option("--mask", "masks", multiple=True, help="What is hidden in KTD-Fin, e.g. date-blind.")
 @click.option("--mode", "modes", multiple=True, help="What the model may use in KTD-Fin, e.g. memory-only.")
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
@@ -26,8 +21,13 @@ def mcp() -> None:
 @click.option(
     "--journal", type=click.Path(path_type=Path), help="Keep every session's record here, and continue from it."
 )
-def episode(
-    benchmark: str,
+@click.option("--host", default="127.0.0.1", show_default=True, help="For an arena: where to listen.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True, help="For an arena.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, help="For an arena: another host name, as passed on by a proxy."
+)
+def mcp(
+    what: str,
     masks: tuple[str, ...],
     modes: tuple[str, ...],
     settings: tuple[str, ...],
@@ -35,18 +35,30 @@ def episode(
     window: str | None,
     sessions: int | None,
     journal: Path | None,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
 ) -> None:
-    """Serve one episode of BENCHMARK (ktdfin-v1 if none is named) over standard input and output.
+    """Let clients of the Model Context Protocol trade an episode of a benchmark, or entries of an arena.
 
-    MCP clients start this command themselves.
+    An episode of BENCHMARK is served over standard input and output: clients start this command themselves. The
+    entries of an arena (a database's file or URL) are served over streamable HTTP at /mcp; agents send their token
+    with every request.
     """
     from tradeassay.core.errors import require
 
-    require("mcp", "mcp")
+    arena = "://" in what or what.endswith(".db") or Path(what).is_file()
+    for module, extra in (("mcp", "mcp"), *((("sqlalchemy", "arena"), ("uvicorn", "arena")) if arena else ())):
+        require(module, extra)
+    if arena:
+        from tradeassay.arena.api.mcp_desk import serve_seats
+
+        serve_seats(what, host, port, say, hosts)
+        return
     from tradeassay.frontends.mcp_episode import serve_episode
 
     earned = serve_episode(
-        benchmark,
+        what,
         {key: values[-1] for key, values in parse_settings(masks, modes, settings).items()},
         window=window,
         dataset=dataset,
@@ -54,23 +66,3 @@ def episode(
         journal=journal,
     )
     say("no session was decided" if earned is None else f"return {earned:+.2%}")
-
-
-@mcp.command()
-@click.option(
-    "--db", default="arena.db", show_default=True, metavar="URL", help="A file, or postgresql+psycopg://..."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True)
-@click.option(
-    "--allow-host", "hosts", multiple=True, help="Another host name that clients use, as passed on by a proxy."
-)
-def arena(db: str, host: str, port: int, hosts: tuple[str, ...]) -> None:
-    """Serve the entries of an arena over streamable HTTP at /mcp; agents send their token with every request."""
-    from tradeassay.core.errors import require
-
-    for module, extra in (("mcp", "mcp"), ("sqlalchemy", "arena"), ("uvicorn", "arena")):
-        require(module, extra)
-    from tradeassay.arena.api.mcp_desk import serve_seats
-
-    serve_seats(db, host, port, say, hosts)

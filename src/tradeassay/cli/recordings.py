@@ -1,4 +1,4 @@
-"""Commands about recordings: ``record``, ``recordings``."""
+"""``tradeassay recordings``: make, list and check recorded answers of models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import asking_options, build_spec, find_run, out_option, spec_options, take_asking
+from tradeassay.cli._options import (
+    Advanced,
+    FoldedCommand,
+    asking_options,
+    build_spec,
+    find_run,
+    out_option,
+    page_option,
+    spec_options,
+    take_asking,
+)
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -17,28 +27,39 @@ if TYPE_CHECKING:
     from tradeassay.runs.store.archive import OpenRecording, RecordingLabel
 
 
-@click.command()
+@click.group()
+def recordings() -> None:
+    """Recorded answers of real models: make, list, check and replay them.
+
+    \b
+    tradeassay recordings list
+    tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
+    """
+
+
+@recordings.command(cls=FoldedCommand)
 @spec_options
-@out_option
+@page_option("recording", required=True, metavar="FILE.tar.xz")
 @click.option(
-    "-o",
-    "--file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE.tar.xz",
-    help="Where to write the recording.",
+    "--engine",
+    cls=Advanced,
+    default="not stated",
+    metavar="TEXT",
+    help="What ran the model, e.g. 'vLLM 0.20, H200'.",
 )
-@click.option("--engine", default="not stated", metavar="TEXT", help="What ran the model, e.g. 'vLLM 0.20, H200'.")
-@click.option("--precision", default="not stated", metavar="TEXT", help="Of its weights, e.g. bf16 or Q4_K_M.")
+@click.option(
+    "--precision", cls=Advanced, default="not stated", metavar="TEXT", help="Of its weights, e.g. bf16 or Q4_K_M."
+)
 @asking_options
+@out_option
 @json_option
-def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **described: Any) -> int:
+def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **described: Any) -> int:
     """Play a spec with a model, or take a run that was played, and pack the answers into one file.
 
     \b
-    tradeassay record ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20 -o gpt-5.tar.xz
-    tradeassay record runs/quantcode -o gpt-5-quantcode.tar.xz
-    tradeassay record arena.db -o gpt-5-arena.tar.xz
+    tradeassay recordings record ktdfin-v1 -m openai/gpt-5 --window W4 --max-usd 20 -o gpt-5.tar.xz
+    tradeassay recordings record runs/quantcode -o gpt-5-quantcode.tar.xz
+    tradeassay recordings record arena.db -o gpt-5-arena.tar.xz
 
     The file holds replies and hashes of messages, but none of the texts that the model was shown. Exits with 1
     when an episode failed; its answers are packed anyway.
@@ -52,14 +73,14 @@ def record(out: Path, file: Path, engine: str, precision: str, as_json: bool, **
     if (db := _database(described["what"])) is not None:
         from tradeassay.arena.recording import pack_season
 
-        _tell(file, pack_season(db, file, engine=engine, precision=precision, command=command), as_json)
+        _tell(page, pack_season(db, page, engine=engine, precision=precision, command=command), as_json)
         return 0
     folder = _played(described["what"], out)
     if folder is None:
         spec = build_spec(**described)
         folder = out / spec.slug
         run_spec(spec, folder, progress="auto", asking=asking)
-    _tell(file, pack_recording(folder, file, engine=engine, precision=precision, command=command), as_json)
+    _tell(page, pack_recording(folder, page, engine=engine, precision=precision, command=command), as_json)
     failed = load_run(folder).failed
     if failed:
         say(f"{len(failed)} episodes failed: {', '.join(list(failed)[:3])}")
@@ -91,16 +112,6 @@ def _played(what: tuple[str, ...], out: Path) -> Path | None:
     if "/" in what[0] or (out / what[0]).is_dir():
         return find_run(what[0], out)
     return None
-
-
-@click.group()
-def recordings() -> None:
-    """Recorded answers of real models: list, check and replay them.
-
-    \b
-    tradeassay recordings list
-    tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
-    """
 
 
 _COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision", "recorded", "whole", "MB")

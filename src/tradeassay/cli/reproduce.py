@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import asking_options, one_each, out_option, take_asking, workers_option
+from tradeassay.cli._options import (
+    FoldedCommand,
+    asking_options,
+    one_each,
+    out_option,
+    take_asking,
+    workers_option,
+)
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataError, UserError, require
 
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 
 
-@click.command()
+@click.command(cls=FoldedCommand)
 @click.argument("paper", type=click.Choice(PAPERS))
 @click.option(
     "--data", metavar="NAME|PATH", help="A data set of the store, or a folder to import (or a task file)."
@@ -49,9 +56,9 @@ PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
     help="Split returns into market, style, selection and trading.",
 )
 @click.option("--slug", metavar="NAME", help="Name of the run's folder. Default: from its content.")
+@asking_options
 @out_option
 @workers_option
-@asking_options
 @json_option
 def reproduce(
     paper: str,
@@ -234,7 +241,7 @@ def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
     if len(fit) < len(of_it):
         say(f"{len(of_it) - len(fit)} trained factor models have seen sessions from {first} on and are left out")
     if not fit:
-        say(f"no factor model was trained on sessions before {first} of this data: tradeassay baselines train")
+        say(f"no factor model was trained on sessions before {first} of this data: tradeassay baselines")
     named: dict[str, AgentSpec] = {}
     for one in fit:
         label = one.recipe.model if one.recipe.size == "full" else f"{one.recipe.model}-{one.recipe.size}"

@@ -1,4 +1,4 @@
-"""Commands about a run: ``run``, ``plan``, ``resume``, ``verify``, ``compare``, ``report``, ``demo``."""
+"""Commands about a run: ``run``, ``resume``, ``verify``, ``seal``, ``compare``, ``report``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from tradeassay.cli._options import (
+    FoldedCommand,
     asking_options,
     build_spec,
     executor_option,
     find_run,
     only_benchmark,
     out_option,
-    planning_options,
+    page_option,
     spec_options,
     take_asking,
     workers_option,
@@ -30,17 +31,18 @@ from tradeassay.cli._output import (
     show_verification,
     write_spec,
 )
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UserError, require
 
 
-@click.command()
+@click.command(cls=FoldedCommand)
 @spec_options
+@click.option("--plan", is_flag=True, help="Only estimate what it would take: calls, tokens, dollars, time, disk.")
+@asking_options
 @out_option
 @workers_option
 @executor_option("local")
-@asking_options
 @json_option
-def run(out: Path, workers: int | None, executor: Any, as_json: bool, **described: Any) -> int:
+def run(plan: bool, out: Path, workers: int | None, executor: Any, as_json: bool, **described: Any) -> int:
     """Run agents over benchmarks, score them, write the page.
 
     \b
@@ -49,15 +51,31 @@ def run(out: Path, workers: int | None, executor: Any, as_json: bool, **describe
     tradeassay run ktdfin-v1 -m openai/gpt-5 --mask bright,blinded --window W4 --max-usd 20
     tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
 
-    Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
+    Giving the same command again continues a stopped run. Exits with 1 when an episode failed. --plan asks no
+    model: prompts are measured with a scripted one; the length and speed of answers are those of earlier runs, or
+    assumed if there are none.
     """
+    from tradeassay.runs import plan as plan_spec
     from tradeassay.runs import run as run_spec
 
     recorded = described["cassettes"]
     asking = take_asking(described, out, described["what"][0])
-    if asking.replay and only_benchmark(described) and recorded is not None and asking.cassettes != recorded:
+    if (
+        not plan
+        and asking.replay
+        and only_benchmark(described)
+        and recorded is not None
+        and asking.cassettes != recorded
+    ):
         return _play_again(asking, recorded, out, workers, as_json)
     spec = build_spec(**described)
+    if plan:
+        planned = plan_spec(spec, asking=asking, runs=out)
+        if as_json:
+            print_json(planned)
+        else:
+            print_table(f"plan of '{planned.slug}'", ("what", "how much"), planned.rows())
+        return 0
     done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
     return finish(done, as_json=as_json)
 
@@ -70,27 +88,6 @@ def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json
     spec = recorded_spec(asking.cassettes)
     slug = "-".join(("replay", *name.parts[-2:])).removesuffix(".tar.xz")
     return finish(run_spec(spec, out / slug, workers=workers, progress="auto", asking=asking), as_json=as_json)
-
-
-@click.command()
-@spec_options
-@out_option
-@planning_options
-@json_option
-def plan(out: Path, as_json: bool, **described: Any) -> None:
-    """Estimate what a run would take: episodes, sessions, time and disk.
-
-    For models also calls, tokens, dollars and hours, without asking one. Prompts are measured with a scripted
-    model; the length and speed of answers are those of earlier runs in --out, or assumed if there are none.
-    """
-    from tradeassay.runs import plan as plan_spec
-
-    asking = take_asking(described)
-    planned = plan_spec(build_spec(**described), asking=asking, runs=out)
-    if as_json:
-        print_json(planned)
-        return
-    print_table(f"plan of '{planned.slug}'", ("what", "how much"), planned.rows())
 
 
 @click.command()
@@ -136,13 +133,7 @@ def resume(
     help="A sealed run must be signed by someone in this file (see ssh-keygen).",
 )
 @click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
-@click.option(
-    "-o",
-    "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write the run's page, with the outcome of every claim.",
-)
+@page_option("run's page, with the outcome of every claim")
 @click.option(
     "--task-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -165,7 +156,7 @@ def verify(
     plan: Path | None,
     allowed_signers: Path | None,
     signer: str | None,
-    html: Path | None,
+    page: Path | None,
     task_file: Path | None,
     pages: Path | None,
     as_json: bool,
@@ -188,8 +179,8 @@ def verify(
 
     if signer is not None and allowed_signers is None:
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
-    if html is not None and Path(run).is_file():
-        raise click.UsageError("--html writes the page of a run's folder: leave it out for an archive or an arena")
+    if page is not None and Path(run).is_file():
+        raise click.UsageError("-o writes the page of a run's folder: leave it out for an archive or an arena")
     if "://" in run or (Path(run).is_file() and _holds_an_arena(Path(run))):
         from tradeassay.arena.verifying import verify_arena
 
@@ -222,10 +213,10 @@ def verify(
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
         show_verification(found, sealed)
-    if html is not None:
+    if page is not None:
         from tradeassay.report import write_html
 
-        say(f"report: {write_html(load_run(path), html, verified=found)}")
+        say(f"report: {write_html(load_run(path), page, verified=found)}")
     return 0 if found is None else found.exit_code
 
 
@@ -238,13 +229,7 @@ def _holds_an_arena(path: Path) -> bool:
 @click.argument("run")
 @out_option
 @click.option("--plan", is_flag=True, help="RUN is a spec file: commit to it before the first answer.")
-@click.option(
-    "-o",
-    "--file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Where to write it. Default: the run's name with .seal.",
-)
+@page_option("seal. Default: the run's name with .seal")
 @click.option(
     "--sign",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -252,7 +237,7 @@ def _holds_an_arena(path: Path) -> bool:
     help="Sign the root with this SSH key (ssh-keygen -Y).",
 )
 @json_option
-def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, as_json: bool) -> None:
+def seal(run: str, out: Path, plan: bool, page: Path | None, sign: Path | None, as_json: bool) -> None:
     """Write a finished run into one file, and print the root of its hashes.
 
     \b
@@ -271,7 +256,7 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
         from tradeassay.runs import load_spec
 
         spec = load_spec(Path(run))
-        target = file or Path(f"{spec.slug}.plan.seal")
+        target = page or Path(f"{spec.slug}.plan.seal")
         sealed, committed = seal_plan(spec, target, key=sign)
         beside = target.with_suffix(".spec.json")
         write_spec(beside, committed.spec)
@@ -284,7 +269,7 @@ def seal(run: str, out: Path, plan: bool, file: Path | None, sign: Path | None, 
         say(f"spec:   {beside} (run this one: tradeassay run {beside})")
     else:
         folder = find_run(run, out)
-        target = file or Path(f"{folder.name}.seal")
+        target = page or Path(f"{folder.name}.seal")
         sealed = seal_run(folder, target, key=sign)
     say(f"sealed: {target}, {sealed.files} files, {sealed.signature}")
     if as_json:
@@ -351,16 +336,22 @@ def _printable(words: str) -> str:
 
 @click.command()
 @click.argument("run")
-@out_option
-@click.option("-o", "--html", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the page.")
+@page_option()
 @click.option(
     "--format",
     "form",
     type=click.Choice(["md", "latex", "csv", "json", "card"]),
     help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page.",
 )
+@click.option(
+    "--to",
+    type=click.Choice(["mlflow", "wandb", "nowhere"]),
+    help="Log numbers and page to a tracker ([tracking]); nowhere prints what would be logged.",
+)
+@click.option("--project", default="tradeassay", show_default=True, help="The tracker's experiment or project.")
+@out_option
 @json_option
-def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> None:
+def report(run: str, page: Path | None, form: Any, to: Any, project: str, out: Path, as_json: bool) -> None:
     """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
     For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
@@ -374,12 +365,17 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     from tradeassay.runs import Run, load_run
     from tradeassay.runs.summary import summary_of
 
+    if to in ("mlflow", "wandb"):
+        require(to, "tracking")
     recorded = load_run(find_run(run, out))
+    if to is not None:
+        _track(recorded, to, project, as_json=as_json)
+        return
     if form is None and not (recorded.folder / "scores.json").is_file():
         _show_status(recorded, as_json=as_json)
         return
     if form is not None:
-        if html is not None:
+        if page is not None:
             raise click.UsageError("--format prints tables, which > FILE keeps, and writes no page: leave -o out")
         if as_json:
             raise click.UsageError("--format and --json are two forms: choose one (--format json has the tables)")
@@ -395,4 +391,16 @@ def report(run: str, out: Path, html: Path | None, form: Any, as_json: bool) -> 
     else:
         print_leaderboard(summary or recorded)
         print_studies(studies)
-    say(f"report: {write_html(recorded, html, summary=summary)}")
+    say(f"report: {write_html(recorded, page, summary=summary)}")
+
+
+def _track(recorded: Any, tracker: Any, project: str, *, as_json: bool) -> None:
+    """Log a run to a tracker, or show what would be logged."""
+    from tradeassay.report.tracking import track, tracked
+
+    params, numbers = tracked(recorded)
+    sent = None if tracker == "nowhere" else track(recorded, tracker, project=project)
+    if as_json or sent is None:
+        print_json({"params": params, "numbers": numbers, "tracker": tracker, "id": sent})
+    if sent is not None:
+        say(f"logged to {tracker} as {sent}")

@@ -1,4 +1,4 @@
-"""The command ``site``: a leaderboard over all runs of a folder, as files."""
+"""The command ``site``: a leaderboard over all runs of a folder, or an arena's public pages, as files."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ from pathlib import Path
 
 import click
 
-from tradeassay.cli._options import workers_option
+from tradeassay.cli._options import page_option, workers_option
 from tradeassay.cli._output import json_option, print_json, say
 
 
 @click.command()
-@click.argument("runs", type=click.Path(path_type=Path, file_okay=False, exists=True), default="runs")
-@click.option(
-    "-o",
-    "--html",
+@click.argument("runs", default="runs", metavar="[RUNS | ARENA.db]")
+@page_option(
+    "pages",
     type=click.Path(path_type=Path, file_okay=False),
     default="site",
     show_default=True,
-    help="Where to write the pages.",
+    metavar="FOLDER",
 )
 @workers_option
 @json_option
-def site(runs: Path, html: Path, workers: int | None, as_json: bool) -> int:
+def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     """Write a leaderboard site over all finished runs in RUNS: one page per run, agent and conversation.
 
     The pages need no server: open index.html, or put the folder on any web host. Every run is verified first,
     unless a verdict is kept here for exactly its bytes, and the verdict stands in every row: verified, named (what
     nobody can make again is named) or unverified (listed without numbers). Sealed runs (RUN.seal beside the run)
-    are offered for download. Exits with 1 when a run had to be left out or its numbers are not shown.
+    are offered for download. Of an arena's database (a file or URL) all public pages are written; unchanged files
+    are left alone. Exits with 1 when a run had to be left out or its numbers are not shown.
     """
+    if not Path(runs).is_dir():
+        return _arena(runs, page, as_json)
     from tradeassay.report import write_site
     from tradeassay.runs.play.progress import PacedCount
 
-    done = write_site(runs, html, workers=workers, progress=PacedCount(say))
+    done = write_site(Path(runs), page, workers=workers, progress=PacedCount(say))
     if as_json:
         print_json(done)
     for slug, why in done.left_out:
@@ -43,3 +45,21 @@ def site(runs: Path, html: Path, workers: int | None, as_json: bool) -> int:
         say(f"listed without numbers: {slug}: {'; '.join(done.runs[slug].why)}")
     say(f"site: {done.index} ({done.pages} pages, {len(done.runs)} runs)")
     return 1 if done.left_out or unsure else 0
+
+
+def _arena(db: str, folder: Path, as_json: bool) -> int:
+    from tradeassay.core.errors import UserError, require
+
+    if "://" not in db and not Path(db).is_file():
+        raise UserError(f"there is no folder of runs and no arena '{db}'", hint="check the path")
+    for module in ("sqlalchemy", "fastapi"):
+        require(module, "arena")
+    from tradeassay.arena.queries.seasons import opened_store
+    from tradeassay.arena.web.site import PageWriter
+
+    with opened_store(db) as store:
+        written = PageWriter(store, folder).update(everything=True)
+    if as_json:
+        print_json({"folder": str(folder), "written": written})
+    say(f"{written} files written to {folder}")
+    return 0

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.suggest import did_you_mean, newest
 
 T = TypeVar("T")
 
@@ -44,12 +44,19 @@ class Registry(Generic[T]):
             raise UserError(f"{self.kind} '{name}' is registered twice", hint="give one of them another name")
         self._items[name] = item
 
-    def get(self, name: str) -> T:
-        """Return the thing called ``name``; raises :class:`UserError` with near names when there is none."""
+    def full_name(self, name: str) -> str:
+        """Return the name as registered: an id without a version means its newest; an unknown one stays."""
         if name not in self._items:
             self._load_plugins()
+        return newest(name, self._items)
+
+    def get(self, name: str) -> T:
+        """Return the thing called ``name``, an id without a version being its newest.
+
+        Raises :class:`UserError` with near names when there is none.
+        """
         try:
-            return self._items[name]
+            return self._items[self.full_name(name)]
         except KeyError:
             pass
         if name in self._broken:

@@ -1,8 +1,17 @@
-"""Near names: what the user may have meant."""
+"""Names as people give them: without a version, or nearly right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
+
+
+def newest(name: str, known: Collection[str]) -> str:
+    """Return the newest of the versions ``name-v1``, ``name-v2`` ... among ``known``, or ``name`` as it is."""
+    if name in known:
+        return name
+    versions = {int(found[1]): one for one in known if (found := re.fullmatch(rf"{re.escape(name)}-v(\d+)", one))}
+    return versions[max(versions)] if versions else name
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -39,6 +39,7 @@ def plots_for(
 
     ``secret`` is what aliases are drawn from, for a benchmark that takes one.
     """
+    benchmark = benchmarks.full_name(benchmark)
     config = benchmarks.get(benchmark)
     spec = RunSpec(
         slug="inspect",

@@ -59,7 +59,7 @@ def test_the_papers_instruments() -> None:
     assert len(INSTRUMENTS) == 14 == len({one.symbol for one in INSTRUMENTS})
     assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
-    assert "data fetch yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
+    assert "data get yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
     assert crypto.endswith("-o minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
 
 

@@ -1,6 +1,6 @@
 """The agent that trades on a trained factor model's scores.
 
-The model is fitted beforehand (``tradeassay baselines train``) and stored. The scores are not: every session they
+The model is fitted beforehand (``tradeassay baselines``) and stored. The scores are not: every session they
 are computed from the nine factors of the observation's own view, so that the agent knows only what any other agent
 knows, and tomorrow's market cannot change what it does today. A session that training has seen is refused.
 """
@@ -27,7 +27,7 @@ class FactorModelConfig(PortfolioConfig, frozen=True, kw_only=True):
     """Which trained baseline, and the portfolio rule of KTD-Fin's baselines."""
 
     model: Annotated[str, Meta(description="which of the eighteen; the key must be one of its kind")] = ""
-    key: Annotated[str, Meta(description="the trained baseline, from: tradeassay baselines list")] = ""
+    key: Annotated[str, Meta(description="the trained baseline, from: tradeassay baselines")] = ""
     k: Annotated[int, Meta(ge=1, description="names to hold (never more than a third of the universe)")] = 20
     keep: Annotated[float, Meta(ge=1, description="a held name stays while it ranks in the first keep x k")] = 2.0
     every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 1
@@ -61,7 +61,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
             if config.model and config.model != self._facts.recipe.model:
                 raise UserError(
                     f"baseline '{config.key}' is a {self._facts.recipe.model}, not a {config.model}",
-                    hint="see: tradeassay baselines list",
+                    hint="see: tradeassay baselines",
                 )
             check_installed(self._facts.model)
 
@@ -112,6 +112,6 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
 
 _UNTRAINED = Decision(
     status="failed",
-    reason="no trained baseline was named: give key=..., see tradeassay baselines list",
+    reason="no trained baseline was named: give key=..., see tradeassay baselines",
     failures=(Failure(kind="agent", detail="no key"),),
 )

@@ -148,14 +148,12 @@ def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
     Raises :class:`UserError` when there is none, or more than one.
     """
     root = baselines_folder(home)
-    hint = "see: tradeassay baselines list"
+    hint = "see: tradeassay baselines"
     if len(key) < LEAST_KEY or not key.isalnum():
         raise UserError(f"'{key}' is not the key of a trained baseline", hint=hint)
     places = [place for place in sorted(root.glob(f"{key}*")) if (place / FACTS_FILE).exists()]
     if not places:
-        raise UserError(
-            f"no trained baseline '{key}' in {root}", hint=f"{hint}; train one: tradeassay baselines train"
-        )
+        raise UserError(f"no trained baseline '{key}' in {root}", hint=f"{hint}; train one: tradeassay baselines")
     if len(places) > 1:
         raise UserError(f"'{key}' is the start of {len(places)} keys", hint="write more of it")
     return _read_facts(places[0])

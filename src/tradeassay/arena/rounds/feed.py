@@ -1,7 +1,7 @@
 """Where rounds get sessions, prices and information from. Nothing later than the requested instant gets out.
 
 An asset whose ``dataset`` is ``live/<source>`` gets its days from that source (``live/yfinance``, ``live/ccxt``;
-what ``tradeassay data fetch`` knows): the vendor is asked at every decision time, its answer stored, then read as
+what ``tradeassay data get`` knows): the vendor is asked at every decision time, its answer stored, then read as
 of then. What was fetched for a round stays in the store under its own name, with its hash, so that a round can be
 inspected later. A vendor that has no bar yet is asked again until the time to decide is over.
 

@@ -78,7 +78,7 @@ def say_word(store: Store, season: str, asset: str, session: str, word: Word, by
     if found is None:
         raise UserError(
             f"no bar of {asset} is held for {session} in season '{season}'",
-            hint="tradeassay arena bars lists those that are",
+            hint="tradeassay arena amend bar lists those that are",
         )
     return found
 

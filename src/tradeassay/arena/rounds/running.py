@@ -343,7 +343,7 @@ class Runner:
         if self._too_late(due.at):
             end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
-        raise Held(f"{due.asset} {due.session}: {why}", hint="tradeassay arena bar accepts or refuses it")
+        raise Held(f"{due.asset} {due.session}: {why}", hint="tradeassay arena amend bar accepts or refuses it")
 
     def _settle_last(self, due: Due, facts: AssetFacts) -> None:
         now = iso(self.clock.now())

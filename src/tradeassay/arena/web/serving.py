@@ -396,7 +396,7 @@ def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
         wanted.append(("operator", "operator"))
     for kind, name in wanted:
         if name in doors.key_names(kind):
-            say(f"{kind} '{name}' has a key already; 'tradeassay arena key {kind} {name}' makes a new one")
+            say(f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' makes a new one")
             continue
         key = doors.issue_key(kind, name, now=iso(WallClock().now()))
         say(f"key of {kind} '{name}': {key}")

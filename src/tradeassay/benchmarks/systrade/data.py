@@ -113,7 +113,7 @@ def recipe() -> tuple[str, ...]:
         minutes = " -o minutes=true" if these[0].timeframe == "1m" else ""
         symbols = ",".join(one.here for one in these)
         made.append(
-            f"tradeassay data fetch {these[0].connector} --name {name} --symbols {symbols} "
+            f"tradeassay data get {these[0].connector} --name {name} --symbols {symbols} "
             f"--first {DAYS[0]} --last {last}{minutes}"
         )
     return tuple(made)

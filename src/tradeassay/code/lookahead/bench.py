@@ -1,4 +1,4 @@
-"""Leaky and honest strategies to test the look-ahead check on: ``tradeassay code leak-bench``."""
+"""Leaky and honest strategies to test the look-ahead check on: ``tradeassay code validate --look-ahead``."""
 
 from __future__ import annotations
 

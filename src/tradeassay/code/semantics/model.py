@@ -106,7 +106,9 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
     try:
         found = msgspec.json.decode(body, type=Semantics)
     except (ValueError, *UNDECODABLE) as error:
-        raise UserError(f"{where}: {error}", hint="compare it with the schema (tradeassay code schema)") from error
+        raise UserError(
+            f"{where}: {error}", hint="compare it with the schema (tradeassay code strategies --schema semantics)"
+        ) from error
     legs = set(found.inputs.legs)
     states = set(found.states)
     for rule in found.rules:

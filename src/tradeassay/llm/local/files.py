@@ -168,7 +168,7 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
         return name.gguf
     path = _stored(local_models.get(name.rest), home)
     if not path.is_file():
-        raise UserError(f"{name.full} is not on this machine", hint=f"tradeassay models get {name.rest}")
+        raise UserError(f"{name.full} is not on this machine", hint=f"tradeassay models --get {name.rest}")
     return path
 
 

@@ -170,7 +170,7 @@ def known_models(*, prices: Path | None = None, home: Path | None = None) -> tup
         try:
             find_local_model(parse_name(f"local/{name}"), home)
         except UserError:
-            here = f"not here: tradeassay models get {name}"
+            here = f"not here: tradeassay models --get {name}"
         found.append(
             ModelInfo(
                 name=f"local/{name}",

@@ -10,18 +10,19 @@ import itertools
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.core.badges import Convention
 from tradeassay.core.draws import refuse_bad_secret
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import NAME_LENGTH, sha256_of
 from tradeassay.core.hashing import safe_name as safe_name
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.suggest import did_you_mean, newest
 from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 
@@ -153,11 +154,11 @@ def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str 
 
 
 def datasets_for(
-    benchmarks: Iterable[str], names: str | Iterable[str] | Mapping[str, object]
+    benchmarks: Collection[str], names: str | Iterable[str] | Mapping[str, object]
 ) -> dict[str, object]:
-    """Spread one data set, or several, over all ``benchmarks``; a mapping is returned as it is."""
+    """Spread one data set, or several, over all ``benchmarks``; a mapping's ids may lack their version."""
     if isinstance(names, Mapping):
-        return {key: [value] if isinstance(value, str) else value for key, value in names.items()}
+        return {newest(key, benchmarks): [v] if isinstance(v, str) else v for key, v in names.items()}
     listed = [names] if isinstance(names, str) else list(names)
     return dict.fromkeys(benchmarks, listed)
 
@@ -207,6 +208,10 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
             _known_keys(where, f"agents[{place}].", agent, AgentSpec)
     _known_keys(where, "window.", values.get("window"), Window)
     _known_keys(where, "bootstrap.", values.get("bootstrap"), BootstrapConfig)
+    if isinstance(values.get("benchmarks"), list | tuple):
+        values["benchmarks"] = [
+            registered.full_name(name) if isinstance(name, str) else name for name in values["benchmarks"]
+        ]
     if "datasets" in values and isinstance(values.get("benchmarks"), list | tuple):
         values["datasets"] = datasets_for(values["benchmarks"], values["datasets"])
     try:

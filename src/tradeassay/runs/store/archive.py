@@ -39,7 +39,7 @@ from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, looks_like_key
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.suggest import did_you_mean, newest
 from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.cassette import (
     RecordedQuestion,
@@ -285,8 +285,10 @@ def find_recording(name: str, *benchmarks: str) -> Path:
             raise UserError(f"there is no recording '{name}'", hint=near if known else GET_RECORDINGS)
         chosen = [(one.name, Path(one.path), one.label) for one in found]
     if benchmarks:
-        has = ", ".join(sorted({id for _, _, label in chosen for id in label.benchmarks}))
-        chosen = [one for one in chosen if set(one[2].benchmarks) & set(benchmarks)]
+        ids = sorted({id for _, _, label in chosen for id in label.benchmarks})
+        wanted_ids = {newest(one, ids) for one in benchmarks}
+        has = ", ".join(ids)
+        chosen = [one for one in chosen if set(one[2].benchmarks) & wanted_ids]
         if not chosen:
             raise UserError(f"nothing of '{name}' was recorded with '{benchmarks[-1]}'", hint=f"it has {has}")
     if len(chosen) > 1:
@@ -323,7 +325,7 @@ def _unpack(file: Path, folder: Path) -> None:
         fresh = Path(temporary) / "fresh"
         content = dict(read_members(file))
         if _LABEL not in content:
-            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
+            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
         _label(content[_LABEL], file)  # one that is refused leaves nothing behind
         for name, data in content.items():
             target = fresh / name
@@ -349,7 +351,7 @@ def read_label(file: Path) -> RecordingLabel:
     for name, content in read_members(file):
         if name == _LABEL:
             return _label(content, file)
-    raise RunError(f"{file} is not a recording", hint="pack one with tradeassay record")
+    raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
 
 
 def read_members(file: Path) -> Iterator[tuple[str, bytes]]:
@@ -408,7 +410,7 @@ def _label(content: bytes, file: Path) -> RecordingLabel:
 _OURS = re.compile(
     # No file elsewhere, no program of somebody's, no server that would be sent a key.
     r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
-    r"((tradeassay (record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
+    r"((tradeassay (recordings record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
 _OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)")
 

@@ -1,0 +1,153 @@
+"""``tradeassay memory``: what models remember, and what a mask hides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeassay.cli._options import split_list
+from tradeassay.cli._output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from tradeassay.core.measure import Measure
+
+
+@click.group()
+def memory() -> None:
+    """What models remember, and what a mask hides from them."""
+
+
+@memory.command()
+@click.option("--benchmark", metavar="ID", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
+@click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
+@click.option(
+    "--mask",
+    "masks",
+    default="blinded",
+    show_default=True,
+    metavar="LEVEL[,LEVEL]",
+    help="bright, stock-blind, date-blind, blinded.",
+)
+@click.option(
+    "--hardening",
+    "hardenings",
+    default="plain",
+    show_default=True,
+    metavar="NAME[,NAME]",
+    help="plain, rebased, scaled, scrubbed, or all; each includes those before it.",
+)
+@click.option(
+    "--attackers",
+    default="levels,grid",
+    show_default=True,
+    metavar="NAME[,NAME]",
+    help="Models, and the programs match (always included), levels, grid, reader.",
+)
+@click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
+@click.option(
+    "--mode",
+    type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
+    default="open-research",
+    show_default=True,
+    help="What the model is shown.",
+)
+@click.option(
+    "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
+@click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
+@click.option(
+    "--cassettes",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Record answers here, and ask nothing twice.",
+)
+@click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write every answer here, with the truth, one JSON object per line.",
+)
+@json_option
+def probe(
+    benchmark: str,
+    dataset: str | None,
+    attackers: str,
+    max_usd: float | None,
+    cassettes: Path | None,
+    replay: bool,
+    answers: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Try to identify the stock and the day from what a mask shows.
+
+    The same pairs are shown to every attacker under every mask, exactly as a model would get them. An attacker
+    that matches returns against the price archive is always included, because anyone with data can do that.
+    """
+    from tradeassay.assay.probe import probe_mask
+    from tradeassay.runs import Asking
+
+    def progress(attacker: str, done: int, whole: int) -> None:
+        if done == whole or done % max(1, whole // 20) == 0:  # about twenty times
+            say(f"{attacker}: {done} of {whole} answers")
+
+    report = probe_mask(
+        benchmark,
+        split_list(attackers),
+        dataset=dataset,
+        config=_probe_config(**asked),
+        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay),
+        listen=progress,
+    )
+    if answers is not None:
+        import msgspec
+
+        from tradeassay.core.files import write_atomic
+
+        write_atomic(answers, b"".join(msgspec.json.encode(one) + b"\n" for one in report.answers))
+    if as_json:
+        print_json(report)
+        return
+    chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
+    rows = [["by chance", "", "", *chance]]
+    for row in report.rows:
+        mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
+        rows.append([row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES)])
+    print_table(f"{report.benchmark} on {report.dataset}", _PROBE, rows)
+    say("shares of all probes; --json also has those among the probes that were answered")
+    for note in report.notes:
+        say(note)
+
+
+def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:
+    from tradeassay.assay.probe import HARDENINGS, ProbeConfig
+
+    chosen = tuple(HARDENINGS) if hardenings == "all" else split_list(hardenings)
+    levels: Any = split_list(masks)
+    return ProbeConfig(masks=levels, hardenings=chosen, windows=split_list(windows), **rest)
+
+
+_SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
+_PROBE = (
+    "attacker",
+    "mask",
+    "answers",
+    "top 1",
+    "top 5",
+    "day ±1",
+    "day ±7",
+    "day ±30",
+    "sector",
+    "board",
+    "joint",
+)
+
+
+def _share(measure: Measure) -> str:
+    if measure.value is None:
+        return "none"
+    return f"{measure.value:.0%} ({measure.low:.0%}-{measure.high:.0%})"
