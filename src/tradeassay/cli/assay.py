@@ -422,8 +422,7 @@ def luck(
         from tradeassay.core.executors import Spread
         from tradeassay.runs import Run
 
-        folder = find_run(run, out)
-    recorded, spread = Run.load(folder), Spread(executor=executor, workers=workers)
+        recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
         found = luck_of_run(recorded, agents=agents, config=config, spread=spread)
     if as_json:
         print_json(found)

@@ -27,8 +27,8 @@ _TITLE = "Is it skill?"
 def demo(out: Path, workers: int | None, as_json: bool) -> None:
     """Judge six accounts of known nature, a recorded model and a famous index, and name a page to open.
 
-    The six trade one synthetic market, the first of those that test the instrument itself (``assay self-test``): what
-    each of them truly is stands beside what is said of it, right or wrong. The model's answers are recorded ones
+    The six trade one synthetic market, the first of those of ``assay self-test``: what each truly is stands
+    beside what is said of it, right or wrong. The model's answers are recorded ones
     (Qwen2.5-Coder-1.5B) where the recordings are installed, otherwise those of a program that answers like a
     language model. The index is the Nasdaq against the S&P 500. No model is asked.
     """
