@@ -16,7 +16,7 @@ PLAIN = """
 import sys
 sys.modules["numba"] = None
 from tradeassay.cli import main
-sys.exit(main(["demo", "--out", "runs"]))
+sys.exit(main(["demo", "--runs", "runs"]))
 """
 
 
@@ -39,13 +39,13 @@ def test_a_wrong_verdict_is_shown_as_wrong_and_the_world_is_the_first_of_the_tri
 ) -> None:
     bench = Bench(planted_world(FIRST_WORLD), PlantConfig(), VerdictConfig(portfolios=1_000))
     monkeypatch.setitem(EXPECTED, "lucky", ("skill",))
-    assert main(["demo", "--out", "runs"]) == 0
+    assert main(["demo", "--runs", "runs"]) == 0
     said = capsys.readouterr().out
     [lucky] = [line for line in said.splitlines() if line.startswith("lucky")]
     assert lucky.rstrip().endswith("WRONG")
     page = Path("runs/demo.html").read_text(encoding="utf-8")
     assert page.count("<td>wrong</td>") == 1
-    assert main(["demo", "--out", "runs", "--json"]) == 0
+    assert main(["demo", "--runs", "runs", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["assay"]
     for plant, (name, _) in SHOWN.items():
         [shown] = [one for one in found["agents"] if one["agent"] == name]
