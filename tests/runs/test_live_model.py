@@ -1,12 +1,14 @@
 """A run through Inspect and a real socket: live answers, then the same bytes without the server."""
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 import runs_talk as talk
 import runs_world as world
@@ -14,7 +16,10 @@ import runs_world as world
 pytest.importorskip("inspect_ai")
 pytest.importorskip("openai")
 
-from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, Window, resume, run
+from tradeassay.play.dialogue_log import Spending, read_dialogue
+from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, VerifyReport, Window, resume, run
+from tradeassay.runs.store.manifest import read_manifest
+from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
 from tradeassay.runs.verify.report import verify
 
 MODEL = "openai-api/standin/tiny"
@@ -103,3 +108,79 @@ def test_a_missing_key_fails_the_model_and_nobody_else(
     monkeypatch.setenv("STANDIN_API_KEY", "none")
     mended = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
     assert not mended.failed
+
+
+PRICED = """[prices."openai-api/standin/tiny"]
+input = 2.0
+output = 10.0
+source = "a page"
+as_of = 2026-01-01
+"""
+
+
+@pytest.fixture
+def paid(server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of a live model with a known price."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/models.toml").write_text(PRICED)
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "mine"))
+    return run(spec(), tmp_path / "paid", executor="inline", home=home).folder
+
+
+def spend(folder: Path, home: Path, **changes: object) -> VerifyReport:
+    """Write every recorded answer with another usage, and what depends on it again, as a forger does."""
+    manifest = read_manifest(folder / "manifest.json")
+    for episode in manifest.episodes:
+        for file in (folder / f"models/{episode.key}.jsonl", folder / f"episodes/{episode.key}/dialogue.jsonl"):
+            if file.is_file():
+                lines = [json.loads(line) for line in file.read_bytes().splitlines()]
+                for line in lines:
+                    if "reply" in line:
+                        line["reply"]["usage"] |= changes
+                file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        spent = Spending()
+        for line in read_dialogue(folder / f"episodes/{episode.key}/dialogue.jsonl"):
+            spent = spent.plus(line.reply.usage)
+        outcome = read_outcome(folder / f"episodes/{episode.key}/outcome.json")
+        if outcome is not None and isinstance(outcome.model, ModelPart):
+            model = msgspec.structs.replace(outcome.model, spending=spent)
+            changed = msgspec.structs.replace(outcome, model=model)
+            write_outcome(folder / f"episodes/{episode.key}/outcome.json", changed)
+    return verify(folder, home=home, workers=1)
+
+
+def test_dollars_follow_from_tokens_and_the_dated_table(paid: Path, home: Path, tmp_path: Path) -> None:
+    honest = verify(paid, home=home, workers=1)
+    assert not honest.contradicted
+    assert [one.outcome for one in honest.claims if one.claim == "dollars"] == ["re-derived"]
+    for name, changes, what in (
+        ("free", {"usd": 0.0}, "cost $0; its tokens cost $"),
+        ("gift", {"usd": -1.0}, "cost -1 dollars"),
+        ("rich", {"usd": 1e300}, "cost $1e+300; its tokens"),
+        ("unknown", {"usd": None}, "cost an unknown sum"),
+        ("minus", {"output_tokens": -5}, "counts -5 tokens"),
+        ("huge", {"input_tokens": 10**300}, "counts more tokens than any question"),
+        ("cached", {"cached_tokens": 10**6}, "in the provider's cache"),
+    ):
+        shutil.copytree(paid, tmp_path / name)
+        found = spend(tmp_path / name, home, **changes)
+        assert found.exit_code == 1, name
+        assert any(one.check == "spending" and what in one.what for one in found.violations), name
+    (tmp_path / "mine/models.toml").write_text(PRICED.replace("2026-01-01", "2026-02-02"))
+    found = verify(paid, home=home, workers=1)
+    why = [one.why for one in found.claims if one.claim == "dollars"]
+    assert not found.contradicted and why == [
+        f"the run's price of {MODEL} is of 2026-01-01, here it is of 2026-02-02"
+    ]
+
+
+def test_counts_that_cannot_be_are_named(paid: Path, home: Path, tmp_path: Path) -> None:
+    for name, changes, what in (
+        ("zero", {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}, "counts no tokens for what it wrote"),
+        ("long", {"input_tokens": 10**6, "output_tokens": 7, "usd": 2.00007}, "than its question has bytes"),
+        ("loud", {"input_tokens": 70, "output_tokens": 10**5, "usd": 1.00014}, "than an answer may have"),
+    ):
+        shutil.copytree(paid, tmp_path / name)
+        found = spend(tmp_path / name, home, **changes)
+        assert not [one for one in found.violations if one.check == "spending"], found.violations
+        assert any(one.claim == "dollars" and what in one.why for one in found.claims), name

@@ -32,6 +32,7 @@ from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
 from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.spec.models import ModelRecord
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome
@@ -45,6 +46,7 @@ from tradeassay.runs.verify.replay import (
     replay_rule,
     without_accidents,
 )
+from tradeassay.runs.verify.spending import examine_spending
 
 Found = tuple[int | None, str, str]
 """The step, the check, and what does not hold."""
@@ -55,7 +57,8 @@ NO_DATA = "the data is not here"
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     """Check what an episode left behind; with ``data_sha256`` None, without its data.
 
-    ``benchmark`` is the registered one where there is one, whatever the run says.
+    ``benchmark`` is the registered one where there is one, whatever the run says; ``model`` what the run says
+    about its model's price.
     """
 
     folder: str
@@ -64,6 +67,7 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     benchmark: Benchmark
     data_sha256: str | None
     secret: str | None = None
+    model: ModelRecord | None = None
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
@@ -143,6 +147,7 @@ def check_episode(task: CheckTask) -> Checked:
         found.say("decisions", "contradicted", "the record cannot be read")
         return found.result()
     _check_cassette(found, evidence)
+    _check_spending(found, evidence, task.model)
     if task.data_sha256 is None:
         found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
@@ -328,6 +333,20 @@ def _check_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> bool:
         return found.contradict([(None, "cassette", error.message)])
 
 
+def _check_spending(found: Examination, evidence: EpisodeEvidence[R], dated: ModelRecord | None) -> bool:
+    """Make dollars again from tokens and prices, and name counts that cannot be; returns whether one is wrong."""
+    try:
+        exam = examine_spending(evidence.cassette, evidence.dialogue, evidence.episode.model, dated)
+    except RunError:  # named already, where the file itself was looked at
+        return False
+    broken = found.contradict((step, "spending", what) for step, what in exam.wrong)
+    said = [f"{what} ({count} of its answers)" for what, count in exam.odd.items()]
+    why = "; ".join([*said, *([exam.unsure] if exam.unsure else [])])
+    if broken or why or exam.priced:
+        found.say("dollars", "contradicted" if broken else "cannot be checked" if why else "re-derived", why)
+    return broken
+
+
 def money_adds_up(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
     """Replay the account; the first identity that breaks ends the replay."""
     done = 0
@@ -446,6 +465,7 @@ def check_program(
         again, why = None, "the record contradicts itself"
     broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
     broken |= _check_cassette(found, evidence)
+    broken |= _check_spending(found, evidence, None)
     if isinstance(again, Replayed):
         broken |= found.contradict(comes_out_again(evidence, again))
         if again.unasked:

@@ -427,6 +427,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 benchmark=benchmark,
                 data_sha256=manifest.datasets[episode.dataset].sha256 if sound else None,
                 secret=manifest.secret if benchmark.takes_secret else None,
+                model=manifest.models.get(episode.label),
             )
             tasks[episode.key] = ENCODE(task)
         found = self._perform(tasks, "episodes played again")
