@@ -187,9 +187,7 @@ def assay_run(
 @click.option(
     "--between",
     type=click.Choice(["cash", "hold"]),
-    default="cash",
-    show_default=True,
-    help="For weights: what sessions without a row mean.",
+    help="For weights: what sessions without a row mean. Default: hold where rows are rare, or asked.",
 )
 @page_option("page. Default: FILE-assay.html")
 @_trials
