@@ -183,6 +183,51 @@ def test_variance_goes_where_it_was_put() -> None:
     assert found.architectures == ("a", "b") and found.models == ("m", "n")
 
 
+def test_days_are_aligned_by_date_and_none_is_dropped() -> None:
+    """A coin has sessions on days on which the stock has none: both are whole, and each day is one day."""
+    spec, lines = effects(0.0, 0.01, 0.0)
+    weekdays = [n for n, day in enumerate(DAYS) if np.datetime64(day).item().weekday() < 5]
+    for key in [key for key in lines if key[1] == "X"]:
+        sessions = tuple(DAYS[n] for n in weekdays)
+        lines[key] = replace(
+            lines[key], **{"sessions": sessions, "earned": lines[key].earned[weekdays], "actions": ("BUY",)}
+        )
+    found = split_variance(spec, lines, FAST.bootstrap)
+    assert found.sessions == {"X": len(weekdays), "Y": len(DAYS)}
+    assert found.shares["model"].value == pytest.approx(1.0, abs=0.2)
+    shifted = {
+        key: replace(one, sessions=tuple(f"2023{day[4:]}" for day in one.sessions)) for key, one in lines.items()
+    }
+    mixed = {key: shifted[key] if key[1] == "X" else lines[key] for key in lines}
+    assert split_variance(spec, mixed, FAST.bootstrap).shares["model"].n == len(DAYS) + len(weekdays)
+
+
+def test_what_cannot_be_said_yet_is_not_a_share_of_zero() -> None:
+    spec, lines = effects(0.0, 0.0, 0.0)
+    short = {key: line(key[0], key[1], one.earned[:5]) for key, one in lines.items()}
+    for parts in (split_variance(spec, short).shares, split_variance(spec, short).nested):
+        assert all(one.value is None and "fewer than" in str(one.reason) for one in parts.values())
+    for one in split_variance(spec, lines, FAST.bootstrap).nested.values():
+        assert one.value is None or one.high > 0
+
+
+@pytest.mark.parametrize("others", [(), ("Y",)])
+def test_a_ruined_account_is_last_with_its_day(others: tuple[str, ...]) -> None:
+    lost = np.full(40, 0.001)
+    lost[10], lost[11:] = -1.0, 0.0
+    spec = season(("gone", "m"), ("slow", "m"), ("good", "m"), assets=("X", *others))
+    made = {"gone-m": lost, "slow-m": np.full(40, -0.01), "good-m": np.full(40, 0.001), "buy-and-hold": lost * 0}
+    lines = {
+        (entry, asset): line(entry, asset, earned) for entry, earned in made.items() for asset in ("X", *others)
+    }
+    found = {row.entry: row for row in standings(spec, lines, FAST).rows}
+    gone = found["gone-m"]
+    assert (gone.rank, gone.ruined, gone.best.value, gone.rank_low) == (3, DAYS[10], 0.0, 3)
+    assert [gone.measures[name].value for name in ("CR", "AR", "MDD")] == [-1.0, -1.0, -1.0]
+    assert found["good-m"].rank == 1 and found["slow-m"].ruined is None
+    assert gone.excess.value == pytest.approx(-1.0) and gone.excess.high <= 0
+
+
 def test_an_incomplete_design_uses_its_largest_block() -> None:
     _, lines = effects(0.01, 0.0, 0.0)
     wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))

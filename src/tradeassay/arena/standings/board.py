@@ -30,7 +30,10 @@ class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One row. ``best`` is the probability of being first, ``rank_low``/``rank_high`` bound the rank at 90 %."""
+    """One row. ``best`` is the probability of being first, ``rank_low``/``rank_high`` bound the rank at 90 %.
+
+    ``ruined`` is the day on which an account lost everything: it made -100 % and is behind all others.
+    """
 
     rank: int | None
     entry: str
@@ -48,6 +51,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     missed: int
     tokens: int
     usd: float | None
+    ruined: str | None = None
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,8 +101,13 @@ def standings(
             excess = (
                 _excess(paths[entry], base, config) if entry != BASELINE else not_scored("this is the baseline")
             )
-            known[key] = ama_panel(paths[entry], _kind(found), season.money, config.bootstrap), excess
-        rows.append(_row(season, entry, found, known[key], ranks.get(entry)))
+            panel = ama_panel(paths[entry], _kind(found), season.money, config.bootstrap)
+            if ruined_at(paths[entry]) is not None:  # resampled days without that one would be another account's
+                gone = Measure(value=-1.0, n=paths[entry].size, note=RUIN)
+                panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
+            known[key] = panel, excess
+        row, day = _row(season, entry, found, known[key], ranks.get(entry)), ruined_at(paths[entry])
+        rows.append(row if day is None else msgspec.structs.replace(row, ruined=days[day]))
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = [row.measures["CR"].value for row in rows if row.entry in played]
     ranked = []
@@ -107,6 +116,15 @@ def standings(
         better = sum(other is not None and (value is None or other > value) for other in made)  # ties share a rank
         ranked.append(msgspec.structs.replace(row, rank=1 + better) if row.entry in played else row)
     return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+
+
+RUIN = "everything is lost"
+
+
+def ruined_at(path: Floats) -> int | None:
+    """Return the number of the session in which an account lost everything, None where it never did."""
+    lost = np.flatnonzero(path <= -1.0)
+    return int(lost[0]) if lost.size else None
 
 
 def _decided(found: Sequence[EntrySeries]) -> bool:
@@ -129,12 +147,17 @@ def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
             gained[[place[day] for day in line.sessions]] += line.earned * line.account
         nav = first.account[0] + np.cumsum(gained)
         before = np.concatenate((first.account[:1], nav[:-1]))
-        return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
+        return _returns(nav, before)
     values = np.ones((len(found), len(days)))
     for number, line in enumerate(found):
         values[number, [place[day] for day in line.sessions]] += line.earned
     nav = np.cumprod(values, axis=1).mean(axis=0)
-    return np.asarray(nav / np.concatenate(([1.0], nav[:-1])) - 1.0)
+    return _returns(nav, np.concatenate(([1.0], nav[:-1])))
+
+
+def _returns(nav: Floats, before: Floats) -> Floats:
+    """Return what accounts earned; one that is gone stays gone and earns nothing."""
+    return np.asarray(np.where(before > 0, nav / np.where(before > 0, before, 1.0) - 1.0, 0.0))
 
 
 def _kind(found: Sequence[EntrySeries]) -> Kind:
@@ -180,8 +203,8 @@ def _excess(path: Floats, base: Floats | None, config: BoardConfig) -> Measure:
     value = float(np.prod(1 + path) - np.prod(1 + base))
     if path.size < config.least:
         return Measure(value=value, n=path.size, note=f"fewer than {config.least} sessions: no interval")
-    grown = _draw(np.stack([path, base]), config)
-    gaps = np.prod(grown[0], axis=-1) - np.prod(grown[1], axis=-1)
+    own, held = _totals(np.stack([path, base]), config)
+    gaps = own - held
     level = config.bootstrap.level
     low, high = np.quantile(gaps, ((1 - level) / 2, (1 + level) / 2))
     return Measure(value=value, low=float(low), high=float(high), level=level, n=path.size)
@@ -196,7 +219,7 @@ def _rank_probabilities(
     stacked = np.stack([paths[name] for name in names])
     if stacked.shape[1] < config.least:
         return {}, f"fewer than {config.least} sessions: ranks carry no probability"
-    totals = np.prod(_draw(stacked, config), axis=-1)  # (names, draws)
+    totals = _totals(stacked, config)
     order = 1 + (totals[None, :, :] > totals[:, None, :]).sum(axis=1)  # ties share the better rank
     first = order == 1
     found = {}
@@ -207,11 +230,13 @@ def _rank_probabilities(
     return found, ""
 
 
-def _draw(stacked: Floats, config: BoardConfig) -> Floats:
-    """Return jointly resampled growth (1 and the return), shape (lines, draws, sessions)."""
+def _totals(stacked: Floats, config: BoardConfig) -> Floats:
+    """Return the growth of 1 over jointly resampled days, shape (lines, draws); a ruined account stays ruined."""
     together = stacked.mean(axis=0)
     block = choose_block(together, config.bootstrap)
     seed = content_seed(config.bootstrap, stacked)
     n = stacked.shape[1]
     rows = np.concatenate(list(resamples(n, config.bootstrap.draws, block, seed)))
-    return np.asarray((1 + stacked)[:, rows])
+    totals = np.prod((1 + stacked)[:, rows], axis=-1)
+    totals[[ruined_at(path) is not None for path in stacked]] = 0.0
+    return np.asarray(totals)

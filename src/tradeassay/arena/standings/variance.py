@@ -34,13 +34,15 @@ class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of variance that add up to 1, each with an interval; what they were computed from.
 
     ``nested`` are the shares of the nested model's components in the variance of a pair's mean return on one asset
-    over the sessions at hand; ``ranges`` the mean distance from best to worst total return.
+    over the sessions at hand; ``ranges`` the mean distance from best to worst total return. ``sessions`` counts
+    those of each asset that all cells share; days are aligned by date.
     """
 
     shares: dict[str, Measure]
     architectures: tuple[str, ...]
     models: tuple[str, ...]
     assets: tuple[str, ...]
+    sessions: dict[str, int] = {}
     left_out: tuple[str, ...] = ()
     nested: dict[str, Measure] = {}
     ranges: dict[str, Measure] = {}
@@ -65,7 +67,7 @@ def split_variance(
             nested=dict.fromkeys(NESTED, none),
             ranges=dict.fromkeys(RANGES, none),
         )
-    cube = _cube(cells, architectures, models, assets)
+    cube, sessions = _cube(cells, architectures, models, assets)
     n = cube.shape[-1]
     value = _shares(cube.mean(axis=-1)[None])[0]
     rows = np.empty((0, n), dtype=np.int64)  # nothing is drawn where it would say nothing
@@ -81,6 +83,7 @@ def split_variance(
         architectures=architectures,
         models=models,
         assets=assets,
+        sessions=sessions,
         left_out=left,
         nested=_measured(NESTED, _nested(cube), [_nested(one) for one in few], bootstrap, n),
         ranges=_measured(RANGES, _ranges(cube), [_ranges(one) for one in few], bootstrap, n),
@@ -126,24 +129,30 @@ def _block(cells: Cells) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
 
 def _cube(
     cells: Cells, architectures: tuple[str, ...], models: tuple[str, ...], assets: tuple[str, ...]
-) -> Floats:
-    """Return mean log returns by cell and common session number, shape (architectures, models, assets, n).
+) -> tuple[Floats, dict[str, int]]:
+    """Return mean log returns by cell and day, shape (architectures, models, assets, days), and how many sessions
+    of each asset are in them.
 
-    Two entries in one cell are averaged. Assets with different calendars are aligned by session number from the
-    end, because only the same days of one asset can be compared.
+    Days are those on which all cells of some asset were played; an asset that was closed then earned nothing.
     """
     grouped: dict[Key, list[EntrySeries]] = {}
     for (key, _), line in cells.items():
         grouped.setdefault(key, []).append(line)
-    wanted = _keys(architectures, models, assets)
-    n = min(line.earned.size for key in wanted for line in grouped[key])
-    cube = np.empty((len(architectures), len(models), len(assets), n))
+    common: dict[str, set[str]] = {}
+    for key in _keys(architectures, models, assets):
+        for line in grouped[key]:
+            common[key[2]] = common.get(key[2], set(line.sessions)) & set(line.sessions)
+    place = {day: number for number, day in enumerate(sorted(set().union(*common.values())))}
+    cube = np.zeros((len(architectures), len(models), len(assets), len(place)))
     for i, a in enumerate(architectures):
         for j, m in enumerate(models):
             for k, s in enumerate(assets):
-                logs = [np.log1p(np.maximum(line.earned[-n:], -0.999999)) for line in grouped[a, m, s]]
-                cube[i, j, k] = np.mean(logs, axis=0)
-    return cube
+                for line in grouped[a, m, s]:
+                    kept = [day in common[s] for day in line.sessions]
+                    at = [place[day] for day in line.sessions if day in common[s]]
+                    logs = np.log1p(np.maximum(line.earned[kept], -0.999999))
+                    cube[i, j, k, at] += logs / len(grouped[a, m, s])
+    return cube, {asset: len(days) for asset, days in sorted(common.items())}
 
 
 def _shares(means: Floats) -> Floats:
@@ -193,18 +202,18 @@ def _measured(
     names: tuple[str, ...], value: Floats, drawn: list[Floats], bootstrap: BootstrapConfig, n: int
 ) -> dict[str, Measure]:
     if not drawn:
-        note = f"fewer than {bootstrap.least} common sessions: no interval"
-        return {
-            name: Measure(value=float(v), n=n, note=note)
-            if np.isfinite(v)
-            else not_scored("returns do not differ")
-            for name, v in zip(names, value, strict=True)
-        }
+        few = not_scored(f"fewer than {bootstrap.least} sessions: no interval")
+        return {name: few if np.isfinite(v) else _SAME for name, v in zip(names, value, strict=True)}
     if not np.isfinite(value).all():
-        return dict.fromkeys(names, not_scored("returns do not differ"))
+        return dict.fromkeys(names, _SAME)
     tail = (1 - bootstrap.level) / 2
     low, high = np.nanquantile(np.stack(drawn), (tail, 1 - tail), axis=0)
     return {
-        name: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n)
+        # A component that is zero in every draw is too small to be seen, which no interval from 0 to 0 says.
+        name: Measure(value=float(v), low=float(a), high=float(b), level=bootstrap.level, n=n) if b > 0 else _SMALL
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
+
+
+_SAME = not_scored("returns do not differ")
+_SMALL = not_scored("too small to be told from the noise of days")

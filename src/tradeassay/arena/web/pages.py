@@ -280,7 +280,7 @@ def _split(state: SeasonSnapshot, words: PageWords) -> Page:
     found = state.split
     one, other = found.shares["architecture"], found.shares["model"]
     if one.value is None or other.value is None:
-        verdict = "unknown"
+        verdict = "early" if (one.reason or "").startswith("fewer") else "unknown"
     elif one.low is None or one.high is None or other.low is None or other.high is None:
         verdict = "early"
     elif one.low > other.high:  # only intervals that do not overlap tell one from the other
@@ -293,6 +293,7 @@ def _split(state: SeasonSnapshot, words: PageWords) -> Page:
         "nested": {part: cell(words, "share", measure, UNIT) for part, measure in found.nested.items()},
         "ranges": {part: cell(words, "share", measure) for part, measure in found.ranges.items()},
         "verdict": verdict,
+        "sessions": ", ".join(f"{asset} {count}" for asset, count in found.sessions.items()),
     }
     return Page("split/", "split", context, found)
 
