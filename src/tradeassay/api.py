@@ -126,9 +126,9 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
 
     def report(self, path: Path | str) -> Path:
         """Write the self-contained HTML page and return its path."""
-        from tradeassay.report import write_verdicts
+        from tradeassay.report import write_html
 
-        return write_verdicts(self, Path(path))
+        return write_html(self, Path(path))
 
     def show(self) -> None:
         """Print the verdicts."""

@@ -16,9 +16,9 @@ from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, Run
 from tradeassay.runs.summary.rows import (
     Answers,
     CallNote,
+    DecisionNote,
     ErrorRow,
     FormRate,
-    ModelDecision,
     OrderNote,
     PrintedFigure,
     PrintedFigures,
@@ -28,8 +28,8 @@ from tradeassay.runs.summary.rows import (
 PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"positions":[]}\n```'
 
 
-def decision(session: str, word: str = "") -> ModelDecision:
-    return ModelDecision(
+def decision(session: str, word: str = "") -> DecisionNote:
+    return DecisionNote(
         session=session,
         reason=word or "two names look cheap",
         failed=False,
@@ -65,7 +65,7 @@ def decision(session: str, word: str = "") -> ModelDecision:
     )
 
 
-def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, word: str = "") -> ModelSummary:
+def model(answers: Answers, *, usd: float | None, word: str = "") -> ModelSummary:
     bins = (
         Bin(low=0.5, high=0.6, n=10, confidence=0.55, accuracy=0.5),
         Bin(low=0.7, high=0.8, n=90, confidence=0.74, accuracy=0.52),
@@ -99,8 +99,6 @@ def model(sessions: tuple[str, ...], answers: Answers, *, usd: float | None, wor
             ),
         ),
         confidence=Calibration(bins=bins, ece=Measure(value=0.2, low=0.1, high=0.3), brier=Measure(value=0.26)),
-        decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
-        decisions_left_out=len(sessions) - 3,
     )
 
 
@@ -112,7 +110,13 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
     def trader(name: str, edge: float, seed: int, answers: Answers, usd: float | None) -> AgentSummary:
         path = market + edge + np.random.default_rng(seed).normal(0, 0.002, n)
         plain = agent(name, [path], sessions, market, symbols=("S01", "S02"))
-        return msgspec.structs.replace(plain, model=model(sessions, answers, usd=usd, word=word))
+        assert plain.detail is not None
+        detail = msgspec.structs.replace(
+            plain.detail,
+            decisions=tuple(decision(day, word) for day in reversed(sessions[-3:])),
+            decisions_left_out=len(sessions) - 3,
+        )
+        return msgspec.structs.replace(plain, detail=detail, model=model(answers, usd=usd, word=word))
 
     lost = -0.003 if mask == "blinded" else 0.0
     return CellSummary(

@@ -26,13 +26,14 @@ from tradeassay.metrics import (
 from tradeassay.report import render_html
 from tradeassay.runs.score.scores import AgentScores
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
-from tradeassay.runs.summary.rows import DecisionNote, EpisodeDetail, HoldingsOverTime, Trade
+from tradeassay.runs.summary.rows import DecisionNote, EpisodeDetail, HoldingsOverTime, OrderNote, Trade
 
 QUICK = BootstrapConfig(draws=200)
 ORDERS = (
     Order(symbol="AAA", amount=0.1, unit="target_weight", side="BUY"),
     Order(symbol="BBB", amount=20, side="SELL"),
 )
+DONE = tuple(OrderNote(order=order, tone="filled", fate="bought") for order in ORDERS)
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked=2'>"
 RULES = """Daily trading of large caps (daily-us-v1)
 
@@ -103,7 +104,7 @@ def agent(
         seed=len(paths) // 2,
         holdings=HoldingsOverTime(symbols=symbols, weights=tuple(tuple(row) for row in weights.tolist())),
         trades=trades,
-        decisions=tuple(DecisionNote(session=day, orders=ORDERS, reason=reason) for day in sessions[:6]),
+        decisions=tuple(DecisionNote(session=day, orders=DONE, reason=reason) for day in sessions[:6]),
         decisions_left_out=max(0, n - 6),
     )
     return AgentSummary(
@@ -111,7 +112,7 @@ def agent(
         paths=navs,
         rejections={"limit_up": 14, "insufficient_cash": 5, "lot": 2},
         failures={"schema": 3},
-        detail=completed_episode(detail, sessions, navs[len(paths) // 2]),
+        detail=completed_episode(detail, sessions, navs[len(paths) // 2], 252),
     )
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from test_page import Page
 
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import print_leaderboard, write_html
@@ -57,9 +58,9 @@ def test_conversations_are_those_of_the_run(data: RunSummary, recorded: Run) -> 
     assert agent.model is not None
     key = next(row.episodes[0] for row in recorded.scores.agents if row.agent == "scripted-broken-json")
     records = list(recorded.records(key))
-    assert len(agent.model.decisions) == 12
-    assert agent.model.decisions_left_out == len(records) - 12
-    latest = agent.model.decisions[0]
+    assert agent.detail is not None
+    assert len(agent.detail.decisions) == len(records) and agent.detail.decisions_left_out == 0
+    latest = agent.detail.decisions[0]
     assert latest.session == records[-1].session
     lines = [line for line in recorded.dialogue(key) if line.step == records[-1].step]
     assert [turn.purpose for turn in latest.turns] == [line.purpose for line in lines]
@@ -77,7 +78,9 @@ def test_a_model_that_never_answers_has_no_result_but_a_cost(data: RunSummary) -
     assert agent.model.cost.input_tokens > 0
     assert agent.model.net_return is not None
     assert agent.model.net_return.value is None
-    assert agent.model.decisions[0].failed
+    assert agent.detail is not None and agent.detail.decisions[0].failed
+    assert 1 <= len(agent.causes) <= 3 and agent.causes[0].answer
+    assert agent.causes[0].where.startswith("episodes/") and agent.causes[0].where.endswith("events.jsonl:1")
 
 
 def test_printed_figures_are_not_comparable_here(data: RunSummary) -> None:
@@ -94,7 +97,7 @@ def test_the_page_and_the_table(recorded: Run, capsys: pytest.CaptureFixture[str
     text = write_html(recorded).read_text(encoding="utf-8")
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")
     assert "Mask by mask" in text
-    assert "asset_" in text
+    assert any("asset_" in one for pack in Page(text).packs for one in pack["texts"])
     print_leaderboard(recorded)
     out = capsys.readouterr().out
     assert "scripted model" in out

@@ -1,12 +1,15 @@
 """Models in a report: what is shown of them is what was recorded, and no text of theirs is more than text."""
 
+import base64
+import gzip
 import io
+import json
 import re
 
 import msgspec
 import numpy as np
 import pytest
-from model_sample import masked_cell, model_page, model_report
+from model_sample import decision, masked_cell, model_page, model_report
 from report_sample import ATTACK, page_text, report
 from rich.console import Console
 from test_page import Page
@@ -17,12 +20,14 @@ from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, St
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import render_html, terminal
+from tradeassay.report.decisions import packed
 from tradeassay.report.numbers import dollars, short
 from tradeassay.report.words import arm_standing, badge_words
 from tradeassay.runs import DialogueLine
-from tradeassay.runs.summary import RunSummary, completed_run, contrasts, model_decisions
+from tradeassay.runs.summary import RunSummary, completed_run, contrasts, decision_notes
 from tradeassay.runs.summary.figures import setting_words
-from tradeassay.runs.summary.models import Fates, clipped, error_rows, interesting, sessions_each, turns
+from tradeassay.runs.summary.models import Fates, clipped, error_rows, interesting, turns
+from tradeassay.runs.summary.rows import ShownTurn
 
 QUICK = BootstrapConfig(draws=200)
 MARK = Marked(cash=1.0, positions=0.0, nav=1.0)
@@ -141,14 +146,33 @@ def test_shown_sessions_have_their_cost() -> None:
         line(4, 0, ModelReply(usage=known)),
         line(4, 1, ModelReply(usage=unknown)),
     ]
-    shown, left_out = model_decisions(records, dialogue, 2)
-    assert left_out == 3
-    assert [one.session for one in shown] == ["2024-01-05", "2024-01-01"]
+    shown, left_out = decision_notes(records, dialogue, talks=2, most=3)
+    assert left_out == 1
+    assert [one.session[-2:] for one in shown] == ["05", "04", "03", "01"]
+    assert [bool(one.turns) for one in shown] == [True, False, False, True]
     assert shown[0].usd is None
-    assert (shown[1].usd, shown[1].tokens, shown[1].attempts) == (0.5, 30, 2)
-    assert shown[1].orders[0].order.confidence == 0.6
-    assert shown[1].orders[0].tone == "filled"
-    assert model_decisions((), (), 2) == ((), 0)
+    assert (shown[3].usd, shown[3].tokens, shown[3].attempts) == (0.5, 30, 2)
+    assert shown[3].orders[0].order.confidence == 0.6
+    assert shown[3].orders[0].tone == "filled"
+    assert decision_notes((), (), talks=2, most=9) == ((), 0)
+
+
+def test_a_page_of_long_conversations_leaves_out_what_is_least_worth_reading() -> None:
+    rng = np.random.default_rng(0)
+    noises = ["".join(map(chr, rng.integers(33, 126, 3_000))) for _ in range(28)]
+    notes = [
+        msgspec.structs.replace(
+            decision(f"2024-01-{day:02d}"),
+            why="mistakes" if day == 7 else "latest",
+            turns=(ShownTurn(purpose="submit", attempt=1, asked=(("user", noise),), said=""),),
+        )
+        for day, noise in zip(range(28, 0, -1), noises, strict=True)
+    ]
+    everything, some = packed([notes])[0], packed([notes], 30_000)[0]
+    assert everything[1:] == (28, 28) and some[1] == 28
+    assert 0 < some[2] < 28 and len(some[0]) < 30_000
+    rows = json.loads(gzip.decompress(base64.b64decode(some[0])))["rows"]
+    assert [one["session"] for one in rows if "turns" in one and one.get("why") == "mistakes"] == ["2024-01-07"]
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
@@ -164,10 +188,6 @@ def test_mistakes_by_kind() -> None:
         ("schema", 4, 2, 0.5),
         ("context_cut", 9, 1, 0.25),
     ]
-
-
-def test_many_models_show_fewer_sessions_each() -> None:
-    assert [sessions_each(models) for models in (1, 16, 20, 1000)] == [12, 12, 10, 2]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +271,8 @@ def page() -> Page:
 
 def test_the_page_of_models(page: Page) -> None:
     assert page.wrong == []
-    words = " ".join(" ".join(page.text).split())
+    packs = [json.dumps(pack, ensure_ascii=False) for pack in page.packs]
+    words = " ".join(" ".join([*page.text, *packs]).split())
     for wanted in (
         "live model",
         "scripted model",
@@ -259,10 +280,9 @@ def test_the_page_of_models(page: Page) -> None:
         "price unknown",
         "$1.50",
         "Mask by mask",
-        "Decision by decision",
-        "117 others are kept",
+        "Every decision",
+        "117 others are in the run's folder",
         "bought 10 at 99.5",
-        "What went wrong",
         "25.0%",
         "Valid tool calls",
         "not comparable",
@@ -281,23 +301,23 @@ def test_the_page_of_models(page: Page) -> None:
 def test_words_of_models_stay_words(page: Page) -> None:
     attacked = Page(model_page(attack=True))
     assert attacked.wrong == []
-    assert len(attacked.scripts) == len(page.scripts)
+    assert len(attacked.running) == len(page.running) == 2
     assert "img" not in {tag for tag, _ in attacked.elements}
-    assert sum(ATTACK in text for text in attacked.text) > 20
+    assert sum(ATTACK in text for text in attacked.text) > 10
+    assert sum(ATTACK in one for pack in attacked.packs for one in pack["texts"]) == 8
 
 
 def test_a_page_of_rules_has_nothing_of_models() -> None:
     text = page_text()
     body = text[text.index("<main") :]
     for word in (
-        "Decision by decision",
         "Mask by mask",
         "price unknown",
         'class="kind"',
         "What the paper printed",
     ):
         assert word not in body
-    assert len(text) < 1_500_000
+    assert len(text) < 1_000_000
 
 
 @pytest.mark.slow_for("120", "160")

@@ -1,7 +1,9 @@
 """The page as text: safe, self-contained, well formed, the same twice."""
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,6 +32,9 @@ class Page(HTMLParser):
         self.wrong: list[str] = []
         self.feed(text)
         self.close()
+        self.running = [body for attrs, body in self.scripts if attrs.get("type") != "application/json"]
+        packs = [body for attrs, body in self.scripts if attrs.get("type") == "application/json"]
+        self.packs = [json.loads(gzip.decompress(base64.b64decode(one))) for one in packs]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -93,9 +98,8 @@ def test_only_our_scripts_may_run(page: Page) -> None:
     policy = next(str(attrs["content"]) for _, attrs in page.elements if attrs.get("http-equiv"))
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     assert "unsafe" not in policy.split("script-src")[1]
-    running = [body for attrs, body in page.scripts if attrs.get("type") != "application/json"]
-    assert len(running) == 2
-    for body in running:
+    assert len(page.running) == 2
+    for body in page.running:
         assert base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() in allowed
     for _, attrs in page.elements:
         assert not [name for name in attrs if name.startswith("on")]
@@ -103,7 +107,7 @@ def test_only_our_scripts_may_run(page: Page) -> None:
 
 def test_words_of_others_stay_words(page: Page) -> None:
     clean, attacked = page, Page(page_text(attack=True))
-    assert len(attacked.scripts) == len(clean.scripts)
+    assert len(attacked.running) == len(clean.running)
     assert "img" not in {tag for tag, _ in attacked.elements}
     assert any(ATTACK in text for text in attacked.text)
     assert ATTACK in {attrs.get("data-label") for tag, attrs in attacked.elements if tag == "path"}
@@ -112,7 +116,8 @@ def test_words_of_others_stay_words(page: Page) -> None:
 def test_the_answer_comes_first_and_in_words(html: str) -> None:
     text = html[html.index("<main") :]
     best = text.index("Which agent is best?")
-    assert best < text.index("Leaderboard") < text.index("Return since the start")
+    chart = text.index("Edge a year")
+    assert best < chart < text.index("Leaderboard") < text.index("Return since the start")
     assert "cannot be told apart from buy and hold" in text
     assert "oracle-reader is best" in text
 
@@ -169,7 +174,7 @@ def test_hashes_versions_and_rules_are_there(page: Page) -> None:
 
 
 def test_it_stays_small(html: str) -> None:
-    assert len(html) < 1_500_000
+    assert len(html) < 1_000_000
 
 
 def test_one_cell_has_no_tabs() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from datetime import date
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,13 +13,13 @@ from report_sample import cell
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
+from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
-from tradeassay.report.charts import INDEX_LINE, account_curves, holdings_chart, kept, picked, ticks, traded
+from tradeassay.report.charts import account_curves, holdings_chart, kept, picked, ticks, traded
 from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.numbers import order_words
 from tradeassay.report.palette import HUES, styles
 from tradeassay.report.shell import script_json, template_text
-from tradeassay.runs.summary.figures import by_month
 
 CELL = cell(0, 120)
 EQUITY, UNDERWATER = account_curves(CELL)
@@ -118,19 +119,21 @@ def test_lines_differ_without_colour() -> None:
 
 def test_equity_has_one_line_per_agent_and_a_dashed_baseline() -> None:
     chart = EQUITY
-    lines = [curve for curve in chart.curves if curve.entry != INDEX_LINE]
-    assert [curve.entry for curve in lines] == [agent.name for agent in CELL.ranked if agent.paths]
-    assert [curve.entry for curve in lines if curve.baseline] == ["equal-weight"]
+    assert [curve.entry for curve in chart.curves] == [agent.name for agent in CELL.ranked if agent.paths]
+    assert [curve.entry for curve in chart.curves if curve.baseline] == ["equal-weight"]
     for curve in chart.curves:
         assert len(curve.returns) == len(chart.days) == 121
         assert curve.returns[0] == 0.0
-    assert chart.curves[-1].label == "index IDX"
+    # One market: the index is drawn only where there is no baseline to compare with.
+    others = tuple(agent for agent in CELL.agents if not agent.baseline)
+    alone, _ = account_curves(msgspec.structs.replace(CELL, agents=others))
+    assert alone.curves[-1].label == "index IDX"
     assert chart.days[0] < CELL.sessions[0]
     assert not chart.thinned
 
 
 def test_underwater_is_never_above_water() -> None:
-    assert len(UNDERWATER.curves) == len(EQUITY.curves) - 1
+    assert len(UNDERWATER.curves) == len(EQUITY.curves)
     for curve in UNDERWATER.curves:
         assert max(value for value in curve.returns if value is not None) <= 0.0
 
@@ -144,7 +147,7 @@ def test_holdings_gather_the_small_names() -> None:
     # The first area is the sum of all: its path says, day by day, what the account held.
     steps = [(int(x), int(y)) for x, y in re.findall(r"[Ml](-?\d+) ?(-?\d+)", areas[0][1])]
     days, sums = np.cumsum([x for x, _ in steps]), np.cumsum([-y for _, y in steps]) / 1000
-    assert days[0] == date.fromisoformat(CELL.sessions[0]).toordinal() and len(days) == 110
+    assert days[0] == date.fromisoformat(CELL.sessions[0]).toordinal() and len(days) == 64
     there = [date.fromisoformat(session).toordinal() for session in CELL.sessions].index(days[50])
     assert sums[50] == pytest.approx(sum(row[there] for row in detail.holdings.weights), abs=6e-3)
 

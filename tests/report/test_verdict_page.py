@@ -15,14 +15,15 @@ from rich.console import Console
 from verdict_sample import ATTACK, sample
 
 from tradeassay.assay.verdict.record import waterfall
-from tradeassay.report.verdicts import VerdictBoard, render_verdicts, write_verdicts
+from tradeassay.report import render_html, write_html
+from tradeassay.report.verdicts import VerdictBoard
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_verdicts(sample())
+    return render_html(sample())
 
 
 def text_of(page: str) -> str:
@@ -46,7 +47,6 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
         "0.08",
         "schema 3",
         "synthetic data",
-        "No luck baseline: not asked for",
         "no leak test was made",
         "allowing for 2 trials",
     ):
@@ -54,11 +54,11 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
 
 
 def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page: str) -> None:
-    sections = [text_of(part) for part in page.split('<section class="card edge verdict ')[1:]]
-    rule = next(words for words in sections if "no language model: nothing to remember" in words)
-    assert "rules only, no model" in rule and "scripted model" not in rule
-    assert sum("scripted model" in words for words in sections) == 3
-    assert "n/a for rule: not asked for." in text_of(page)
+    sections = [text_of(part) for part in page.split('<details class="card agent account')[1:]]
+    rule = next(words for words in sections if "rules only, no model" in words)
+    assert "scripted model" not in rule and sum("scripted model" in words for words in sections) == 3
+    # What does not apply is not there.
+    assert "Memory gap" not in rule and "Dollars" not in rule and "Calibration" not in rule
     assert "nearly everything on offer" not in text_of(page)
 
 
@@ -68,12 +68,12 @@ def test_the_waterfall_ends_at_the_return() -> None:
         if one.parts:
             assert steps[-1].kind == "total"
             assert sum(step.value for step in steps[:-1]) == pytest.approx(one.total.value)
-            assert [step.label for step in steps[:2]] == ["Market", "MOM_12_1"]
+            assert [step.label for step in steps[:2]] == ["Market", "twelve-month momentum"]
     assert [bool(waterfall(one)) for one in sample().agents].count(False) == 1
 
 
 def test_nothing_of_others_becomes_markup() -> None:
-    page = render_verdicts(sample(attack=True))
+    page = render_html(sample(attack=True))
     assert ATTACK not in page
     assert "window.hacked = 1</script>" not in page
     assert page.count("<script") == 2  # theme, page
@@ -115,7 +115,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_a_browser_draws_it_and_runs_nothing_else(driver: Any, tmp_path: Path) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    path = write_verdicts(sample(attack=True), tmp_path / "deep" / "verdicts.html")
+    path = write_html(sample(attack=True), tmp_path / "deep" / "verdicts.html")
     for width in (360, 768, 1280):
         driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tradeassay.assay.luck import Luck
     from tradeassay.assay.verdict import Assay
     from tradeassay.core.measure import Measure
+    from tradeassay.runs import Run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,7 +114,7 @@ _portfolios = click.option(
 @click.option(
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
 )
-@page_option("page. Default: verdicts.html beside the run")
+@page_option("page. Default: report.html in its folder")
 @_trials
 @_portfolios
 @click.option("--leak-test", is_flag=True, help="Replay every session with the future changed; no model is asked.")
@@ -148,7 +149,7 @@ def assay_run(
     """Say what a recorded run is made of."""
     from tradeassay.assay import study_run
     from tradeassay.assay.leaks import LeakTestConfig
-    from tradeassay.assay.verdict import VerdictConfig
+    from tradeassay.assay.verdict import VerdictConfig, record_assay
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.assay.verdict.evidence import leak_tests
     from tradeassay.core.executors import Spread
@@ -164,7 +165,9 @@ def assay_run(
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
     config = VerdictConfig(trials=trials, portfolios=portfolios)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
-    _show_verdicts(made, page, folder / "verdicts.html", as_json, studies)
+    if not agents:
+        record_assay(recorded, made)
+    _show_verdicts(made, page, folder / "report.html", as_json, studies, run=recorded)
 
 
 @assay.command("file", cls=FoldedCommand)
@@ -297,10 +300,15 @@ def self_test(
 
 
 def _show_verdicts(
-    made: Assay, page: Path | None, usual: Path, as_json: bool, studies: Studies | None = None
+    made: Assay,
+    page: Path | None,
+    usual: Path,
+    as_json: bool,
+    studies: Studies | None = None,
+    run: Run | None = None,
 ) -> None:
-    """Print the verdicts and write their page: where it was asked for, else at its usual place unless for JSON."""
-    from tradeassay.report import print_verdicts, write_verdicts
+    """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON."""
+    from tradeassay.report import print_verdicts, write_html
 
     if as_json:
         print_json(made if studies is None else {"assay": made, "studies": studies})
@@ -309,7 +317,8 @@ def _show_verdicts(
         if studies is not None:
             _print_studies(studies)
     if page is not None or not as_json:
-        say(f"page: {write_verdicts(made, page or usual)}")
+        place = page or usual
+        say(f"page: {write_html(made, place) if run is None else write_html(run, place, assay=made)}")
 
 
 def _print_studies(studies: Studies) -> None:

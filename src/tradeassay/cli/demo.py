@@ -34,7 +34,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     """
     from tradeassay.assay.planted import answer_key
     from tradeassay.assay.verdict import VerdictConfig, assay
-    from tradeassay.report import write_verdicts
+    from tradeassay.report import write_html
 
     config = VerdictConfig(portfolios=_PORTFOLIOS)
     planted = answer_key(config)
@@ -43,7 +43,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
     played = _model_run(out, workers)
     labels = tuple(sorted({episode.label for episode in played.episodes if episode.by_model}))
     shown = _together(planted, assay(played, config, agents=labels), _famous(config))
-    page = write_verdicts(shown, out / "demo.html")
+    page = write_html(shown, out / "demo.html")
     if as_json:
         print_json({"assay": shown, "page": page, "run": played.folder})
         return

@@ -1,7 +1,7 @@
 """The nine style factors as pure array functions: same input, same bits, on any CPU."""
 
 from tradeassay.factors.compute import compute, compute_all, last_row, last_row_of, latest, latest_all
-from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition
+from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition, factor_words
 from tradeassay.factors.standardise import standardise, winsorise, zscore
 from tradeassay.factors.stream import RECENT, FactorStream
 
@@ -15,6 +15,7 @@ __all__ = [
     "compute",
     "compute_all",
     "definition",
+    "factor_words",
     "last_row",
     "last_row_of",
     "latest",

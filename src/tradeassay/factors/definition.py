@@ -59,6 +59,26 @@ def definition(name: str) -> FactorDef:
         raise UserError(f"no factor '{name}'", hint=hint) from None
 
 
+_TITLES = {
+    "MOM_12_1": "twelve-month momentum",
+    "RV_60": "volatility",
+    "ILLIQ": "illiquidity",
+    "REV_ON": "overnight drift",
+    "MOM_ID": "intraday drift",
+    "SKEW": "negative skew",
+    "CORR_PV": "price moving with volume",
+    "HIGH_52W": "nearness to the year's high",
+    "CV_VOL": "uneven trading volume",
+    "BETA": "market beta",
+    "SIZE": "company size",
+}
+
+
+def factor_words(name: str) -> str:
+    """Return what a reader calls a factor of an attribution, which also knows beta, size and sectors."""
+    return _TITLES.get(name) or name.removeprefix("SECTOR ")
+
+
 @dataclass(frozen=True, slots=True)
 class FactorBars:
     """Daily bars of shape (sessions, names), oldest first; NaN = missing.

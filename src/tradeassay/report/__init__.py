@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from tradeassay.report.leaderboard import print_comparison as print_comparison
     from tradeassay.report.leaderboard import print_leaderboard as print_leaderboard
     from tradeassay.report.leaderboard import terminal as terminal
-    from tradeassay.report.run_page import render_html as render_html
-    from tradeassay.report.run_page import write_html as write_html
+    from tradeassay.report.page import render_html as render_html
+    from tradeassay.report.page import write_html as write_html
     from tradeassay.report.scorecard import write_check_html as write_check_html
     from tradeassay.report.scorecard import write_review_form as write_review_form
     from tradeassay.report.scorecard import write_review_html as write_review_html
     from tradeassay.report.site import SiteReport as SiteReport
     from tradeassay.report.site import write_site as write_site
     from tradeassay.report.verdicts import print_verdicts as print_verdicts
-    from tradeassay.report.verdicts import write_verdicts as write_verdicts
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -21,8 +21,9 @@ from unicodedata import east_asian_width
 import msgspec
 import numpy as np
 
-from tradeassay.assay.verdict.record import AgentAssay, WaterfallStep, waterfall
+from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
 from tradeassay.core.sums import plain_sum
+from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
 from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
 
 LIMIT = 220
 """Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
+MOST_LINES = 12
+"""Accounts that a chart draws, beside the market."""
 INDEX_LINE = "@index"
 PERIODS = (0, 182, 91, 30)
 """The days that a reader may look at; 0 is all of them."""
 _MOST_HELD = 9
-_HELD_POINTS = 110
+_HELD_POINTS = 64
+_PRICE_POINTS = 110
 _HEIGHT = {"tall": 400, "mid": 260, "low": 190}
 """About how many pixels high the frame of a chart is, by the class that the style sheet knows."""
 _LONGEST, _LONGEST_ON_PHONES = 24, 11
@@ -87,7 +91,7 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
     """How a chart of lines is drawn.
 
     ``names`` are written at the ends of lines, or room is left for them, so that the dates of charts above one
-    another are in line. ``filled``: the area between a line and zero.
+    another are in line. ``filled``: the area between a line and zero. ``zero``: it is always in sight.
     """
 
     styles: Mapping[str, LineStyle] = {}
@@ -95,6 +99,7 @@ class ChartLook(msgspec.Struct, frozen=True, kw_only=True):
     form: Literal["share", "number"] = "share"
     names: Literal["ends", "room", "none"] = "ends"
     filled: bool = False
+    zero: bool = False
 
 
 class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,13 +122,14 @@ class CellCharts(msgspec.Struct, frozen=True, kw_only=True):
 def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: dict[str, str]) -> CellCharts:
     """Return the charts of a cell at ``place`` of a page; ``ids`` are the agents' places there."""
     equity, underwater = account_curves(cell)
-    traded_by = {ids[agent.name]: traded(agent) for agent in cell.agents}
+    detailed = [agent for agent in cell.agents if agent.name in ids]
+    traded_by = {ids[agent.name]: traded(agent) for agent in detailed}
     prices: dict[str, list[tuple[int, float, float]]] = {}
     for by_symbol in traded_by.values():
         for symbol, trades in by_symbol.items():
             prices.setdefault(symbol, []).extend(trades)
     places = {symbol: number for number, symbol in enumerate(prices)}
-    holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in cell.agents}
+    holdings = {ids[agent.name]: holdings_chart(agent, cell.sessions) for agent in detailed}
     styled = look | {INDEX_LINE: INDEX}
     return CellCharts(
         equity=line_chart(
@@ -150,11 +156,16 @@ def cell_charts(cell: CellSummary, place: str, look: dict[str, LineStyle], ids: 
 
 
 def account_curves(cell: CellSummary) -> tuple[Equity, Equity]:
-    """Return every account's return since the start, the index last, and its fall from the last peak."""
-    drawn = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
+    """Return the first accounts' return since the start beside one market, and their fall from the last peak.
+
+    The market is the baseline that all are compared with, or the index where there is none.
+    """
+    every = [agent for agent in cell.ranked if agent.paths and agent.path[0] > 0]
+    first = [agent.name for agent in every if not agent.baseline][:MOST_LINES]
+    drawn = [agent for agent in every if agent.baseline or agent.name in first]
     places = kept(len(cell.sessions) + 1, [agent.path for agent in drawn])
     lines = [(agent.name, agent.name, agent.baseline, _since_start(agent.path)) for agent in drawn]
-    if cell.index is not None and cell.index_name:
+    if cell.index is not None and cell.index_name and not any(agent.baseline for agent in drawn):
         lines.append((INDEX_LINE, f"index {cell.index_name}", False, _since_start(cell.index)))
     falls = [
         (agent.name, agent.name, agent.baseline, agent.detail.falls)
@@ -241,7 +252,7 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
 def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[tuple[int, float, float]]) -> Markup:
     """Return the closes of a symbol in a frame that has room for every agent's trades."""
     known = cell.prices.get(symbol)
-    places = kept(len(cell.sessions), []) if known is not None else []
+    places = kept(len(cell.sessions), [], _PRICE_POINTS) if known is not None else []
     closes = [None if known is None else known[place] for place in places]
     values = tuple(None if one is None or not np.isfinite(one) else float(f"{one:.5g}") for one in closes)
     points = [(date.fromordinal(day).isoformat(), price, "") for day, price, _ in trades]
@@ -395,7 +406,7 @@ def _frame(chart: Equity, look: ChartLook, marks: Sequence[Marks], days: tuple[i
         rows += [chart.band.low, chart.band.high]
     values = [value for row in rows for place in seen if (value := row[place]) is not None]
     values += [value for one in marks for _, value, _ in one.points if value is not None]
-    return _Frame(days, values, zero=look.filled or look.names == "room")
+    return _Frame(days, values, zero=look.zero or look.filled or look.names == "room")
 
 
 def _path(points: Iterable[tuple[int, float | None]], unit: float) -> str:
@@ -549,9 +560,8 @@ def _key(marks: Sequence[Marks]) -> str:
 
 # A verdict -------------------------------------------------------------------------------------------------
 
-_WIDE, _HIGH = 560.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 28.0
-_PART_OF = {"Market": "common", "Selection": "selection", "Trading": "trading", "Style": "style"}
+_WIDE, _HIGH = 560.0, 268.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 22.0, 46.0
 _VERDICT = {
     "account": LineStyle(hue="h0"),
     "market": LineStyle(hue="rest", dash="5 3"),
@@ -559,34 +569,45 @@ _VERDICT = {
 }
 
 
-def curve_svg(one: AgentAssay) -> Markup | None:
-    """Return the account's growth against the market's with its drawdown below; None without a curve."""
-    from markupsafe import Markup
-
-    curve = one.curve
-    if curve is None or len(curve.sessions) < 2:
-        return None
-    first, last = curve.sessions[0], curve.sessions[-1]
-    market = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
-    said = f"The account from {first} to {last}: {numbers.difference(curve.account[-1])}{market}"
-    worst = f"{said}; worst drawdown {numbers.difference(min(curve.drawdown))}"
-    lines = [("account", curve.account), *([("market", curve.market)] if curve.market else [])]
-
-    def drawn(rows: Sequence[tuple[str, Sequence[float]]], look: ChartLook) -> Markup:
-        places = range(len(curve.sessions))
-        curves = tuple(
-            Curve(entry=name, label=name, baseline=False, returns=picked(values, places)) for name, values in rows
-        )
-        chart = Equity(
-            days=tuple(curve.sessions), curves=curves, band=None, sessions=len(curve.sessions), thinned=False
-        )
-        return line_chart(chart, look, worst)
-
-    above = drawn(lines, ChartLook(styles=_VERDICT, size="mid", names="none"))
-    below = drawn(
-        [("drawdown", curve.drawdown)], ChartLook(styles=_VERDICT, size="low", names="none", filled=True)
+def account_charts(curve: AccountCurve, market: str) -> tuple[Markup, Markup]:
+    """Return an account's growth beside its one market's, and its drawdown; ``market`` is what that is called."""
+    sessions = curve.sessions
+    beside = f", {market} {numbers.difference(curve.market[-1])}" if curve.market else ""
+    said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
+    lines = [("account", "the account", curve.account)]
+    lines += [("market", market, curve.market)] if curve.market else []
+    return (
+        plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said),
+        plain_chart(
+            sessions,
+            [("drawdown", "the account", curve.drawdown)],
+            ChartLook(styles=_VERDICT, size="low", names="room", filled=True),
+            f"Drawdown of the account, {numbers.difference(min(curve.drawdown))} at its worst",
+        ),
     )
-    return Markup("").join((above, below))
+
+
+def rolling_chart(history: AccountHistory) -> Markup | None:
+    """Return the Sharpe ratio over a rolling window; None for a history that is too short for one."""
+    if len(history.rolling) < 2:
+        return None
+    sessions, ratios = zip(*history.rolling, strict=True)
+    about = f"Sharpe ratio over the last {ROLLING} sessions, from {min(ratios):.1f} to {max(ratios):.1f}"
+    look = ChartLook(styles={"sharpe": LineStyle(hue="h0")}, size="low", form="number", names="none", zero=True)
+    return plain_chart(sessions, [("sharpe", "Sharpe ratio", ratios)], look, about)
+
+
+def plain_chart(
+    days: Sequence[str], lines: Sequence[tuple[str, str, Sequence[float]]], look: ChartLook, about: str
+) -> Markup:
+    """Return lines (id, label, values at ``days``) as a chart."""
+    places = range(len(days))
+    curves = tuple(
+        Curve(entry=entry, label=label, baseline=False, returns=picked(values, places))
+        for entry, label, values in lines
+    )
+    chart = Equity(days=tuple(days), curves=curves, band=None, sessions=len(days), thinned=False)
+    return line_chart(chart, look, about)
 
 
 def waterfall_svg(one: AgentAssay) -> Markup | None:
@@ -603,12 +624,7 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
     for step in steps:
         start = 0.0 if step.kind == "total" else level
         level = start + step.value
-        measure = (
-            one.total if step.kind == "total" else one.parts.get(_PART_OF.get(step.label, f"style.{step.label}"))
-        )
-        span = None
-        if measure is not None and measure.low is not None and measure.high is not None:
-            span = (start + measure.low, start + measure.high)
+        span = None if step.low is None or step.high is None else (start + step.low, start + step.high)
         bars.append((step, start, level, span))
     low, high, at = _bar_scale(bars)
     width = (_WIDE - _LEFT - _RIGHT) / len(steps)
@@ -633,8 +649,9 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
             f'<text class="value" x="{middle}" y="{max(above - 5, 11):.1f}">'
             f"{numbers.difference(step.value)}</text>"
         )
-        name = escape(_fitting(step.label, width))
-        parts.append(f'<text class="name" x="{middle}" y="{_HIGH - 9}">{name}</text>')
+        for row, words in enumerate(_fitting(step.label, width)):
+            y = _HIGH - _BOTTOM + 15 + 12 * row
+            parts.append(f'<text class="name" x="{middle}" y="{y}">{escape(words)}</text>')
     said = ", ".join(f"{step.label} {numbers.difference(step.value)}" for step in steps)
     label = escape(f"What the return is made of: {said}")
     return Markup(
@@ -697,16 +714,18 @@ def _whisker(
     return [f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>' for x1, x2, y1, y2 in lines]
 
 
-def _fitting(label: str, width: float) -> str:
-    """Return a label that does not run into its neighbour's; a sector is known by its own name."""
+def _fitting(label: str, width: float) -> list[str]:
+    """Return a label in lines that do not run into its neighbour's."""
 
     def wide(text: str) -> float:
         """About how wide small letters under a bar are: capitals and figures are wider than the others."""
         return plain_sum(7.2 if sign.isupper() else 3.5 if sign in " .,ijlt-" else 6.2 for sign in text)
 
-    label = label.removeprefix("SECTOR ")
-    if wide(label) <= width:
-        return label
-    while len(label) > 3 and wide(label) + 7.0 > width:
-        label = label[:-1]
-    return f"{label}\u2026"
+    lines: list[str] = []
+    for word in label.replace("-", "- ").split():
+        joined = f"{lines[-1]}{'' if lines[-1].endswith('-') else ' '}{word}" if lines else word
+        if lines and wide(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines[:3]

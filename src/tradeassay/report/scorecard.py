@@ -122,7 +122,7 @@ def _followed(step: AuditStep) -> tuple[str, bool]:
 def write_review_form(form: ReviewForm, path: Path) -> Path:
     """Write a page on which a person reads submissions, marks them, and saves the table; return its path."""
     context = {"form": form, "marks": tuple(range(1, 11))}
-    return write_page(path, render_page("review_form.html.j2", context, script="review_form.js"))
+    return write_page(path, render_page("review_form.html.j2", context, scripts=("review_form.js",)))
 
 
 def write_review_html(rated: Rated, path: Path) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -58,19 +59,18 @@ def page_environment(*packages: str) -> Environment:
     return environment
 
 
-def render_page(template: str, context: dict[str, Any], *, script: str = "") -> str:
-    """Return a self-contained page; ``script`` names one that only this page and its like need.
+def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str] = ()) -> str:
+    """Return a self-contained page; ``scripts`` are those that only this page and its like need.
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
     from markupsafe import Markup
 
-    page = template_text("shell.js") + (template_text(script) if script else "")
-    scripts = {"theme": template_text("theme.js"), "page": page}
+    run = {"theme": template_text("theme.js"), "page": "".join(map(template_text, ("shell.js", *scripts)))}
     shell = {
         "style": Markup(template_text("page.css")),
-        "scripts": {name: Markup(text) for name, text in scripts.items()},
-        "allowed": " ".join(script_source(text) for text in scripts.values()),
+        "scripts": {name: Markup(text) for name, text in run.items()},
+        "allowed": " ".join(script_source(text) for text in run.values()),
     }
     return page_environment().get_template(template).render(context, shell=shell)
 

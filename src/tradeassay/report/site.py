@@ -17,7 +17,7 @@ from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.formatting import PasteCell, PasteTable
-from tradeassay.report.run_page import write_html
+from tradeassay.report.page import write_html
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.play.progress import CountListener

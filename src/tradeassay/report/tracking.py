@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tradeassay.core.errors import RunError, require
 from tradeassay.report.export_tables import paste_tables
-from tradeassay.report.run_page import write_html
+from tradeassay.report.page import write_html
 from tradeassay.runs import CodeRun, Run
 
 Tracker = Literal["mlflow", "wandb"]

@@ -1,17 +1,12 @@
-"""Verdicts: a page that a portfolio manager understands in a minute, and a table for a terminal."""
+"""Verdicts for a terminal: a table, and the sentences under it."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
-from tradeassay.core.measure import Measure
 from tradeassay.core.screen import stdout
 from tradeassay.report import numbers
-from tradeassay.report.charts import curve_svg, waterfall_svg
-from tradeassay.report.formatting import common_scale
-from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.words import badge_words
 
 if TYPE_CHECKING:
@@ -51,42 +46,6 @@ _STYLE = {
 _WIDE = 110
 
 
-def render_verdicts(assay: Assay) -> str:
-    """Return the page of an assay. Every text in it is escaped; the page works from a file, offline."""
-    agents = [(f"a{place}", one) for place, one in enumerate(in_order(assay))]
-    context = {
-        "assay": assay,
-        "agents": agents,
-        "waterfalls": {id: waterfall_svg(one) for id, one in agents},
-        "curves": {id: curve_svg(one) for id, one in agents},
-        "badges": {id: badge_words(one.badges) for id, one in agents if one.badges is not None},
-        "no_chance": _no_chance([one for _, one in agents]),
-        "cells": list(dict.fromkeys(one.cell for _, one in agents)),
-        "tones": TONES,
-        "parts": PARTS,
-        "scale_of": lambda one: common_scale([one.total, *(one.parts[name] for name, *_ in PARTS[1:])]),
-        "common_scale": common_scale,
-        "exposures": _exposures,
-        "most_frequent": lambda one: ", ".join(f"{kind} {n}" for kind, n in list(one.failures.items())[:3]),
-    }
-    return render_page("verdict.html.j2", context, script="charts.js")
-
-
-def _exposures(one: AgentAssay) -> list[tuple[str, Measure]]:
-    """Return the factors with a known exposure, the largest first."""
-    found = [(name, exposure) for name, exposure in one.exposures.items() if exposure.value is not None]
-    return sorted(found, key=lambda pair: -abs(pair[1].value or 0.0))
-
-
-def _no_chance(agents: list[AgentAssay]) -> list[tuple[str, str]]:
-    """Return who has no place among random portfolios, by the reason."""
-    reasons: dict[str, dict[str, None]] = {}
-    for one in agents:
-        if one.luck.percentile.value is None:
-            reasons.setdefault(str(one.luck.percentile.reason), {})[one.agent] = None
-    return [(", ".join(names), reason) for reason, names in reasons.items()]
-
-
 def in_order(assay: Assay) -> list[AgentAssay]:
     """Return the agents by cell: those that are judged first, baselines last, each group by its return.
 
@@ -95,11 +54,6 @@ def in_order(assay: Assay) -> list[AgentAssay]:
     if assay.key:
         return list(assay.agents)
     return sorted(assay.agents, key=lambda one: (one.cell, one.baseline, -(one.total.value or -1e9)))
-
-
-def write_verdicts(assay: Assay, path: Path) -> Path:
-    """Write the page to ``path`` (creating its folder) and return it."""
-    return write_page(path, render_verdicts(assay))
 
 
 def print_verdicts(assay: Assay) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from tradeassay.assay.verdict.record import AgentFindings
 from tradeassay.core.badges import NOT_REDERIVABLE, OWN_PROGRAM, Badges
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
@@ -237,6 +238,24 @@ def _leader(agent: AgentSummary, cell: CellSummary) -> str:
     return (
         f"{text}; against {cell.baseline_phrase} that is {numbers.difference(gap.value)} a year ({low} to {high})."
     )
+
+
+def until_known(one: AgentFindings) -> str:
+    """Say how many more sessions would settle whether an edge is there; empty where none was measured."""
+    edge = one.edge
+    if edge is None or edge.tested.value is None or edge.tested.low is None or edge.tested.high is None:
+        return ""
+    if edge.tested.low > 0.0 or edge.tested.high < 0.0:
+        return f"{numbers.count(one.sessions, 'session')} settle it: the interval leaves zero out."
+    if one.needed is None:
+        return "No number of sessions would settle it: nothing is left to be found."
+    # A design's power is above a half: what was needed may be less than what was had, and zero still inside.
+    more = max(one.needed - one.sessions, one.sessions // 4, 1)
+    year = 252
+    if more > 100 * year:
+        return f"So small an edge would take more than {100 * year:,} sessions, or a hundred years, to tell it."
+    long = f", about {more / year:.1f} years of trading days," if more >= year else ""
+    return f"About {more:,} more sessions{long} like these would settle it, if the edge is as large as it looks."
 
 
 # An agent against itself under another setting

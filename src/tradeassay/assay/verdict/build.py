@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -55,8 +56,10 @@ from tradeassay.assay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.executors import HERE, Spread
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.suggest import did_you_mean
 from tradeassay.core.view import Floats
@@ -64,7 +67,17 @@ from tradeassay.data import load_dataset
 from tradeassay.data.markets import MARKETS, offer, read_market
 from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
-from tradeassay.metrics import BootstrapConfig, measured_design, power_summary, significant
+from tradeassay.metrics import (
+    BootstrapConfig,
+    growth,
+    measured_design,
+    power_summary,
+    score,
+    series_from_nav,
+    sessions_needed,
+    significant,
+)
+from tradeassay.metrics.history import history_of
 from tradeassay.runs.score.scores import NET_RETURN
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.summary.figures import setting_words
@@ -76,6 +89,8 @@ if TYPE_CHECKING:
 
 _SAME_RETURN = 1e-9
 """A return that differs by less is the recorded one, and has its interval."""
+OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
+"""What is scored of an account of which only returns are known."""
 _MASKS = ("blinded", "stock-blind", "date-blind")
 """Masks in the order in which they are taken for the contrast: what hides most comes first."""
 
@@ -290,10 +305,12 @@ def with_daily(
     style, active = variances(daily)
     edge = edge_of(daily, year, config, comparisons)
     power, could_not = f"{total.size} sessions are too few for any test: at least {config.least} are needed", True
+    needed: int | None = None
     if total.size >= config.least:
         design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
         seen = power_summary(design, ir=config.skilled)
         power, could_not = seen.sentence, seen.hopeless
+        needed = sessions_needed(edge.ratio.value, design) if edge.ratio.value else None
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
     if found.method == "returns":
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
@@ -322,6 +339,7 @@ def with_daily(
         edge=edge,
         power=power,
         could_not=could_not,
+        needed=needed,
         passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
         timing=None
         if market is None
@@ -567,7 +585,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     )
     references = {} if market is None else {"the benchmark": market}
     setting = TrialSetting(references=references, sessions=days)
-    found = with_daily(found, daily, series.year, config, setting)
+    found = _with_history(with_daily(found, daily, series.year, config, setting), total, days, series.year)
     none = not_scored("no factors are known: style cannot be measured")
     parts = {**found.parts, "style": none}
     if found.passive is not None and found.edge is not None and found.passive.portfolio != CASH:
@@ -631,11 +649,26 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         notes=taken.notes,
     )
     if taken.linked is not None and taken.daily.sessions:
-        found = with_daily(found, rows_of_seeds([taken]), taken.year, config, TrialSetting(taken=(taken,)))
+        daily = rows_of_seeds([taken])
+        found = with_daily(found, daily, taken.year, config, TrialSetting(taken=(taken,)))
+        found = _with_history(found, daily["total"], taken.daily.sessions, taken.year)
     if own.returns is None:
         unseen = not_scored("weights alone do not say what trading cost")
         found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
     return judge(found, config)
+
+
+def _with_history(found: AgentFindings, total: Floats, sessions: tuple[str, ...], year: int) -> AgentFindings:
+    """Return findings with the measures and months that a run's scores have, and an own account lacks."""
+    path = growth(total)
+    if not sessions or not (path > 0.0).all():
+        return found
+    scored = score(series_from_nav(path, sessions=sessions, periods_per_year=year))
+    return msgspec.structs.replace(
+        found,
+        measures={name: scored[name] for name in OWN_MEASURES},
+        history=history_of(sessions, path.tolist(), year),
+    )
 
 
 def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
@@ -682,3 +715,34 @@ def assay(
     if path.is_file():
         return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
     raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")
+
+
+class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies in ``assay.json`` beside a run's scores: the assay, and the hash of the scores it is about."""
+
+    scores_sha256: str
+    assay: Assay
+
+
+def record_assay(run: Run, made: Assay) -> Path:
+    """Keep the assay of a whole run in its folder, where pages and sites find it; return the file."""
+    path = run.folder / "assay.json"
+    write_atomic(path, canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made)))
+    return path
+
+
+def recorded_assay(run: Run) -> Assay | None:
+    """Return the assay that is kept with a run; None without one, or where it is about other scores."""
+    path = run.folder / "assay.json"
+    if not path.is_file():
+        return None
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=RecordedAssay)
+    except UNDECODABLE as error:
+        hint = f"tradeassay assay {run.folder} makes it again"
+        raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
+    return found.assay if found.scores_sha256 == _scores_hash(run) else None
+
+
+def _scores_hash(run: Run) -> str:
+    return hashlib.sha256((run.folder / "scores.json").read_bytes()).hexdigest()

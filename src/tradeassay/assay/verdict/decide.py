@@ -35,6 +35,7 @@ from tradeassay.assay.verdict.record import (
     Verdict,
     VerdictConfig,
 )
+from tradeassay.factors import factor_words
 
 BASELINE = "baseline"
 """The label of what others are compared with: it is there to be simple, not to be skilled."""
@@ -566,7 +567,8 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
 
 def _leans(found: AgentFindings, config: VerdictConfig) -> str:
     strong = leaning(found, config)[:3]
-    return ", ".join(f"{name} {'+' if value > 0 else chr(0x2212)}{abs(value):.1f}" for name, value in strong)
+    signs = [(factor_words(name), "+" if value > 0 else chr(0x2212), abs(value)) for name, value in strong]
+    return ", ".join(f"{name} {sign}{size:.1f}" for name, sign, size in signs)
 
 
 def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:

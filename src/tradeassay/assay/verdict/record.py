@@ -14,7 +14,9 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.sums import plain_sum
+from tradeassay.factors import factor_words
 from tradeassay.metrics import AgainstBaseline, Calibration
+from tradeassay.metrics.history import AccountHistory
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
@@ -383,8 +385,10 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
 class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     """One agent in one cell: all that is known about it, before any verdict.
 
-    ``could_not`` is set when the result could not have been significant. ``badges`` are those of the agent's own
-    episodes, not of what played beside it. ``versus`` is the run's own comparison with its baseline.
+    ``could_not`` is set when the result could not have been significant. ``needed`` sessions would find an edge as
+    large as the one measured, with the usual power; None where there is none to find. ``badges`` are those of the
+    agent's own episodes, not of what played beside it. ``versus`` is the run's own comparison with its baseline.
+    ``measures`` and ``history`` are of an account that no run has scored.
     """
 
     versus: AgainstBaseline | None = None
@@ -396,8 +400,11 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     ranks: Ranks
     power: str = ""
     could_not: bool = False
+    needed: int | None = None
     notes: tuple[str, ...] = ()
     badges: Badges | None = None
+    measures: dict[str, Measure] = {}
+    history: AccountHistory | None = None
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):
@@ -439,11 +446,13 @@ _SMALL = 0.1
 
 
 class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step; the relative ones sum to the total, which comes last."""
+    """One step with the interval of its part; the relative ones sum to the total, which comes last."""
 
     label: str
     value: float
     kind: Literal["relative", "total"] = "relative"
+    low: float | None = None
+    high: float | None = None
 
 
 def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
@@ -458,14 +467,22 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
     factors = {name: part for name, part in value.items() if name.startswith("style.")}
     large = [name for name, part in factors.items() if abs(part) >= max(_SMALL * largest, 0.001)]
     large = sorted(large, key=lambda name: -abs(factors[name]))[:3]
-    rest = value["style"] - plain_sum(factors[name] for name in large)
-    style = (WaterfallStep(label="Other style" if large else "Style", value=rest),) if "style" in known else ()
-    trading = (WaterfallStep(label="Trading", value=value["trading"]),) if "trading" in known else ()
+
+    def step(label: str, name: str) -> WaterfallStep:
+        part = one.parts[name]
+        return WaterfallStep(label=label, value=value[name], low=part.low, high=part.high)
+
+    steps = [step("Market", "common"), *(step(factor_words(name.removeprefix("style.")), name) for name in large)]
+    if large and "style" in known:
+        rest = value["style"] - plain_sum(factors[name] for name in large)
+        steps.append(WaterfallStep(label="Other style", value=rest))
+    elif "style" in known:
+        steps.append(step("Style", "style"))
+    steps.append(step("Selection", "selection"))
+    if "trading" in known:
+        steps.append(step("Trading", "trading"))
+    total = one.total
     return (
-        WaterfallStep(label="Market", value=value["common"]),
-        *(WaterfallStep(label=name.removeprefix("style."), value=factors[name]) for name in large),
-        *style,
-        WaterfallStep(label="Selection", value=value["selection"]),
-        *trading,
-        WaterfallStep(label="Return", value=one.total.value, kind="total"),
+        *steps,
+        WaterfallStep(label="Return", value=one.total.value, kind="total", low=total.low, high=total.high),
     )

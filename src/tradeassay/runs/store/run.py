@@ -137,9 +137,13 @@ class Run(RecordedRun[RunManifest]):
         liveliest = max(badges, key=lambda badge: _LIVELINESS.index(badge.model))
         return msgspec.structs.replace(liveliest, own_program=any(badge.own_program for badge in badges))
 
+    def journal(self, key: str) -> Path:
+        """Return where an episode's journal is: one line for every session."""
+        return self._place.events(self.episode(key).key)
+
     def records(self, key: str) -> Iterator[StepRecord]:
         """Yield an episode's journal; raises :class:`RunError` when it is missing or torn."""
-        return read_records(self._place.events(self.episode(key).key))
+        return read_records(self.journal(key))
 
     def series(self, key: str) -> EpisodeSeries:
         """Return an episode session by session; raises :class:`RunError` when it has not ended."""

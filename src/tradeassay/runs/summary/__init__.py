@@ -5,7 +5,7 @@ earlier versions get the same figures, because all of them follow from journals,
 """
 
 from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts
-from tradeassay.runs.summary.models import model_decisions
+from tradeassay.runs.summary.models import decision_notes
 from tradeassay.runs.summary.reading import summary_of
 from tradeassay.runs.summary.rows import (
     AgentSummary,
@@ -14,6 +14,7 @@ from tradeassay.runs.summary.rows import (
     Contrast,
     ContrastArm,
     EpisodeDetail,
+    FailureCause,
     ModelSummary,
     OverMarkets,
     RunSummary,
@@ -27,6 +28,7 @@ __all__ = [
     "Contrast",
     "ContrastArm",
     "EpisodeDetail",
+    "FailureCause",
     "ModelSummary",
     "OverMarkets",
     "RunSummary",
@@ -34,7 +36,7 @@ __all__ = [
     "completed_episode",
     "completed_run",
     "contrasts",
+    "decision_notes",
     "failed_too_often",
-    "model_decisions",
     "summary_of",
 ]

@@ -20,6 +20,7 @@ from tradeassay.metrics import (
     power_summary,
     tiers,
 )
+from tradeassay.metrics.history import history_of
 from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
@@ -32,7 +33,6 @@ from tradeassay.runs.summary.rows import (
     HoldingTimes,
     OverMarkets,
     RunSummary,
-    YearOfReturns,
     failed_too_often,
 )
 
@@ -272,12 +272,14 @@ def _adjusted(rows: Sequence[ContrastRow], level: float) -> list[ContrastRow]:
 # One episode
 
 
-def completed_episode(read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float]) -> EpisodeDetail:
+def completed_episode(
+    read: EpisodeDetail, sessions: Sequence[str], path: Sequence[float], periods_per_year: int
+) -> EpisodeDetail:
     """Return an episode completed with what follows from its path (empty without a result) and holdings."""
     return msgspec.structs.replace(
         read,
         falls=tuple(drawdowns(np.asarray(path, dtype=np.float64)).tolist()) if path else (),
-        months=by_month(sessions, path) if path else (),
+        history=history_of(sessions, path, periods_per_year),
         times=None if read.holdings is None else holding_times(read.holdings),
     )
 
@@ -295,29 +297,4 @@ def holding_times(held: HoldingsOverTime) -> HoldingTimes:
         most=int(count.max()),
         spells=spells,
         sessions=float(there.sum()) / spells if spells else None,
-    )
-
-
-def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfReturns, ...]:
-    """Return the returns by calendar month of ISO ``sessions``; ``path`` has the initial value first.
-
-    A month's return runs from the last value before it to its last value. Empty when a value is not positive.
-    """
-    if len(path) != len(sessions) + 1 or min(path) <= 0:
-        return ()
-    years: dict[str, list[float | None]] = {}
-    before = path[0]
-    for place, session in enumerate(sessions):
-        last = place + 1 == len(sessions) or sessions[place + 1][:7] != session[:7]
-        if last:
-            months = years.setdefault(session[:4], [None] * 12)
-            months[int(session[5:7]) - 1] = path[place + 1] / before - 1.0
-            before = path[place + 1]
-    return tuple(
-        YearOfReturns(
-            year=year,
-            months=tuple(months),
-            total=float(np.prod([1.0 + (month or 0.0) for month in months])) - 1.0,
-        )
-        for year, months in years.items()
     )

@@ -5,7 +5,9 @@ Read from journals, dialogues, scores and data, for a person to read session by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -22,35 +24,32 @@ from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, St
 from tradeassay.core.measure import not_scored
 from tradeassay.core.sums import plain_sum
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
-from tradeassay.play.dialogue_log import DialogueLine
+from tradeassay.play.dialogue_log import DialogueLine, Spending
 from tradeassay.runs.score.scores import NET_RETURN, AgentScores
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.summary.rows import (
     CallNote,
+    DecisionNote,
     ErrorRow,
+    FailureCause,
     FateTone,
     FormRate,
-    ModelDecision,
     ModelSummary,
     OrderNote,
     ShownTurn,
 )
 
-MOST_SESSIONS = 12
-"""Sessions per agent shown with their whole conversation, on a page with few models."""
-MOST_ON_A_PAGE = 200
-"""Such sessions per page: with many models each shows fewer, so that a page can still be mailed."""
+MOST_TALKS = 1_000
+"""Sessions kept with their whole conversation, shared by the models of a run."""
+MOST_DECISIONS = 20_000
+"""Decisions kept, shared by all agents of a run."""
+MOST_CAUSES = 3
 NOTES = frozenset(("context_cut", "no_target_shares"))
 """Kinds of failure that are notes, not mistakes."""
 MOST_CHARACTERS = 6_000
 """The most characters shown of one text. A page holds many; the full text stays in the run's folder."""
 MOST_ORDERS = 40
 OrderEvent = Filled | Rejected | Trimmed | Rested | Expired
-
-
-def sessions_each(models: int) -> int:
-    """Return how many sessions of each of ``models`` agents are shown in full; never fewer than two."""
-    return max(2, min(MOST_SESSIONS, MOST_ON_A_PAGE // max(1, models)))
 
 
 def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
@@ -79,21 +78,18 @@ def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]
     return {key: tuple(run.records(key)) for key in row.episodes if run.outcome(key) is not None}
 
 
-def model_details(run: Run, row: AgentScores, summary: ModelSummary, shown: str, most: int) -> ModelSummary:
-    """Return ``summary`` with mistakes over all repetitions, confidence, and the sessions of episode ``shown``."""
+def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSummary:
+    """Return ``summary`` with mistakes over all repetitions, and confidence."""
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
-    decisions, left_out = model_decisions(journals.get(shown, ()), run.dialogue(shown), most)
-    ktdfin = run.manifest.benchmark(run.episode(shown)).protocol == "ktdfin"
+    ktdfin = run.manifest.benchmark(run.episode(row.episodes[0])).protocol == "ktdfin"
     return msgspec.structs.replace(
         summary,
         sessions=len(every),
         errors=error_rows(every, level),
         rates=_rates(every, level) if ktdfin else (),
         confidence=calibration_of(run, journals),
-        decisions=decisions,
-        decisions_left_out=left_out,
     )
 
 
@@ -170,22 +166,80 @@ def _no_calibration(reason: str) -> Calibration:
     return Calibration(ece=not_scored(reason), brier=not_scored(reason))
 
 
-def model_decisions(
-    records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], most: int
-) -> tuple[tuple[ModelDecision, ...], int]:
-    """Return ``most`` sessions worth reading, newest first, and how many were left out."""
-    why = interesting(records, most)
+def decision_notes(
+    records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], *, talks: int, most: int
+) -> tuple[tuple[DecisionNote, ...], int]:
+    """Return the ``most`` latest decisions, newest first, and how many were left out.
+
+    Those ``talks`` sessions that are most worth reading come with their conversation, and are never left out.
+    """
+    why = interesting(records, talks) if talks else {}
     by_step: dict[int, list[DialogueLine]] = {}
+    spent: dict[int, Spending] = {}
     for line in dialogue:
+        spent[line.step] = spent.get(line.step, Spending()).plus(line.reply.usage)
         if line.step in why:
             by_step.setdefault(line.step, []).append(line)
-    fates = Fates(records, min(why, default=0))
-    made = [
-        _decision(record, by_step.get(record.step, []), fates, why[record.step])
-        for record in reversed(records)
-        if record.step in why
-    ]
+    latest = {record.step for record in records[-most:]}
+    kept = [record for record in records if record.step in latest or record.step in by_step]
+    fates = Fates(records, kept[0].step if kept else 0)
+    made = []
+    for record in reversed(kept):
+        lines, cost = by_step.get(record.step, []), spent.get(record.step, Spending())
+        orders = []
+        for place, order in enumerate(record.decision.orders[:MOST_ORDERS]):
+            tone, fate = fates.of(record.step, place)
+            shown = msgspec.structs.replace(order, reason=clipped(order.reason))
+            orders.append(OrderNote(order=shown, tone=tone, fate=fate))
+        made.append(
+            DecisionNote(
+                session=record.session,
+                reason=clipped(record.decision.reason),
+                failed=record.decision.status == "failed",
+                orders=tuple(orders),
+                problems=tuple(clipped(f"{one.kind}: {one.detail}") for one in record.decision.failures),
+                turns=turns(lines),
+                attempts=lines[-1].attempt if lines else 0,
+                tokens=cost.tokens,
+                usd=cost.known_usd,
+                more_orders=max(0, len(record.decision.orders) - MOST_ORDERS),
+                why=why[record.step] if lines else "",
+            )
+        )
     return tuple(made), len(records) - len(made)
+
+
+def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
+    """Return why an episode's first answers could not be used, each with the answer and where it is recorded."""
+    found: dict[tuple[str, str], FailureCause] = {}
+    outcome = run.outcome(key)
+    if outcome is not None and outcome.traceback:
+        # The innermost frame that is not ours is the author's own line.
+        frames = re.findall(r'File "([^"]+)", line (\d+)', outcome.traceback)
+        own = [frame for frame in frames if "tradeassay" not in Path(frame[0]).parts] or frames
+        found["", ""] = FailureCause(
+            session="",
+            kind="exception",
+            detail=clipped(str(outcome.error), 600),
+            answer=clipped("\n".join(outcome.traceback.strip().splitlines()[-3:]), 600),
+            where=":".join(own[-1]) if own else "",
+        )
+    answers: dict[int, list[str]] = {}
+    for line in run.dialogue(key):
+        answers.setdefault(line.step, []).append(line.reply.error or line.reply.text or "(an empty answer)")
+    journal = run.journal(key)
+    for number, record in enumerate(run.records(key), start=1):
+        said = answers.get(record.step, [])
+        for place, one in enumerate(record.decision.failures):
+            if len(found) < MOST_CAUSES and (one.kind, one.detail) not in found:
+                found[one.kind, one.detail] = FailureCause(
+                    session=record.session,
+                    kind=one.kind,
+                    detail=clipped(one.detail, 600),
+                    answer=clipped(said[min(place, len(said) - 1)], 600) if said else "",
+                    where=f"{journal.relative_to(run.folder)}:{number}",
+                )
+    return tuple(found.values())
 
 
 def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
@@ -217,30 +271,6 @@ def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
             if step is not None and len(found) < most:
                 found[step] = why
     return found
-
-
-def _decision(record: StepRecord, lines: Sequence[DialogueLine], fates: Fates, why: str) -> ModelDecision:
-    decision = record.decision
-    usages = [line.reply.usage for line in lines]
-    priced = [usage.usd for usage in usages if usage.usd is not None]
-    orders = []
-    for place, order in enumerate(decision.orders[:MOST_ORDERS]):
-        tone, fate = fates.of(record.step, place)
-        shown = msgspec.structs.replace(order, reason=clipped(order.reason))
-        orders.append(OrderNote(order=shown, tone=tone, fate=fate))
-    return ModelDecision(
-        session=record.session,
-        reason=clipped(decision.reason),
-        failed=decision.status == "failed",
-        orders=tuple(orders),
-        problems=tuple(clipped(f"{failure.kind}: {failure.detail}") for failure in decision.failures),
-        turns=turns(lines),
-        attempts=lines[-1].attempt if lines else 0,
-        tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
-        usd=plain_sum(priced) if len(priced) == len(usages) else None,
-        more_orders=max(0, len(decision.orders) - MOST_ORDERS),
-        why=why,
-    )
 
 
 def turns(lines: Sequence[DialogueLine]) -> tuple[ShownTurn, ...]:

@@ -21,12 +21,18 @@ from tradeassay.runs.score.scores import AgentScores, EpisodeScores
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
-from tradeassay.runs.summary.models import model_details, model_summary, sessions_each
+from tradeassay.runs.summary.models import (
+    MOST_DECISIONS,
+    MOST_TALKS,
+    decision_notes,
+    first_causes,
+    model_details,
+    model_summary,
+)
 from tradeassay.runs.summary.published import printed_figures
 from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
-    DecisionNote,
     EpisodeDetail,
     HoldingsOverTime,
     RunSummary,
@@ -35,9 +41,8 @@ from tradeassay.runs.summary.rows import (
 from tradeassay.runs.verify.coverage import coverage_of
 from tradeassay.runs.verify.freedom import freedom_of
 
-MOST_SYMBOLS = 8
+MOST_SYMBOLS = 5
 """Symbols per agent whose trades are shown on their price: those with the largest traded value."""
-MOST_DECISIONS = 40
 _BUY_AND_HOLD = ("equal-weight", "index-hold")
 
 
@@ -87,8 +92,9 @@ class _Reading:
 
     def __init__(self, run: Run, episodes: dict[str, EpisodeScores], details: bool) -> None:
         self._run, self._episodes, self._details = run, episodes, details
-        models = dict.fromkeys((one.cell, one.label) for one in run.episodes if one.by_model)
-        self._sessions = sessions_each(len(models))
+        agents = {(one.cell, one.label): one.by_model for one in run.episodes}
+        self._most = max(40, MOST_DECISIONS // len(agents))
+        self._talks = max(2, MOST_TALKS // max(1, sum(agents.values())))
 
     def cell(self, rows: Sequence[AgentScores]) -> CellSummary:
         run = self._run
@@ -132,6 +138,7 @@ class _Reading:
             failed_episodes=failed,
             rejections=_total(episodes[key].rejections for key in row.episodes),
             failures=_total(episodes[key].failures for key in row.episodes),
+            causes=first_causes(run, failed[0][0]) if failed else (),
             paths=tuple(_path(run.records(key)) for key in sound),
             model=model,
         )
@@ -141,17 +148,25 @@ class _Reading:
         middle = sorted(range(len(plain.paths)), key=lambda place: plain.paths[place][-1])
         place = middle[(len(middle) - 1) // 2] if middle else 0
         key = (sound or list(row.episodes))[place]
-        detail = _detail(tuple(run.records(key)), place, episodes[key].seed, scored=bool(plain.paths))
-        detail = completed_episode(detail, sessions, plain.paths[place] if plain.paths else ())
+        records = tuple(run.records(key))
+        detail = _detail(records, place, episodes[key].seed, scored=bool(plain.paths))
+        talks = 0 if model is None else self._talks
+        decisions, left_out = decision_notes(records, run.dialogue(key), talks=talks, most=self._most)
+        year = run.manifest.benchmark(run.episode(key)).periods_per_year
+        detail = completed_episode(
+            msgspec.structs.replace(detail, decisions=decisions, decisions_left_out=left_out),
+            sessions,
+            plain.paths[place] if plain.paths else (),
+            year,
+        )
         if model is not None:
-            model = model_details(run, row, model, key, self._sessions)
+            model = model_details(run, row, model)
         return msgspec.structs.replace(plain, detail=detail, model=model)
 
 
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
     trades, trades_left_out = _trades(records)
     held = holdings_from_records(records) if scored else None
-    decisions, decisions_left_out = _decisions(records)
     return EpisodeDetail(
         place=place,
         seed=seed,
@@ -163,8 +178,6 @@ def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: boo
         ),
         trades=trades,
         trades_left_out=trades_left_out,
-        decisions=decisions,
-        decisions_left_out=decisions_left_out,
     )
 
 
@@ -188,22 +201,6 @@ def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
     most = set(sorted(value, key=lambda symbol: (-value[symbol], symbol))[:MOST_SYMBOLS])
     kept = tuple(trade for trade in every if trade.symbol in most)
     return kept, len(every) - len(kept)
-
-
-def _decisions(records: Sequence[StepRecord]) -> tuple[tuple[DecisionNote, ...], int]:
-    """Return the latest non-empty decisions, newest first, and how many more there are."""
-    notes = [
-        DecisionNote(
-            session=record.session,
-            orders=record.decision.orders,
-            reason=record.decision.reason,
-            failed=record.decision.status == "failed",
-            problems=tuple(f"{failure.kind}: {failure.detail}" for failure in record.decision.failures),
-        )
-        for record in records
-        if record.decision.orders or record.decision.reason or record.decision.failures
-    ]
-    return tuple(reversed(notes[-MOST_DECISIONS:])), max(0, len(notes) - MOST_DECISIONS)
 
 
 def _market(

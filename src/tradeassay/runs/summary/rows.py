@@ -10,6 +10,7 @@ from tradeassay.core.badges import Badges
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
+from tradeassay.metrics.history import AccountHistory
 from tradeassay.runs.score.scores import AgentScores, Inference
 from tradeassay.runs.verify.coverage import Coverage
 from tradeassay.runs.verify.freedom import Freedom
@@ -26,16 +27,6 @@ class Trade(msgspec.Struct, frozen=True, kw_only=True):
     quantity: float
     price: float
     forced: bool = False
-
-
-class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent decided in one session. ``problems`` are its failures, one line each."""
-
-    session: str
-    orders: tuple[Order, ...]
-    reason: str
-    failed: bool = False
-    problems: tuple[str, ...] = ()
 
 
 class HoldingsOverTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,33 +47,6 @@ class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
     most: int
     spells: int
     sessions: float | None
-
-
-class YearOfReturns(msgspec.Struct, frozen=True, kw_only=True):
-    """``months`` has twelve entries, None where no session fell into the month; ``total`` compounds them."""
-
-    year: str
-    months: tuple[float | None, ...]
-    total: float
-
-
-class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """The repetition that stands for an agent. ``place`` is its place among the agent's paths.
-
-    ``falls`` is the drawdown along its path. ``trades`` are those in the symbols traded most, ``decisions`` the
-    latest; what was left out of either is counted.
-    """
-
-    place: int = 0
-    seed: int | None = None
-    falls: tuple[float, ...] = ()
-    months: tuple[YearOfReturns, ...] = ()
-    holdings: HoldingsOverTime | None = None
-    times: HoldingTimes | None = None
-    trades: tuple[Trade, ...] = ()
-    trades_left_out: int = 0
-    decisions: tuple[DecisionNote, ...] = ()
-    decisions_left_out: int = 0
 
 
 class CallNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,23 +77,54 @@ class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
     fate: str
 
 
-class ModelDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """One session of a model. ``attempts`` counts its tries at the answer; ``usd`` None is an unknown price.
+class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent decided in one session. ``problems`` are its failures, one line each.
 
-    ``more_orders`` counts those beyond the ones that are shown; ``why`` says why it was chosen to be shown.
+    ``more_orders`` counts those beyond the ones that are kept. ``turns`` is the conversation, kept for the
+    sessions most worth reading, ``why`` says why this one; ``attempts`` counts its tries at the answer. ``usd``
+    None is an unknown price.
     """
 
     session: str
     reason: str
-    failed: bool
-    orders: tuple[OrderNote, ...]
-    problems: tuple[str, ...]
-    turns: tuple[ShownTurn, ...]
-    attempts: int
-    tokens: int
-    usd: float | None
+    failed: bool = False
+    orders: tuple[OrderNote, ...] = ()
+    problems: tuple[str, ...] = ()
+    turns: tuple[ShownTurn, ...] = ()
+    attempts: int = 0
+    tokens: int = 0
+    usd: float | None = None
     more_orders: int = 0
     why: str = ""
+
+
+class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """The repetition that stands for an agent. ``place`` is its place among the agent's paths.
+
+    ``falls`` is the drawdown along its path. ``trades`` are those in the symbols traded most, ``decisions`` all of
+    them or the latest, newest first; what was left out of either is counted.
+    """
+
+    place: int = 0
+    seed: int | None = None
+    falls: tuple[float, ...] = ()
+    history: AccountHistory | None = None
+    holdings: HoldingsOverTime | None = None
+    times: HoldingTimes | None = None
+    trades: tuple[Trade, ...] = ()
+    trades_left_out: int = 0
+    decisions: tuple[DecisionNote, ...] = ()
+    decisions_left_out: int = 0
+
+
+class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an answer could not be used: the ``answer`` itself, and the file and line that record it."""
+
+    session: str
+    kind: str
+    detail: str
+    answer: str
+    where: str
 
 
 class ErrorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,8 +147,7 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was.
 
-    ``decisions`` are the sessions of the shown repetition worth reading, newest first; the other figures are over
-    all repetitions.
+    The figures are over all repetitions.
     """
 
     model: str
@@ -165,24 +159,24 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[ErrorRow, ...] = ()
     rates: tuple[FormRate, ...] = ()
     confidence: Calibration | None = None
-    decisions: tuple[ModelDecision, ...] = ()
-    decisions_left_out: int = 0
 
 
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard, as it was scored, and all that unfolds from it.
 
     ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
-    why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason. ``design`` is the
-    comparison with the baseline as an experiment, with the dependence measured in it, None where nothing was
-    compared. ``model`` is None for a rule, ``detail`` None where only a table was asked for. ``called`` is
-    what it is called where the label would say too much.
+    why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason, ``causes`` are the
+    first answers that could not be used, where an episode failed. ``design`` is the comparison with the baseline
+    as an experiment, with the dependence measured in it, None where nothing was compared. ``model`` is None for a
+    rule, ``detail`` None where only a table was asked for. ``called`` is what it is called where the label would
+    say too much.
     """
 
     row: AgentScores
     called: str = ""
     failure: str | None = None
     failed_episodes: tuple[tuple[str, str], ...] = ()
+    causes: tuple[FailureCause, ...] = ()
     rejections: dict[str, int] = {}
     failures: dict[str, int] = {}
     paths: tuple[tuple[float, ...], ...] = ()

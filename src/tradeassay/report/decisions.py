@@ -1,0 +1,148 @@
+"""Decisions and conversations, packed for a page: every text once, compressed, unpacked by ``decisions.js``.
+
+Prompts repeat what came before them; written out they would be most of a page's bytes many times over.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tradeassay.report import numbers
+from tradeassay.runs.summary.rows import DecisionNote, ShownTurn
+
+BUDGET = 300_000
+"""Characters that the decisions of a page may take. Beyond it conversations are left out, then quiet sessions."""
+
+
+class PackedTurn(msgspec.Struct, frozen=True, array_like=True):
+    """A question and its answer; texts are places in the list of texts, -1 for none."""
+
+    purpose: str
+    attempt: int
+    asked: tuple[tuple[str, int], ...]
+    said: int
+    calls: tuple[tuple[str, int, int, str], ...]
+    error: int
+
+
+class PackedDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision as ``decisions.js`` reads it. ``of`` says whose it is, where several share a list."""
+
+    session: str
+    reason: str = ""
+    failed: bool = False
+    problems: tuple[str, ...] = ()
+    orders: tuple[tuple[str, str, str, str, str], ...] = ()
+    more: int = 0
+    attempts: int = 0
+    tokens: int = 0
+    cost: str = ""
+    turns: tuple[PackedTurn, ...] = ()
+    why: str = ""
+    of: str = ""
+    link: str = ""
+
+
+class DecisionPack:
+    """Collects decisions; :meth:`encoded` is what a page holds."""
+
+    def __init__(self) -> None:
+        self.rows: list[PackedDecision] = []
+        self.size = 0
+        self._texts: dict[str, int] = {}
+
+    def add(self, note: DecisionNote, *, talk: bool = True, of: str = "", link: str = "") -> None:
+        """Add a decision; without ``talk`` its conversation is left out."""
+        self.rows.append(
+            PackedDecision(
+                session=note.session,
+                reason=note.reason,
+                failed=note.failed,
+                problems=note.problems,
+                orders=tuple(
+                    (
+                        numbers.order_words(one.order),
+                        one.tone,
+                        one.fate,
+                        "" if one.order.confidence is None else numbers.written(one.order.confidence, "share"),
+                        one.order.reason,
+                    )
+                    for one in note.orders
+                ),
+                more=note.more_orders,
+                attempts=note.attempts,
+                tokens=note.tokens,
+                cost=numbers.dollars(note.usd) if note.tokens else "",
+                turns=tuple(map(self._turn, note.turns)) if talk else (),
+                why=note.why,
+                of=of,
+                link=link,
+            )
+        )
+
+    def _turn(self, turn: ShownTurn) -> PackedTurn:
+        return PackedTurn(
+            turn.purpose,
+            turn.attempt,
+            tuple((role, self._text(text)) for role, text in turn.asked),
+            self._text(turn.said),
+            tuple(
+                (call.name, self._text(call.arguments), self._text(call.result or ""), call.found_in)
+                for call in turn.calls
+            ),
+            self._text(turn.error or ""),
+        )
+
+    def _text(self, text: str) -> int:
+        if not text:
+            return -1
+        if text not in self._texts:
+            self.size += len(text)
+        return self._texts.setdefault(text, len(self._texts))
+
+    def encoded(self) -> str:
+        """Return the pack as text; the same decisions give the same text."""
+        data = msgspec.json.encode({"texts": list(self._texts), "rows": self.rows})
+        return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+
+
+def packed(accounts: Sequence[Sequence[DecisionNote]], budget: int = BUDGET) -> list[tuple[str, int, int]]:
+    """Return the packs of several accounts that share a page, and how many decisions and conversations each has.
+
+    The first way of leaving out that keeps the ``budget`` is taken, the same for all.
+    """
+    found: list[tuple[str, int, int]] = []
+    for talks, quiet in ((None, None), (24, None), (6, None), (2, 150), (2, 60), (0, 20)):
+        found = [_pack(notes, talks, quiet) for notes in accounts]
+        if sum(len(text) for text, _, _ in found) <= budget:
+            break
+    return found
+
+
+def _pack(notes: Sequence[DecisionNote], talks: int | None, quiet: int | None) -> tuple[str, int, int]:
+    """Return one pack with so many conversations and, of the sessions without one, so many of the latest."""
+    pack = DecisionPack()
+    spoken = [note for note in notes if note.turns]
+    order = {"mistakes": 0, "large loss": 1, "large gain": 1, "much traded": 2}
+    chosen = sorted(range(len(spoken)), key=lambda place: order.get(spoken[place].why, 3))
+    kept = {id(spoken[place]) for place in chosen[: len(chosen) if talks is None else talks]}
+    left = len(notes) if quiet is None else quiet
+    for note in notes:
+        if id(note) in kept or (note.failed and left > -60) or left > 0:
+            left -= 1
+            pack.add(note, talk=id(note) in kept)
+    return pack.encoded(), len(pack.rows), sum(bool(row.turns) for row in pack.rows)
+
+
+def tools_of(notes: Iterable[DecisionNote]) -> list[str]:
+    """Return the names of the tools that were called, the most frequent first."""
+    counts: dict[str, int] = {}
+    for note in notes:
+        for turn in note.turns:
+            for call in turn.calls:
+                counts[call.name] = counts.get(call.name, 0) + 1
+    return sorted(counts, key=lambda name: (-counts[name], name))

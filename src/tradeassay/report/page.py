@@ -1,0 +1,401 @@
+"""The one page of a run, or of somebody's own account: the answer, the edge against zero, what it is made of, the
+account, reasons for and against, how long until it is known, and every decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradeassay.assay.papers import StudyTable, paper_studies
+from tradeassay.assay.verdict import recorded_assay
+from tradeassay.assay.verdict.record import AgentAssay, Assay
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
+from tradeassay.factors import factor_words
+from tradeassay.metrics import MEASURES
+from tradeassay.metrics.history import ROLLING, AccountHistory
+from tradeassay.report import numbers
+from tradeassay.report.charts import MOST_LINES, account_charts, cell_charts, rolling_chart, ticks, waterfall_svg
+from tradeassay.report.decisions import packed, tools_of
+from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
+from tradeassay.report.palette import BASELINE, LineStyle, styles
+from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.studies import written_cell
+from tradeassay.report.verdicts import PARTS, TONES
+from tradeassay.report.words import (
+    AgentStanding,
+    answer,
+    arm_standing,
+    badge_words,
+    cell_badges,
+    contrast_in_words,
+    cost_line,
+    in_words,
+    markets_words,
+    setting_title,
+    standing,
+    until_known,
+)
+from tradeassay.runs import CodeRun, Run
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from tradeassay.runs import VerifyReport
+
+TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
+TILES = (
+    "annualised_return",
+    "sharpe",
+    "sortino",
+    "max_drawdown",
+    "volatility",
+    "calmar",
+    "information_ratio",
+    "turnover",
+)
+BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DETAILED = 40
+"""Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
+
+
+class AccountOnPage:
+    """One account: its scores where a run has them, its verdict where it was judged, and how both are written.
+
+    ``place`` is its tier, or where nobody was compared its rank: a place among equals would be luck. ``unranked``
+    says why it has none. ``edge`` is what the one chart draws: what is left beyond
+    market and style where the account was judged, otherwise the difference from the baseline.
+    """
+
+    def __init__(
+        self,
+        place: int,
+        cell: CellOnPage,
+        *,
+        agent: AgentSummary | None,
+        assayed: AgentAssay | None,
+        detailed: bool,
+    ) -> None:
+        self.id, self.agent, self.assayed, self._cell = f"{cell.id}-a{place}", agent, assayed, cell
+        self.style: LineStyle = BASELINE
+        self.place = self.unranked = self.cost = self.p_value = ""
+        self.difference: MeasureShown | None = None
+        self.ranked = assayed is not None and assayed.total.value is not None
+        found: Measure | None = None
+        if agent is not None:
+            found = self._scored(agent, cell, place + 1)
+        elif assayed is not None:
+            self.style = cell.look.get(assayed.agent, BASELINE)
+        told: AgentStanding | None = None if agent is None else standing(agent, cell.summary)
+        self.name = agent.name if agent is not None else assayed.agent if assayed is not None else ""
+        self.baseline = agent.baseline if agent is not None else False
+        self.result = agent.result if agent is not None else assayed.total if assayed is not None else None
+        self.tone, self.label, self.sentence = (
+            ("none", "", "") if told is None else (told.tone, told.label, told.sentence)
+        )
+        self.standing = told
+        if assayed is not None and not self.baseline:
+            verdict = assayed.verdict
+            self.tone, self.label, self.sentence = TONES[verdict.kind], verdict.label, verdict.sentence
+            found = None if assayed.edge is None else assayed.edge.tested
+        self.edge_measure = None if found is None or found.value is None else found
+        detail = None if agent is None or not detailed else agent.detail
+        self.detail = detail
+        self.notes = () if detail is None else detail.decisions
+        self.decisions = ("", 0, 0)
+        self.tools = tools_of(self.notes)
+        self.history: AccountHistory | None = None if detail is None else detail.history
+        if assayed is not None and agent is None:
+            self.history = assayed.history
+        self.waterfall = None if assayed is None or not detailed else waterfall_svg(assayed)
+        self.rolling = None if self.history is None else rolling_chart(self.history)
+        self.curves: tuple[Markup, Markup] | None = None
+        if agent is None and assayed is not None and assayed.curve is not None and len(assayed.curve.sessions) > 1:
+            self.curves = account_charts(assayed.curve, "the market")
+        self.until = "" if assayed is None else until_known(assayed)
+        self.badges = () if assayed is None or assayed.badges is None else badge_words(assayed.badges)
+        self.mistakes = "" if assayed is None else ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())
+
+    def _scored(self, agent: AgentSummary, cell: CellOnPage, rank: int) -> Measure | None:
+        """Take over what the leaderboard says of a run's agent and return its difference from the baseline."""
+        self.style, self.cost = cell.look[agent.name], cost_line(agent)
+        self.ranked = agent.result.value is not None and failed_too_often(agent) is None
+        contest = cell.summary.contest
+        tier = (rank if self.ranked else None) if contest is None else contest.tier_of(agent.name)
+        self.place = "\u2013" if tier is None else str(tier)
+        if contest is not None and agent.name in contest.unranked:
+            self.unranked = f"not ranked: {contest.unranked[agent.name]}"
+        if agent.versus is None:
+            return None
+        if agent.versus.p_adjusted is not None:
+            self.p_value = numbers.p_value(agent.versus.p_adjusted)
+        self.difference = shown(agent.versus.difference, "change", cell.differences)
+        return agent.versus.difference
+
+    @property
+    def edge(self) -> MeasureShown | None:
+        """The edge as the chart draws it; None where there is none."""
+        return None if self.edge_measure is None else shown(self.edge_measure, "change", self._cell.edges)
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that the account has, as far as they are worth a tile."""
+        known = self.agent.measures if self.agent is not None else self.assayed.measures if self.assayed else {}
+        return [name for name in TILES if name in known and self.figure(name).value is not None]
+
+    def figure(self, name: str) -> MeasureShown:
+        """Return a measure written out; the return has its interval drawn."""
+        scale = self._cell.returns if name == "cumulative_return" else None
+        if self.agent is None:
+            assert self.assayed is not None
+            return shown(self.assayed.measures[name], numbers.form_of(name), scale)
+        return shown(self.agent.measures[name].median, numbers.form_of(name), scale)
+
+    def spread(self, name: str) -> str:
+        """Return the range over the seeds in words, empty for a single one."""
+        if self.agent is None:
+            return ""
+        found, form = self.agent.measures[name], numbers.form_of(name)
+        if found.n < 2 or found.lowest is None or found.highest is None:
+            return ""
+        low, high = numbers.written(found.lowest, form), numbers.written(found.highest, form)
+        return f"{found.n} seeds: {low} to {high}"
+
+    @property
+    def exposures(self) -> list[tuple[str, Measure]]:
+        """The factors with a known exposure, the largest first."""
+        known = {} if self.assayed is None else self.assayed.exposures
+        found = [(factor_words(name), one) for name, one in known.items() if one.value is not None]
+        return sorted(found, key=lambda pair: -abs(pair[1].value or 0.0))
+
+
+class CellOnPage:
+    """One tab: accounts that may be compared. ``cell`` is a run's, None for somebody's own account.
+
+    ``returns``, ``differences`` and ``edges`` are common scales; ``hottest`` is the largest return of a month, by
+    size, for the depth of colours.
+    """
+
+    def __init__(
+        self, id: str, tab: str, cell: CellSummary | None, judged: Sequence[AgentAssay], data: PageData
+    ) -> None:
+        self.id, self.tab, self.cell, self.level = id, tab, cell, data.level
+        self.judged = bool(judged)
+        # Where no factors are known, style is not among what was taken away.
+        styled = any(one.parts["style"].value is not None for one in judged if "style" in one.parts)
+        self.beyond = "market and style" if styled else "the market"
+        self.key = {} if data.assay is None or cell is not None else data.assay.key
+        self.look: dict[str, LineStyle] = {}
+        self.returns = self.differences = common_scale([])
+        self.support: tuple[str, ...] = ()
+        if cell is not None:
+            self.look = styles([agent.name for agent in cell.agents], cell.baseline)
+            self.returns = common_scale([agent.result for agent in cell.agents])
+            self.differences = common_scale(
+                [one.versus.difference for one in cell.agents if one.versus is not None]
+            )
+            by_name = {one.agent: one for one in judged}
+            self.agents = [
+                AccountOnPage(
+                    place, self, agent=agent, assayed=by_name.get(agent.name), detailed=place < data.detailed
+                )
+                for place, agent in enumerate(cell.ranked)
+            ]
+            self.badges = cell_badges(cell)
+            said = answer(cell)
+            self.headline, self.support = said.headline, said.support
+            self.in_words = (*in_words(cell), *cell.limits)
+            self.rules = paragraphs(cell.rules)
+        else:
+            self.look = styles([one.agent for one in judged], "")
+            self.agents = [
+                AccountOnPage(place, self, agent=None, assayed=one, detailed=place < DETAILED)
+                for place, one in enumerate(judged)
+            ]
+            self.badges = () if judged[0].badges is None else badge_words(judged[0].badges)
+            self.headline = judged[0].verdict.sentence
+            if self.key:
+                right = sum(
+                    one.agent in self.key and one.verdict.kind in self.key[one.agent].deserves for one in judged
+                )
+                self.headline = f"{right} of {len(self.key)} right where the answer is known."
+            elif len(judged) > 1:
+                kinds = Counter(one.verdict.label for one in judged)
+                self.headline = "; ".join(f"{label}: {n} of {len(judged)}" for label, n in kinds.most_common())
+            self.in_words, self.rules = (), ()
+        self.drawn = sorted(
+            (one for one in self.agents if one.edge_measure is not None),
+            key=lambda one: -((one.edge_measure.value if one.edge_measure else None) or 0.0),
+        )
+        self.edges: Scale = common_scale([one.edge_measure for one in self.drawn if one.edge_measure is not None])
+        step, marks = ticks(self.edges.low, self.edges.high, 6)
+        digits = 0 if step >= 0.01 else 1
+        self.axis = [
+            (self.edges.place(at), f"{at:{'+' if at else ''}.{digits}%}".replace("-", numbers.MINUS))
+            for at in marks
+        ]
+        histories = [one.history for one in self.agents if one.history is not None]
+        months = [month for one in histories for year in one.months for month in year.months]
+        self.hottest = max([0.01, *(abs(month) for month in months if month is not None)])
+        self.has_models = any(one.agent is not None and one.agent.model is not None for one in self.agents)
+        # Whom a reader came for is open, and printed: the best model, or the best that is no baseline.
+        models = [one for one in self.agents if one.agent is not None and one.agent.model is not None]
+        self.first = next((one for one in (*models, *self.agents) if not one.baseline), None)
+        self.charts = None
+        if cell is not None:
+            there = {one.agent.name: one.id for one in self.agents if one.agent is not None and one.detail}
+            self.charts = cell_charts(cell, id, self.look, there)
+        played = [one for one in self.agents if one.agent is not None and one.agent.paths]
+        drawn = [one.name for one in played if not one.baseline][:MOST_LINES]
+        self.shown = [one for one in played if one.baseline or one.name in drawn]
+        self.more_lines = len(played) > len(self.shown)
+
+    @property
+    def summary(self) -> CellSummary:
+        assert self.cell is not None
+        return self.cell
+
+
+class PageData:
+    """Everything that a page is written from: a run's summary, an assay, or both."""
+
+    def __init__(self, summary: RunSummary | None, assay: Assay | None) -> None:
+        self.summary, self.assay = summary, assay
+        self.title = summary.title if summary is not None else assay.title if assay is not None else ""
+        self.level = summary.level if summary is not None else assay.config.level if assay is not None else 0.95
+        self.own = summary is None
+        judged = () if assay is None else assay.agents
+        cells = () if summary is None else summary.cells
+        self.detailed = max(3, DETAILED // max(1, len(cells)))
+        tabs = _tabs(cells)
+        self.cells = [
+            CellOnPage(f"c{place}", tabs[place], cell, [one for one in judged if one.cell == cell.id], self)
+            for place, cell in enumerate(cells)
+        ]
+        if summary is None:
+            self.cells = self._judged_alone(assay)
+        every = [one for view in self.cells for one in view.agents if one.notes]
+        for one, pack in zip(every, packed([one.notes for one in every]), strict=True):
+            one.decisions = pack
+
+    def _judged_alone(self, assay: Assay | None) -> list[CellOnPage]:
+        """Return the tabs of an assay without a run's scores; accounts with an answer key share one."""
+        if assay is None or not assay.agents:
+            return []
+        if assay.key:
+            return [CellOnPage("c0", "Is it found?", None, assay.agents, self)]
+        names = dict.fromkeys(one.cell for one in assay.agents)
+        return [
+            CellOnPage(
+                f"c{place}",
+                assay.titles.get(name, name),
+                None,
+                [one for one in assay.agents if one.cell == name],
+                self,
+            )
+            for place, name in enumerate(names)
+        ]
+
+
+def render_html(
+    data: RunSummary | Assay,
+    studies: Sequence[StudyTable] = (),
+    verified: VerifyReport | None = None,
+    assay: Assay | None = None,
+) -> str:
+    """Return the page of a run or of an assay. Every text in it is escaped; it works from a file, offline.
+
+    ``studies`` are the paper's own tables, where the benchmark has a paper; ``verified`` what became of the run's
+    claims, where it was verified just now; ``assay`` what the run's results are made of, where that is known.
+    """
+    summary = data if isinstance(data, RunSummary) else None
+    page = PageData(summary, data if isinstance(data, Assay) else assay)
+    context = {
+        "page": page,
+        "data": summary,
+        "assay": page.assay,
+        "verified": verified,
+        "cells": page.cells,
+        "places": {view.cell.id: view.id for view in page.cells if view.cell is not None},
+        "table": TABLE,
+        "behaviour": BEHAVIOUR,
+        "measures": [info.id for info in MEASURES],
+        "months": MONTHS,
+        "month_text": numbers.month_text,
+        "p_value": numbers.p_value,
+        "parts": PARTS,
+        "rolling": ROLLING,
+        "arm_standing": arm_standing,
+        "contrast_in_words": contrast_in_words,
+        "common_scale": common_scale,
+        "markets_words": markets_words,
+        "setting_title": setting_title,
+        "studies": studies,
+        "written_cell": written_cell,
+    }
+    return render_page("page.html.j2", context, scripts=("charts.js", "decisions.js"))
+
+
+def write_html(
+    source: Run | CodeRun | RunSummary | Assay,
+    path: Path | None = None,
+    *,
+    summary: RunSummary | None = None,
+    verified: VerifyReport | None = None,
+    assay: Assay | None = None,
+) -> Path:
+    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder).
+
+    ``summary`` is that of the run, where it is known already; ``verified`` what became of the run's claims, where
+    it was verified just now: the page then says so, claim by claim. ``assay`` is what its results are made of; by
+    default the one that is recorded with the run.
+    """
+    if isinstance(source, CodeRun):
+        from tradeassay.report.code_page import write_code_html
+
+        return write_code_html(source, path, verified)
+    if path is None:
+        if not isinstance(source, Run):
+            raise UserError("no place for the page", hint="give a path")
+        path = source.folder / "report.html"
+    if not isinstance(source, Run):
+        return write_page(path, render_html(source, verified=verified, assay=assay))
+    studies = paper_studies(source, attribution=False)
+    made = assay or recorded_assay(source)
+    return write_page(path, render_html(summary or summary_of(source), studies, verified, made))
+
+
+def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return plain text as blocks of ("p" | "h4" | "ul", lines).
+
+    Lines that start with a dash are a list; a short line without a full stop before a list is its heading.
+    """
+    blocks: list[tuple[str, tuple[str, ...]]] = []
+    for line in (line.strip() for line in text.splitlines() if line.strip()):
+        if not line.startswith("- "):
+            blocks.append(("p", (line,)))
+            continue
+        kind, lines = blocks[-1] if blocks else ("", ())
+        if kind == "ul":
+            blocks[-1] = ("ul", (*lines, line[2:]))
+            continue
+        if kind == "p" and len(lines[0]) < 70 and not lines[0].endswith("."):
+            blocks[-1] = ("h4", lines)
+        blocks.append(("ul", (line[2:],)))
+    return tuple(blocks)
+
+
+def _tabs(cells: Sequence[CellSummary]) -> list[str]:
+    """Return names for tabs: titles, without what all have in common when they are settings of one benchmark."""
+    titles = [cell.title for cell in cells]
+    if len(cells) < 2 or len({cell.benchmark for cell in cells}) > 1 or not all(cell.settings for cell in cells):
+        return titles
+    parts = [title.split(", ") for title in titles]
+    while min(map(len, parts)) > 1 and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    return [", ".join(part) for part in parts]
