@@ -72,7 +72,7 @@ def test_a_named_baseline_is_not_added_again() -> None:
         ({"agents": ()}, "agents: nothing is given"),
         ({"seeds": ()}, "seeds: nothing is given"),
         ({"seeds": (1, 1)}, "seeds: '1' is given twice"),
-        ({"seeds": (-1,)}, "seed -1 is negative"),
+        ({"seeds": (-1,)}, "a seed is negative"),
         ({"agents": (AgentSpec(name="cash"), AgentSpec(name="x", label="CASH"))}, "'CASH' is given twice"),
         ({"agents": (AgentSpec(name="cash", label="a b"),)}, "agent label 'a b'"),
         ({"datasets": {"other-v1": ("x",)}}, "'other-v1', which is not run"),

@@ -38,6 +38,19 @@ LONG_ANSWERS = ModelParams(max_tokens=16_384, timeout_s=600.0)
 """A program, and the reasoning before it, needs more room and time than a trading decision."""
 
 
+MOST_GIVEN = 1_000
+"""Models, tasks, seeds or other values of one field of a spec."""
+MOST_ITEMS = 50_000
+
+
+def refuse_large_grid(items: int) -> None:
+    """Raise :class:`UserError` for more episodes than a run may have, before they are made."""
+    if items > MOST_ITEMS:
+        raise UserError(
+            f"a grid of {items:,} episodes", hint=f"at most {MOST_ITEMS:,}: split it into several runs"
+        )
+
+
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
 
@@ -59,6 +72,12 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
             refuse_bad_secret(self.secret)
         if not self.models:
             raise UserError("no model is named", hint=f"give at least one, e.g. {example}")
+        for name in self.__struct_fields__:
+            given = getattr(self, name)
+            if isinstance(given, tuple) and len(given) > MOST_GIVEN:
+                raise UserError(f"{name} has {len(given):,} values", hint=f"give at most {MOST_GIVEN:,}")
+        if not all(0 <= seed < 2**63 for seed in self.seeds):
+            raise UserError("a seed is negative or has more than 63 bits", hint="use 0, 1, 2 ...")
         for model in (*self.models, *others):
             parse_name(model)
         for name in ("models", "seeds", *once):

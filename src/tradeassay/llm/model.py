@@ -59,12 +59,12 @@ class ModelParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """
 
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] | None = 0.0
-    max_tokens: Annotated[int, Meta(ge=1)] = 4096
-    timeout_s: Annotated[float, Meta(gt=0.0)] = 120.0
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] = 4096
+    timeout_s: Annotated[float, Meta(gt=0.0, le=604_800.0)] = 120.0
     top_p: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
     seed: int | None = None
     reasoning_effort: ReasoningEffort | None = None
-    reasoning_tokens: Annotated[int, Meta(ge=0)] | None = None
+    reasoning_tokens: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
 
     def sent(self) -> dict[str, float | int | str | None]:
         """Return what the model sees of these: everything but the time limit, which changes no answer."""

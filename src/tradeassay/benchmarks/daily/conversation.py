@@ -65,12 +65,12 @@ class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     convention: Convention = "sound"
-    attempts: Annotated[int, Meta(ge=1)] = _DAY.attempts
-    max_orders: Annotated[int, Meta(ge=1)] = _DAY.max_orders
-    names: Annotated[int, Meta(ge=1)] = 150
-    temperature: Annotated[float, Meta(ge=0)] = 0.0
-    max_tokens: Annotated[int, Meta(ge=1)] = 4_096
-    timeout_s: Annotated[float, Meta(gt=0)] = 120.0
+    attempts: Annotated[int, Meta(ge=1, le=1_000)] = _DAY.attempts
+    max_orders: Annotated[int, Meta(ge=1, le=10_000)] = _DAY.max_orders
+    names: Annotated[int, Meta(ge=1, le=10_000)] = 150
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] = 4_096
+    timeout_s: Annotated[float, Meta(gt=0, le=604_800)] = 120.0
 
 
 class RulesShown(msgspec.Struct, frozen=True, kw_only=True):

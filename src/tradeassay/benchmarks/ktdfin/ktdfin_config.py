@@ -14,7 +14,8 @@ from tradeassay.masking import Level, MaskConfig
 Mode = Literal["memory-only", "fixed-candidate", "open-research"]
 MODES: tuple[Mode, ...] = ("memory-only", "fixed-candidate", "open-research")
 
-Count = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1, le=10_000)]
+Tokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 
 
@@ -43,14 +44,14 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     scrub_news: bool = False
     news: bool = False
     tool_calls: Count = 12
-    retries: Annotated[int, Meta(ge=0)] = 3
+    retries: Annotated[int, Meta(ge=0, le=1_000)] = 3
     max_candidates: Count = 30
     max_positions: Count = 20
     max_weight: Share = 0.10
-    min_reason: Annotated[int, Meta(ge=0)] = 10
-    temperature: Annotated[float, Meta(ge=0)] = 0.0
-    max_tokens: Count = 4096
-    timeout_s: Annotated[float, Meta(gt=0)] = 120.0
+    min_reason: Annotated[int, Meta(ge=0, le=10_000)] = 10
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    max_tokens: Tokens = 4096
+    timeout_s: Annotated[float, Meta(gt=0, le=604_800)] = 120.0
     table_top: Count = 5
     table_size: Count = 30
     most_screened: Count = 50

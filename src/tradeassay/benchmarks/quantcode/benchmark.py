@@ -24,6 +24,7 @@ from tradeassay.benchmarks.programs import (
     Shown,
     code_protocols,
     installed_versions,
+    refuse_large_grid,
 )
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import (
@@ -123,6 +124,8 @@ class QuantCodeProtocol(CodeProtocol):
     @cached_property
     def _episodes(self) -> tuple[CodeItem, ...]:
         spec = self.spec
+        ways = len(spec.frameworks) * len(spec.wordings) * len(spec.settings)
+        refuse_large_grid(ways * len(spec.models) * len(self.tasks) * len(spec.seeds))
         return tuple(
             CodeItem(
                 model=model,

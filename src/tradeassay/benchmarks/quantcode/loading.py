@@ -152,6 +152,9 @@ _FLAGS = (
 """What a public task asks for and our bars do not have. Said on the task: a program cannot be blamed for it."""
 
 
+_LARGEST = 64 << 20
+
+
 def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
     """Return the tasks of a public file, ids ``public-001`` and on.
 
@@ -164,6 +167,8 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
     if not file.is_file():
         hint = "get benchmark_tasks_multiframe.json from the QuantCode-Bench repository"
         raise UserError(f"there is no task file {file}", hint=hint)
+    if not 0 < file.stat().st_size <= _LARGEST:  # a file of the kernel has no size, and may never end
+        raise DataError(f"{file.name} is empty or has more than {_LARGEST:,} bytes", hint="download it again")
     try:
         records: Any = msgspec.json.decode(file.read_bytes())
     except UNDECODABLE as error:

@@ -26,6 +26,8 @@ SETTINGS: tuple[Setting, ...] = get_args(Setting)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
 
+MOST_TURNS = 100
+
 
 class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
     """A QuantCode run. Every combination of model, task, wording, framework, setting and seed is an episode.
@@ -76,8 +78,10 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
                 if value not in known:
                     hint = did_you_mean(value, known, f"known: {', '.join(known)}")
                     raise UserError(f"there is no {what} '{value}'", hint=hint)
-        if not self.seeds or self.turns < 1 or (self.sample is not None and self.sample < 1):
-            raise UserError("seeds, turns and samples count from 1", hint="give 1 or more")
+        if not self.seeds or not 1 <= self.turns <= MOST_TURNS or (self.sample is not None and self.sample < 1):
+            raise UserError(
+                "seeds, turns and samples count from 1", hint=f"give 1 or more, and at most {MOST_TURNS} turns"
+            )
         decides = self.evaluate.decides
         if self.judge is None and decides in ("language", "both"):
             raise UserError(f"'{decides}' decides, and no judge is named", hint="name one with judge")

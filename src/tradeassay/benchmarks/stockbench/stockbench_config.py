@@ -16,7 +16,8 @@ PROMPTS: tuple[Prompt, ...] = ("minimal", "reasoned", "hybrid")
 SIZES = (5, 10, 20, 30)
 """Universe sizes of the scaling study."""
 
-Count = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1, le=10_000)]
+Tokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 
 
@@ -41,20 +42,20 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
     inputs: Inputs = "all"
     prompt: Prompt = "hybrid"
     closes: Count = 7
-    history_days: Annotated[int, Meta(ge=0)] = 7
+    history_days: Annotated[int, Meta(ge=0, le=10_000)] = 7
     news_items: Count = 5
     news_days: Count = 2
     news_characters: Count = 400
     max_names: Count = 10
     attempts: Count = 3
     tolerance: Share = 0.01
-    context_tokens: Count = 32_768
-    max_tokens: Count = 4_096
+    context_tokens: Tokens = 32_768
+    max_tokens: Tokens = 4_096
     year_sessions: Count = 252
     year_days: Count = 365
     year_coverage: Annotated[float, Meta(gt=0, le=1)] = 0.8
-    temperature: Annotated[float, Meta(ge=0)] = 0.0
-    timeout_s: Annotated[float, Meta(gt=0)] = 120.0
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    timeout_s: Annotated[float, Meta(gt=0, le=604_800)] = 120.0
 
     @property
     def shows_news(self) -> bool:

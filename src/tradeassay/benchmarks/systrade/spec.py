@@ -7,13 +7,14 @@ from typing import Final
 from tradeassay.benchmarks.programs import (
     LONG_ANSWERS,
     CodeSpec,
+    refuse_large_grid,
 )
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.benchmarks.systrade.data import (
     DAYS,
     splits_of,
 )
-from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
+from tradeassay.benchmarks.systrade.loading import MINUTES, SYSTB_STRATEGIES
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.core.errors import UserError
 from tradeassay.core.suggest import did_you_mean
@@ -23,6 +24,8 @@ SYSTRADE: Final = "systrade-v1"
 SYSTRADE_SYSTB: Final = "systrade-systb-v1"
 STRATEGIES_OF: Final[dict[str, tuple[str, ...]]] = {SYSTRADE: STRATEGIES, SYSTRADE_SYSTB: SYSTB_STRATEGIES}
 """The twelve strategies, and the twelve of the authors' public repository."""
+
+MOST_MINUTES: Final = 2 * MINUTES
 
 
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
@@ -59,8 +62,12 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
             if strategy not in known:
                 hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
                 raise UserError(f"there is no strategy '{strategy}'", hint=hint)
-        if not 1 <= self.iterations <= 10 or not self.seeds or self.minutes < 0:
+        if not 1 <= self.iterations <= 10 or not self.seeds:
             raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
+        if not 0 <= self.minutes <= MOST_MINUTES or not 0 <= self.data_seed < 2**63:
+            hint = f"minutes are 0 to {MOST_MINUTES:,}, a data seed has at most 63 bits"
+            raise UserError(f"{self.minutes} minutes of the year {self.data_seed}", hint=hint)
+        refuse_large_grid(len(self.models) * len(self.chosen) * len(self.seeds))
         splits_of(self.splits)
         if (self.dataset is None) != (not self.symbols):
             raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")

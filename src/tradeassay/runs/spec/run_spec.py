@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -28,6 +29,9 @@ from tradeassay.metrics import BootstrapConfig
 
 ParamValue = bool | int | float | str
 
+MOST_EPISODES = 50_000
+MOST_SETTINGS = 1_000
+"""Bounds of a grid: a larger one is split into runs. They are asked before anything of it is made."""
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(_[A-Za-z0-9.-]+)*")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
 
@@ -105,8 +109,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                     f"agent label '{agent.title}' cannot name a folder",
                     hint=f"use up to {NAME_LENGTH} ASCII letters, digits, dots, dashes and single underscores",
                 )
-        if min(self.seeds) < 0:
-            raise UserError(f"seed {min(self.seeds)} is negative", hint="use 0, 1, 2 ...")
         for benchmark, names in self.datasets.items():
             if benchmark not in self.benchmarks:
                 raise UserError(
@@ -121,6 +123,21 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             _some_and_once("windows", self.windows)
             if self.window is not None:
                 raise UserError("a window and named windows are both given", hint="leave one of them out")
+        self._refuse_large()
+
+    def _refuse_large(self) -> None:
+        """Raise for a seed and for a grid beyond their bounds."""
+        if not 0 <= min(self.seeds) <= max(self.seeds) < 2**63:
+            raise UserError("a seed is negative or has more than 63 bits", hint="use 0, 1, 2 ...")
+        lists = (len(values) for values in self.protocol.values() if isinstance(values, tuple))
+        settings = math.prod(lists) * max(1, len(self.windows))
+        data = sum(len(self.datasets.get(name, ("",))) for name in self.benchmarks)
+        episodes = data * settings * len(self.agents) * len(self.seeds)
+        if settings > MOST_SETTINGS or episodes > MOST_EPISODES:
+            raise UserError(
+                f"a grid of {settings:,} settings and {episodes:,} episodes",
+                hint=f"at most {MOST_SETTINGS:,} and {MOST_EPISODES:,}: split it into several runs",
+            )
 
     @property
     def variants(self) -> tuple[dict[str, ParamValue], ...]:

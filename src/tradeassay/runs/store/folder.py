@@ -22,6 +22,7 @@ import contextlib
 import os
 import platform
 import socket
+import stat
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -30,7 +31,7 @@ from types import TracebackType
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import naming, take_lock, write_atomic
 from tradeassay.core.hashing import canonical_json
 
@@ -61,6 +62,21 @@ class RunFolder:
     def dialogue(self, key: str) -> Path:
         """Return the file that holds an episode's conversations."""
         return self.episode(key) / "dialogue.jsonl"
+
+
+LARGEST_FILE = 1 << 30
+"""Bytes: a file of a run is read as a whole."""
+
+
+def refuse_odd_files(path: Path) -> None:
+    """Raise :class:`RunError` for what reading might never end at: pipes, devices, links to them, huge files."""
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            found = os.lstat(os.path.join(folder, name))
+            if stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_FILE):
+                continue
+            what = "is too large to be read" if stat.S_ISREG(found.st_mode) else "is neither a file nor a folder"
+            raise RunError(f"{folder}/{name} {what}", hint="it was not written by tradeassay: remove it")
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,9 @@ verifying and comparing rely on their ``facts``: everything that decides a resul
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,9 +26,10 @@ from tradeassay.data import PanelFacts
 from tradeassay.runs.spec.episode import EpisodeSpec, ProtocolRecord, describe_protocol, with_protocol
 from tradeassay.runs.spec.models import ModelRecord, describe_models
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
-from tradeassay.runs.store.folder import Versions, version_changes
+from tradeassay.runs.store.folder import Versions, refuse_odd_files, version_changes
 
 MANIFEST_FORMAT = 1
+_KEY = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,9 +226,8 @@ def build_manifest(
         episodes=episodes,
         versions=versions,
         protocols={
-            episode.cell: describe_protocol(with_protocol(benchmarks.get(episode.benchmark), episode.protocol))
-            for episode in episodes
-            if episode.by_model
+            cell: describe_protocol(with_protocol(benchmarks.get(episode.benchmark), episode.protocol))
+            for cell, episode in {episode.cell: episode for episode in episodes if episode.by_model}.items()
         },
         windows=windows_by_cell(episodes, datasets),
         models=describe_models(episodes, prices) if any(one.by_model for one in episodes) else {},
@@ -260,7 +262,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format."""
+    """Read ``manifest.json``; raises :class:`RunError` when it is missing, damaged or of an unknown format, or
+    when the run has files that cannot be read to their end. Everything that reads a run begins here.
+    """
+    refuse_odd_files(path.parent)
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -278,6 +283,11 @@ def read_manifest(path: Path) -> Manifest:
         found = _DECODER.decode(content)
     except (KeyError, *UNDECODABLE) as error:
         raise RunError(f"{path} is damaged: {error}", hint="start the run again") from error
+    counted = Counter(episode.key for episode in found.episodes)
+    wrong = next((key for key, times in counted.items() if times > 1 or not _KEY.fullmatch(key)), None)
+    if wrong is not None:  # a key is the name of a folder
+        hint = "it was not written by tradeassay: do not believe it"
+        raise RunError(f"{path} names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(found, RunManifest):
         named = {*(one.benchmark for one in found.episodes), *(one.dataset for one in found.episodes)}
         for name in sorted(named - found.benchmarks.keys() - found.datasets.keys()):

@@ -9,7 +9,6 @@ the run was sealed before the result was known, or a witness recorded it.
 from __future__ import annotations
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ import msgspec
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
-from tradeassay.core.errors import DataError, RunError, TradeassayError
+from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_stored, verify_snapshot
@@ -70,8 +69,6 @@ OWN_SECRET = (
     "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
     "the run began rules that out (verify --plan)"
 )
-LARGEST_FILE = 1 << 30
-"""Bytes: a file of a run is read as a whole."""
 _WORDS = frozenset(("title", "description"))
 """What a benchmark is called may be reworded."""
 
@@ -139,17 +136,7 @@ def verify(
     only when there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
-    for file in place.path.rglob("*"):
-        # Reading a pipe or a device may never end.
-        if not file.is_dir() and (not file.is_file() or file.stat().st_size > LARGEST_FILE):
-            what = "is too large to be read" if file.is_file() else "is neither a file nor a folder"
-            raise RunError(f"{file} {what}", hint="it was not written by tradeassay: remove it")
     manifest = read_manifest(place.manifest)
-    keys = [episode.key for episode in manifest.episodes]
-    wrong = next((key for key in keys if not _FOLDER.fullmatch(key) or keys.count(key) > 1), None)
-    if wrong is not None:
-        hint = "it was not written by tradeassay: do not believe it"
-        raise RunError(f"{folder}: the manifest names an episode {wrong[:80]!a}, or names it twice", hint=hint)
     if isinstance(manifest, CodeManifest):
         ways = _ProgramWays(workers, programs, examined, progress, task_file)
         return _ProgramsVerifier(place, manifest, ways).report()
@@ -157,9 +144,6 @@ def verify(
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
         return _TradingVerifier(place, manifest, where, executor, examined is not None, progress).report()
-
-
-_FOLDER = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
 
 
 class _Verifier(ABC, Generic[M]):
