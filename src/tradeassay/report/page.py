@@ -94,6 +94,10 @@ class AccountOnPage:
         told: AgentStanding | None = None if agent is None else standing(agent, cell.summary)
         self.name = agent.name if agent is not None else assayed.agent if assayed is not None else ""
         self.baseline = agent.baseline if agent is not None else False
+        # Whose claims are marked on the page, and what its label is about: see ``data-claim`` in the templates.
+        judged = assayed is not None and not self.baseline
+        self.claim = f"{assayed.cell if assayed is not None else cell.summary.id}/{self.name}"
+        self.labelled = f"{self.claim}/{'verdict' if judged else 'standing'}"
         self.result = agent.result if agent is not None else assayed.total if assayed is not None else None
         self.tone, self.label, self.sentence = (
             ("none", "", "") if told is None else (told.tone, told.label, told.sentence)

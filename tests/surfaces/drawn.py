@@ -1,0 +1,177 @@
+"""Runs and accounts at random: small markets in which some names rise, and agents that hold some of them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from tradeassay.agents import AgentConfig, agents
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.agent import AskDecision, EpisodeInfo
+from tradeassay.core.instruments import Instrument
+from tradeassay.core.orders import Decision, Order
+from tradeassay.core.time import DAY, HOUR
+from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.play import MarketConfig
+from tradeassay.runs import AgentSpec, Run, RunSpec, run
+
+WARM = 3
+LENGTHS = (24, 45, 70, 130)
+
+
+class HolderConfig(AgentConfig, frozen=True):
+    """Which names are held, how often they are drawn anew, and how often no answer comes."""
+
+    first: int = 0
+    count: int = 2
+    every: int = 0
+    silent: float = 0.0
+
+
+@agents.register("test-holder")
+class Holder:
+    """Holds some names in equal parts, others every so often, and fails to answer at times."""
+
+    summary: ClassVar[str] = "for tests"
+    Config: ClassVar[type[AgentConfig]] = HolderConfig
+
+    def __init__(self, config: HolderConfig) -> None:
+        self.config = config
+        self.rng = np.random.default_rng(0)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def answer(self, request: AskDecision) -> Decision:
+        config, names = self.config, sorted(request.observation.universe)
+        if self.rng.random() < config.silent:
+            raise RuntimeError("no answer")
+        step = request.observation.step
+        if step and (not config.every or step % config.every):
+            return Decision()
+        first = config.first if not config.every else int(self.rng.integers(len(names)))
+        chosen = {names[(first + place) % len(names)] for place in range(config.count)}
+        share = 0.95 / max(1, len(chosen))
+        orders = [
+            Order(symbol=name, amount=share if name in chosen else 0.0, unit="target_weight") for name in names
+        ]
+        return Decision(orders=tuple(orders))
+
+
+def panel(name: str, rng: np.random.Generator, sessions: int) -> Panel:
+    """A market of five to nine names, some of which rise or fall all the time."""
+    stocks = int(rng.integers(5, 10))
+    day = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(sessions + WARM))
+    opens = day.astype(np.int64) * DAY + 14 * HOUR
+    drift = rng.choice([0.0, 0.0, 0.004, -0.004], stocks) * rng.choice([0.0, 1.0])
+    market = rng.normal(rng.choice([0.0, 0.002, -0.002]), 0.008, (day.size, 1))
+    close = 50.0 * np.exp(np.cumsum(market + drift + rng.normal(0, 0.01, (day.size, stocks)), axis=0))
+    open_ = close * np.exp(rng.normal(0, 0.001, close.shape))
+    bars = {
+        "open": open_,
+        "high": np.maximum(open_, close),
+        "low": np.minimum(open_, close),
+        "close": close,
+        "volume": np.full(close.shape, 1e6),
+        "amount": rng.uniform(1e6, 1e7, close.shape),
+    }
+    names = [f"N{place}" for place in range(stocks)]
+    return Panel(
+        name=name,
+        facts=PanelFacts(kind="synthetic", source="test", query=name, currency="USD", calendar="XNYS"),
+        listings=tuple(
+            Listing(instrument=Instrument(symbol=one, kind="stock"), listed=str(day[0])) for one in names
+        ),
+        sessions=day,
+        open_time=opens,
+        close_time=opens + 6 * HOUR,
+        bars=bars,
+        suspended=np.zeros(close.shape, dtype=np.bool_),
+        actions=(),
+        memberships=tuple(Membership(index="IDX", symbol=one, start=str(day[0])) for one in names),
+        indices={"IDX": 100.0 * np.exp(np.cumsum(market[:, 0]))},
+    )
+
+
+def drawn_run(seed: int, folder: Path) -> Run:
+    """Play a run that only the seed decides: its market, its length, its agents and their seeds."""
+    rng = np.random.default_rng(seed)
+    name, sessions = f"surfaces-{seed}", int(rng.choice(LENGTHS))
+    made = panel(name, rng, sessions)
+    write_snapshot(made, folder / "home" / "store" / name, allow_faults=True)
+    market = MarketConfig(
+        venue="us-fractional-v1",
+        universe="IDX",
+        cash=1e5,
+        first=str(made.sessions[WARM]),
+        last=str(made.sessions[-1]),
+        index="IDX",
+    )
+    id = f"{name}-v1"
+    if id not in benchmarks:
+        benchmarks.add(
+            id,
+            Benchmark(
+                id=id, title=f"Market {seed}", description="t", dataset=name, market=market, takes_secret=False
+            ),
+        )
+    held = [
+        AgentSpec(
+            name="test-holder",
+            label=f"holder-{place}",
+            params={
+                "first": int(rng.integers(9)),
+                "count": int(rng.integers(1, 5)),
+                "every": int(rng.choice([0, 0, 7])),
+                "silent": float(rng.choice([0.0, 0.0, 0.0, 0.4, 1.0])),
+            },
+        )
+        for place in range(int(rng.integers(1, 5)))
+    ]
+    twin = [AgentSpec(name="test-holder", label="twin", params=held[0].params)] if rng.random() < 0.4 else []
+    spec = RunSpec(
+        slug=name,
+        benchmarks=(id,),
+        agents=(*held, *twin, *([AgentSpec(name="cash")] if rng.random() < 0.3 else [])),
+        seeds=tuple(range(int(rng.choice([1, 1, 2])))),
+        bootstrap=BootstrapConfig(draws=100),
+    )
+    return run(spec, folder / "runs" / name, executor="inline", home=folder / "home", progress="none")
+
+
+@dataclass(frozen=True)
+class DrawnAccount:
+    """A file of an account's returns; ``against`` is another file, None where only a column may be one."""
+
+    returns: Path
+    against: Path | None
+    column: bool
+
+
+def drawn_account(seed: int, folder: Path) -> DrawnAccount:
+    """Write an account that only the seed decides: edge, beta, length, and where its benchmark is."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.choice((25, 61, 90, 150, 260, 520)))
+    market = rng.normal(0.0004, 0.01, rows)
+    noise = rng.choice([0.0, 0.0005, 0.004, 0.012])
+    account = rng.choice([0.0, 0.3, 1.0, 1.4]) * market + rng.normal(0, 1.0, rows) * noise
+    account = account + rng.choice([0.0, 0.0, 0.0003, 0.001, 0.004, -0.002])
+    account[rows // 2 :] += rng.choice([0.0, 0.0, 0.0006])
+    days = np.busday_offset(np.datetime64("2021-01-04", "D"), np.arange(rows)).astype(str)
+    folder.mkdir(parents=True, exist_ok=True)
+    column, apart = bool(rng.random() < 0.5), bool(rng.random() < 0.5)
+    path, other = folder / f"account-{seed}.csv", folder / f"market-{seed}.csv"
+    for place, titles, table in (
+        (path, ["date", "return", *(["benchmark"] if column else [])], [account, *([market] if column else [])]),
+        (other, ["date", "return"], [market]),
+    ):
+        with place.open("w", newline="") as file:
+            lines = csv.writer(file)
+            lines.writerow(titles)
+            lines.writerows([day, *(f"{row[at]:.8f}" for row in table)] for at, day in enumerate(days))
+    return DrawnAccount(path, other if apart else None, column)
