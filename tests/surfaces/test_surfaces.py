@@ -28,7 +28,7 @@ from drawn import drawn_account, drawn_run
 from rich.console import Console
 
 import tradeassay
-from tradeassay.report import paste, paste_tables, terminal, write_site
+from tradeassay.report import paste, paste_tables, terminal, write_html, write_site
 from tradeassay.report.tracking import tracked
 from tradeassay.report.verdicts import VerdictBoard
 from tradeassay.runs import Run
@@ -147,11 +147,25 @@ def _wrong_verdicts(found: tradeassay.api.ShownAssay, surfaces: list[Surface], p
         ):
             wrong.append(f"frame: {row}")
         for surface in surfaces:
-            if plain(one.verdict.sentence) not in surface.text:
+            if (
+                not (one.baseline and surface.name == "page of both")
+                and plain(one.verdict.sentence) not in surface.text
+            ):
                 wrong.append(f"{surface.name}: without the sentence of {one.agent}")
-        labels = marks.get(f"{one.cell}/{one.agent}/verdict", set())
+        name = f"{one.cell}/{one.agent}"
+        labels = {
+            text.lstrip("▲▼✕ ") for text in marks.get(f"{name}/verdict", marks.get(f"{name}/standing", set()))
+        }
         if labels != {one.verdict.label}:
             wrong.append(f"verdict page: {one.agent} is {labels}, not {one.verdict.label}")
+        edge = None if one.edge is None else one.edge.tested
+        shown = marks.get(f"{name}/edge", set())
+        if edge is not None and edge.value is not None and shown:
+            whole = f"{_change(edge.value)} {_change(edge.low)} to {_change(edge.high)}"
+            if not all(
+                text.startswith(plain(whole if edge.low is not None else _change(edge.value))) for text in shown
+            ):
+                wrong.append(f"verdict page: the edge of {one.agent} is {shown}, not {edge}")
         market = marks.get(f"{one.cell}/{one.agent}/market", set())
         if one.market.value is not None and market != {plain(_change(one.market.value))}:
             wrong.append(f"verdict page: the market of {one.agent} is {market}, not {one.market.value}")
@@ -180,6 +194,11 @@ def run_disagreements(seed: int, folder: Path) -> list[str]:
     wrong += [line for one in (*surfaces, *judged) for cell in data.cells for line in wrong_comparisons(one, cell)]
     wrong += _wrong_cells(run, data, {one.name: one.text for one in surfaces})
     wrong += [*_marked(page, data), *_wrong_verdicts(found, judged, verdicts), *run_against_assay(data, found)]
+    # The one page of a run that was judged: its leaderboard and its verdicts beside each other.
+    both = write_html(run, folder / "both.html", summary=data, assay=found).read_text()
+    seen = Surface("page of both", visible(both))
+    wrong += [*foreign_intervals(seen, known), *_marked(both, data), *_wrong_verdicts(found, [seen], both)]
+    wrong += [line for cell in data.cells for line in wrong_comparisons(seen, cell)]
     for row in run.scores.agents:
         versus = row.versus_baseline
         if versus is not None and ("beats" in versus.sentence) != (versus.side == "above"):
