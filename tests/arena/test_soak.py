@@ -23,7 +23,8 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.account.daily_target import Booking, follow, target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
+from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
 from tradeassay.arena.rounds.prices import Close, revisions
 from tradeassay.arena.rounds.running import RetryPatience, Runner
@@ -400,4 +401,54 @@ def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
         )
         assert opened.scalar_one() >= "2026-01-04T00:35"  # when the vendor had mended it
     check(store, season, world)
+    store.engine.dispose()
+
+
+def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_path: Path) -> None:
+    """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
+    season = season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
+    time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
+    world = World(season, 3, {}, time, seed=1)
+    store = Store(open_engine(str(tmp_path / "doors.db"), durable=False))
+    store.found_season(season, season.first)
+    doors = Doors(store, real_time=lambda: time.now() / SECOND)
+    anna = doors.register("soak", "anna", now=season.first).agent
+
+    def play():
+        agents = {
+            "buy-and-hold": EntryAgent(ConstantAction("BUY")),
+            "anna": EntryAgent(DoorAgent(OfferWatch(doors, poll_s=60.0), "anna")),
+        }
+        clock, beat = time.clock(), 6 * 3600.0
+        return Runner(season=season, store=store, feed=world, clock=clock, agents=agents, beat_s=beat).run()
+
+    def answer(nonce: str) -> int:
+        told = doors.waiting(anna)
+        assert told is not None
+        body = Offer(
+            slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="I am sure"
+        )
+        doors.submit(anna, nonce, body)
+        return told.slot
+
+    async def live() -> int:
+        first = asyncio.create_task(play())
+        while doors.waiting(anna) is None:
+            await asyncio.sleep(20)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        taken = answer("in-time-1")
+        await asyncio.sleep(season.window_s + 60)
+        with pytest.raises(TurnedAway, match="time to decide is over"):  # its price may be known by now
+            answer("too-late-1")
+        await play()
+        return taken
+
+    taken = time.run(live())
+    with store.read() as db:
+        made = {row.id: row for row in db.execute(select(decisions).where(decisions.c.entry == "anna"))}
+    assert (made[taken].status, made[taken].action, made[taken].reasoning) == ("decided", "SELL", "I am sure")
+    assert {row.status for id, row in made.items() if id != taken} <= {"missed", "failed"}
+    found = verify_arena(str(tmp_path / "doors.db"))
+    assert not found.violations, found.violations[:3]
     store.engine.dispose()

@@ -43,6 +43,7 @@ from tradeassay.data.datasets import snapshot_folder
 
 FIRST, LAST = "2026-11-17", "2026-12-01"  # Thanksgiving and the half day after it are inside
 D = "2026-11-19"  # the day on which everything begins to go wrong
+SECOND = "2026-11-18"
 NEXT, THIRD, FOURTH = "2026-11-20", "2026-11-23", "2026-11-24"
 NAMES = ("open", "high", "low", "close", "volume")
 MARKET = sessions_between("XNYS", "2026-10-01", "2026-12-04")
@@ -139,6 +140,13 @@ HABITS: dict[str, Callable[[Bars, Instant], Bars]] = {
     ),
     "SPLIT-RESTATED": lambda bars, now: (
         halved_from(bars, D) if now < CLOSE[D] - 2 * HOUR else {day: scaled(bar, 0.5) for day, bar in bars.items()}
+    ),
+    # All of the past in another unit between the asset's first round and its second.
+    "RESTATED-FIRST": lambda bars, now: (
+        bars if now < CLOSE[SECOND] else {day: scaled(bar, 0.25) for day, bar in bars.items()}
+    ),
+    "RESTATED-UP": lambda bars, now: (
+        bars if now < CLOSE[SECOND] - 2 * HOUR else {day: scaled(bar, 20.0) for day, bar in bars.items()}
     ),
     "SPLIT-LATE": lambda bars, now: (
         halved_from(bars, D)
@@ -310,8 +318,11 @@ HELD = {
 CORRECTED = {"TWICE", "BACK", "LAGGING", "STALE-OTHER-UNIT", "SPLIT-LATE", "LOST-THEN-OTHER"}
 
 
+RESTATED = ("RESTATED-FIRST", "RESTATED-UP")
+
+
 def test_a_few_habits(tmp_path: Path) -> None:
-    check(tmp_path, ["TWICE", "LATE-ROW", "ZERO-DAY", "PHANTOM-OLD", "DOUBLED", "LOST-AND-TICK"], NEXT)
+    check(tmp_path, ["TWICE", "LATE-ROW", "ZERO-DAY", "PHANTOM-OLD", "DOUBLED", "LOST-AND-TICK", *RESTATED], NEXT)
 
 
 @pytest.mark.slow

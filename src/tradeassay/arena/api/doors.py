@@ -29,6 +29,7 @@ from tradeassay.agents.foreign.address import Unusable, parse_target
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.deciding import packets
+from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_slot
@@ -42,7 +43,7 @@ from tradeassay.arena.state.tables import door_offers as offers
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.time import WallClock, iso
+from tradeassay.core.time import SECOND, WallClock, iso, parse_iso
 
 
 class TurnedAway(Exception):
@@ -150,9 +151,11 @@ _SEATS = (
     .outerjoin(offers, offers.c.slot == decisions.c.id)
     .where(*_UNANSWERED)
 )
-_PLACES = select(
-    decisions.c.id, decisions.c.season, decisions.c.entry, decisions.c.asset, decisions.c.session
-).where(decisions.c.id.in_(_SOME))
+_PLACES = (
+    select(*(decisions.c[name] for name in "id season entry asset session".split()), rounds.c.decision_time)
+    .join(rounds, rounds.c.id == decisions.c.round)
+    .where(decisions.c.id.in_(_SOME))
+)
 # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
 _OPEN_OF = (
     select(decisions.c.id).where(decisions.c.id.in_(_SOME), decisions.c.status == "open").order_by(decisions.c.id)
@@ -360,14 +363,18 @@ class Doors:
         refused: list[TurnedAway | None] = [None] * len(made)
         taken: dict[int, str] = {}
         with self.store.read() as db:
-            found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]})
-            places = {id: (season, entry, asset, session) for id, season, entry, asset, session in found}
+            found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]}).all()
+        places = {row.id: (row.season, row.entry, row.asset, row.session) for row in found}
+        over = {row.id for row in found if self._over(row.season, row.decision_time)}
         hashes = self._hashes_of(made, places)
         for number, one in enumerate(made):
             try:
                 taken[number] = _accepted(one, places.get(one.offer.slot), hashes)
+                if one.offer.slot in over:
+                    raise TurnedAway(409, "this slot is closed: its time to decide is over")
             except TurnedAway as error:
                 refused[number] = error
+                taken.pop(number, None)
         try:
             if taken:
                 with self.store.change() as db:
@@ -446,6 +453,12 @@ class Doors:
         return tuple(
             OwnReward(**{name: getattr(row, name) for name in OwnReward.__struct_fields__}) for row in rows
         )
+
+    def _over(self, season: str, decision_time: str) -> bool:
+        """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
+        spec = self._season(season)
+        closes = parse_iso(decision_time) + spec.window_s * SECOND
+        return is_live(spec) and self._real_time() * SECOND > closes
 
     # -- small things --------------------------------------------------------------------------------------------
 

@@ -63,19 +63,20 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
 _RESCALED = 1e-6
 
 
-def carried(round: Round, closes: Closes, session: str, before: Round | None = None) -> float:
+def carried(round: Round, closes: Closes, session: str, before: tuple[str, float] | None = None) -> float:
     """Return a round's own price in terms of a share of a later session: the price it was decided on is kept.
 
-    ``before`` is the round before it. A vendor that restates all of its past after a split has moved both prices
-    by one factor; that is another unit, not another price.
+    ``before`` is an earlier session with its price as it was known when the round was decided. A vendor that
+    restates all of its past after a split has moved both prices by one factor; that is another unit, not another
+    price.
     """
     here, there = closes.get(round.session), closes.get(session)
     if here is None or there is None:
         return round.price
-    earlier = None if before is None else closes.get(before.session)
+    earlier = None if before is None else closes.get(before[0])
     scale = here.close / round.price
     restated = (
-        before is not None and earlier is not None and abs(earlier.close / before.price / scale - 1.0) < _RESCALED
+        before is not None and earlier is not None and abs(earlier.close / before[1] / scale - 1.0) < _RESCALED
     )
     if here.close == round.price or (restated and abs(scale - 1.0) > _RESCALED):
         return here.adjusted * (there.close / there.adjusted) if there.adjusted != there.close else here.adjusted

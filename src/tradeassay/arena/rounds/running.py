@@ -363,8 +363,7 @@ class Runner:
             assert last is not None
         if last.phase == "executed":
             if closes:
-                before = self.store.last_round(self.season.id, due.asset, before=last.session)
-                base: float | None = carried(last, closes, due.session, before)
+                base: float | None = carried(last, closes, due.session, self._known_before(last))
             else:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
@@ -377,6 +376,14 @@ class Runner:
             if doubted and due.review:  # nobody will look again tomorrow
                 self.feed.forget(asset, due.session)
                 raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")
+
+    def _known_before(self, round: Round) -> tuple[str, float] | None:
+        """Return a session before a round with its price as it was told then: a round's, or one it was shown."""
+        before = self.store.last_round(self.season.id, round.asset, before=round.session)
+        if before is not None:
+            return before.session, before.price
+        history = self.store.packet(round.id).history
+        return (history[-1].date, history[-1].price) if history else None
 
     def _too_late(self, at: Instant) -> bool:
         return self.clock.live and self.clock.now() > at + self.season.window_s * SECOND

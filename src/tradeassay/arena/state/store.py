@@ -38,6 +38,7 @@ from tradeassay.arena.state.tables import (
     bookings,
     calls,
     decisions,
+    door_offers,
     events,
     memories,
     rewards,
@@ -45,12 +46,14 @@ from tradeassay.arena.state.tables import (
     seasons,
     skipped,
 )
-from tradeassay.core.arena import ChoiceFailure, Packet
+from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet
+from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 
 _ROUND = tuple(rounds.c[name] for name in Round.__struct_fields__)
 _ENCODE = msgspec.json.encode
+_CHOICE = msgspec.json.Decoder(AgentChoice)
 
 _FIND_ROUND = select(*_ROUND).where(
     rounds.c.season == bindparam("season"),
@@ -268,20 +271,29 @@ class Store:
         with self.write("decide") as db:
             held = set(db.execute(ours.with_for_update() if self._locks else ours).scalars())
             mine = [decided for decided in made if decided.slot.id in held]
-            if mine:
-                rows = [(one.slot.id, decided_row(one)) for one in mine]
-                db.execute(
-                    _DECIDE, [{"which": id, **{f"b_{name}": row[name] for name in row}} for id, row in rows]
-                )
-                _insert_calls(db, [(decided.slot.id, call) for decided in mine for call in decided.unwritten])
-                _remember(db, [decided for decided in mine if decided.choice.memory is not None])
-                db.execute(_ADD_EVENT, [_told(decided) for decided in mine])
+            _close(db, mine)
         return len(mine)
 
     def miss(self, round: Round, now: str, cause: str) -> int:
-        """Record the slots of a round that are still open as missed, and why; returns how many."""
+        """Record the slots of a round that are still open as missed, and why; returns how many.
+
+        An answer that was received and acknowledged counts, whatever became of the worker that was to take it.
+        """
         values = {"status": "missed", "action": "HOLD", "decided_at": now, "lease_until": None}
+        query = select(*_CLAIMED, door_offers.c.body).join(door_offers, door_offers.c.slot == decisions.c.id)
+        query = query.where(decisions.c.round == round.id, decisions.c.status == "open").order_by(decisions.c.id)
         with self.write("miss") as db:
+            answered = [
+                ClosedSlot(
+                    slot=read_slot(row),
+                    choice=_CHOICE.decode(row.body),
+                    usage=Usage(usd=0.0),
+                    calls=0,
+                    decided_at=round.decision_time,
+                )
+                for row in db.execute(query.with_for_update(of=decisions) if self._locks else query)
+            ]
+            _close(db, answered)
             closed = db.execute(
                 update(decisions)
                 .where(decisions.c.round == round.id, decisions.c.status == "open")
@@ -404,6 +416,16 @@ def decided_row(decided: ClosedSlot) -> dict[str, Any]:
         "decided_at": decided.decided_at,
         "calls": decided.calls,
     }
+
+
+def _close(db: Connection, made: Sequence[ClosedSlot]) -> None:
+    """Write down decisions, each with its memory and the calls not yet written."""
+    if made:
+        rows = [(one.slot.id, decided_row(one)) for one in made]
+        db.execute(_DECIDE, [{"which": id, **{f"b_{name}": row[name] for name in row}} for id, row in rows])
+        _insert_calls(db, [(decided.slot.id, call) for decided in made for call in decided.unwritten])
+        _remember(db, [decided for decided in made if decided.choice.memory is not None])
+        db.execute(_ADD_EVENT, [_told(decided) for decided in made])
 
 
 def _told(decided: ClosedSlot) -> dict[str, Any]:
