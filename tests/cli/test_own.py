@@ -30,8 +30,26 @@ class Talks:
     def reply(self, asked):
         return {"answer": {"orders": [], "reason": "nothing is worth a trade today"}}
 
+class Breaks:
+    def answer(self, request):
+        return helper(request)
+
+def helper(request):
+    return request.nothing
+
+class Forgets:
+    def reply(self, asked):
+        return {}["orders"]
+
 class Neither:
     pass
+"""
+ON_A_PIPE = """
+import json, sys
+from trend import Talks
+talks = Talks()
+for line in sys.stdin:
+    print(json.dumps(talks.reply(json.loads(line))), flush=True)
 """
 
 
@@ -57,13 +75,68 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(
     assert "not the file this run began with" in capsys.readouterr().err
 
 
+def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a label, from a relative script, by a Python that no default search path has."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    (place / "piped.py").write_text(ON_A_PIPE)
+    argv = [
+        "run",
+        *WEEK,
+        "-a",
+        "pipe:command=python piped.py",
+        "-a",
+        "python:class=trend:Talks",
+        "--slug",
+        "piped",
+    ]
+    assert main(argv) == 0
+    said = capsys.readouterr()
+    assert "program on a pipe: piped" in said.out and "Python class: Talks" in said.out
+    assert "price unknown" not in said.out + said.err
+    page = (place / "runs/piped/report.html").read_text(encoding="utf-8")
+    assert "price unknown" not in page
+
+
 @pytest.mark.parametrize(
     ("agent", "said"),
     [
-        ("./trend.py:Yours", "it has Mine, Neither, Talks"),
+        ("./trend.py:Breaks", "has no attribute 'nothing' (trend.py, line 18)"),
+        ("./trend.py:Forgets", "KeyError: 'orders' (trend.py, line 22)"),
+        ("pipe:command=python raises.py", "KeyError: 'gone' (raises.py, line 2)"),
+    ],
+)
+def test_an_exception_of_an_own_agent_is_shown_with_file_and_line(
+    agent: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "raises.py").write_text("import sys\nfor line in sys.stdin: {}['gone']\n")
+    assert main(["run", *WEEK, "-a", agent, "--slug", "breaks"]) == 1
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert said in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize("name", ["Mine", "Talks"])
+def test_an_agent_of_a_file_can_be_tested_for_leaks(
+    name: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["leak-test", f"./trend.py:{name}", "--first", "2022-06-01", "--sessions", "3"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"{name}: sessions that moved")
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("./trend.py:Yours", "it has Breaks, Forgets, Mine, Neither, Talks"),
         ("./trend.py:Neither", "not an agent"),
         ("./none.py:Mine", "there is no file"),
         ("./broken.py:Mine", "cannot be imported"),
+        ("./broken.py:Mine", "(broken.py, line 1)"),
+        ("./trend.py", "does not say which class"),
+        ("pipe:command=python gone.py", "there is no file 'gone.py'"),
+        ("pipe:command=no-such-program trend.py", "there is no program 'no-such-program'"),
         ("./trend.py:Mine,speed=2", "takes no parameters"),
     ],
 )

@@ -2,6 +2,8 @@
 
 In a page, a fenced block tagged ``console`` holds commands after ``$ ``; one tagged ``python`` is executed. Any
 other block with commands says in a comment before it what it needs that a test lacks: ``<!-- needs: a key -->``.
+One with a title (``title="mine.py"``) is the file of that name, and ``<!-- beside: server.py -->`` means that such
+a file is running meanwhile.
 
 Pages of concepts and reference are run each in an empty folder; their Python in this process, and among the slow
 tests each block in one of its own. README, tutorial and how-tos are run as a reader would: in their order, in one
@@ -11,10 +13,13 @@ folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +36,8 @@ GUIDES = [
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"))]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r"```python title=\"([\w.]+)\"")
+BESIDE = re.compile(r"<!-- beside: ([\w.]+) -->\s*$")
 NEEDS = re.compile(r"<!-- needs: (network|a key|a server|a GPU|Docker|qlib|your own data) -->\s*$")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 COMMAND = re.compile(
@@ -149,12 +156,43 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path
     _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
 
 
+def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path: Path, home: Path) -> None:
+    """Classes, programs on pipes and servers play as the page says; its arena is among the slow tests."""
+    text = (ROOT / "docs/howto/bring-your-own-agent.md").read_text()
+    page = tmp_path / "page.md"
+    page.write_text(text[: text.index("## In the arena")])
+    _follow([page], tmp_path, home)
+
+
+@contextmanager
+def _beside(folder: Path, name: str, env: dict[str, str]) -> Iterator[None]:
+    """Run a page's server on the port that it names, until the block has been followed."""
+    [port] = re.findall(r'"127.0.0.1", (\d+)', (folder / name).read_text())
+    server = subprocess.Popen([sys.executable, name], cwd=folder, env=env, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", int(port))) == 0:
+                    break
+            time.sleep(0.1)
+        assert server.poll() is None, "the server ended"
+        yield
+    finally:
+        server.kill()
+        server.wait()
+
+
 def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = False) -> None:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     env = {**os.environ, "TRADEASSAY_HOME": str(home), "NO_COLOR": "1", "PATH": path}
     wrong = []
     for page in pages:
-        for tag, body, _ in blocks(page):
+        text = page.read_text()
+        for found in BLOCK.finditer(text):
+            tag, body = found.groups()
+            if (title := TITLE.match(found.group())) is not None:
+                (folder / title[1]).write_text(body)
+                continue
             if tag == "python":
                 words, shown = [sys.executable, "-c", body], body
             elif tag == "console":
@@ -162,7 +200,9 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
                 words = ["bash", "-euo", "pipefail", "-c", shown]
             else:
                 continue
-            done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+            beside = BESIDE.search(text[: found.start()])
+            with nullcontext() if beside is None else _beside(folder, beside[1], env):
+                done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
             if done.returncode != 0:
                 wrong.append(f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}")
                 assert keep_going, wrong[0]

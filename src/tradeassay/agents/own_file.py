@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents, make_config
 from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.drive import fault_of
+from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file
 from tradeassay.core.orders import Decision
@@ -72,7 +72,7 @@ def load_own(path: str, name: str) -> type[Any]:
         except Exception as error:
             del sys.modules[label]
             raise UserError(
-                f"'{path}' cannot be imported: {fault_of(error)}", hint=f"try: python {path}"
+                f"'{path}' cannot be imported: {own_fault(error)}", hint=f"try: python {path}"
             ) from error
     cls = getattr(module, name, None)
     if not isinstance(cls, type):

@@ -8,7 +8,10 @@ becomes a :class:`Fault` through :func:`fault_of`, and nowhere else.
 from __future__ import annotations
 
 import re
+import sysconfig
+import traceback
 from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
@@ -102,3 +105,21 @@ def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """
     detail = _ADDRESS.sub("0x...", " ".join(clean_words(str(error)).split()))
     return Fault(error=type(error).__name__, detail=detail[:longest])
+
+
+_LIBRARIES = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED = (str(Path(__file__).parents[1]), *(sysconfig.get_path(name) for name in _LIBRARIES), "<")
+"""Where code lies that is nobody's own."""
+
+
+def own_fault(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
+    """Return the record of an exception of somebody's own code, with the line of it that was reached last.
+
+    Only the file's name is said: two runs of one spec must not differ by the folder they were made in.
+    """
+    fault = fault_of(error, longest=longest)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(_INSTALLED):
+            where = f" ({Path(frame.filename).name}, line {frame.lineno})"
+            return msgspec.structs.replace(fault, detail=fault.detail[: longest - len(where)] + where)
+    return fault

@@ -52,12 +52,15 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     def words(self) -> str:
         """Return it in readable form: ``120 calls, 345,000 tokens, $1.23``."""
+        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
+        if self.unpriced == self.calls and not self.tokens:
+            return calls  # a program of one's own that speaks neither of tokens nor of money
         if self.unpriced and self.unpriced == self.calls:
             money = "price unknown"
         else:
             money = f"${self.usd:,.2f}" if self.usd >= 0.01 or not self.usd else f"${self.usd:.4f}"
             money += f" and {self.unpriced:,} calls of unknown price" if self.unpriced else ""
-        return f"{self.calls:,} calls, {self.tokens:,} tokens, {money}"
+        return f"{calls}, {self.tokens:,} tokens, {money}"
 
 
 def total(parts: Iterable[Spending]) -> Spending:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.drive import LONGEST_DETAIL, Ended, adrive, advance, drive, fault_of
+from tradeassay.core.drive import LONGEST_DETAIL, Ended, adrive, advance, drive, fault_of, own_fault
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision, Failure, Order
@@ -290,5 +290,5 @@ def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
 
 def broken(error: BaseException) -> Decision:
     """Return the failed decision of an agent that raised ``error``."""
-    failure = Failure(kind="agent", detail=str(fault_of(error))[:LONGEST_DETAIL])
+    failure = Failure(kind="agent", detail=str(own_fault(error))[:LONGEST_DETAIL])
     return Decision(status="failed", reason="the agent broke", failures=(failure,))

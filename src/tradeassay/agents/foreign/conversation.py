@@ -313,6 +313,14 @@ class OverPipe(ForeignAgent):
             )
         self.config = config
 
+    def prove(self) -> None:
+        """Raise :class:`UserError` for a program, or a script given to one, that is not there."""
+        if PipeTransport(self._command).program() is None:
+            raise UserError(f"there is no program '{self._command[0]}'", hint="write its path, or put it on PATH")
+        script = next((word for word in self._command[1:] if not word.startswith("-")), "")
+        if script.endswith((".py", ".sh", ".js", ".rb")) and not os.path.isfile(script):
+            raise UserError(f"there is no file '{script}' in {os.getcwd()}", hint="write its path from here")
+
     def transport(self, timeout_s: float) -> Transport:
         """Return a new transport to the program, which the first question starts."""
         names = [name for part in self.config.env.split(",") if (name := part.strip())]

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import inspect
 import os
+import re
 import shutil
 import signal
 import sys
@@ -24,9 +25,9 @@ from tradeassay.agents.foreign.address import (
     resolve_by_system,
 )
 from tradeassay.agents.own_file import load_own
-from tradeassay.core.drive import fault_of
+from tradeassay.core.drive import fault_of, own_fault
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.secrets import remember, remember_settings
+from tradeassay.core.secrets import clean_words, remember, remember_settings
 
 if TYPE_CHECKING:
     import ssl
@@ -38,8 +39,11 @@ TIMEOUT_S = 180.0
 MAX_ANSWER = 64 * 1024
 """The most bytes in an answer unless configured otherwise."""
 KEPT = ("LANG", "LC_ALL", "TZ")
-"""The environment variables a process inherits, besides a search path and a home of its own."""
-PATH = "/usr/local/bin:/usr/bin:/bin"
+"""The environment variables a process inherits, besides the search path; its home is its own."""
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_LAST_WORDS = 4096
+"""How much of what a process says on its error output is kept, the last of it."""
+_PLACE = re.compile(r'File "([^"<]+)", line (\d+)')
 GRACE_S = 5.0
 """How long a killed process may take to exit."""
 
@@ -176,9 +180,10 @@ class PipeTransport:
     """Runs a command that speaks JSON lines: a request on its input, an answer on its output.
 
     The process is started at the first request and kept, so that it can remember. It gets an empty folder and an
-    environment with nothing of ours in it, to which ``env`` is added. After a failure it is killed with all its
-    children and started afresh for the next request. It runs with the rights of whoever started it: a program one
-    does not trust belongs behind HTTP on another machine, or into the sandbox.
+    environment with nothing of ours in it but the search path, on which the Python that runs this comes first;
+    ``env`` is added. Files that the command names are meant from the folder in which this runs. After a failure it
+    is killed with all its children and started afresh for the next request. It runs with the rights of whoever
+    started it: a program one does not trust belongs behind HTTP on another machine, or into the sandbox.
 
     Kinds of failure: ``start`` (it cannot be run), ``exit`` (it ended), ``timeout``, ``too_large``. Raises
     :class:`UserError` for an empty command.
@@ -195,6 +200,8 @@ class PipeTransport:
         if not command or not command[0]:
             raise UserError("an agent on a pipe needs a command", hint='e.g. command = "python agent.py"')
         self._command = tuple(command)
+        self._said = b""
+        self._hearing: asyncio.Task[None] | None = None
         self._env = dict(env or {})
         remember_settings(self._env)
         self._timeout_s = timeout_s
@@ -236,31 +243,48 @@ class PipeTransport:
             raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             code = await process.wait()
-            raise Unusable("exit", f"the process ended with status {code}") from error
+            if self._hearing is not None:  # a child of its own may hold the other end open
+                await asyncio.wait([self._hearing], timeout=GRACE_S)
+            raise Unusable("exit", f"the process ended with status {code}{_last_words(self._said)}") from error
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is not None and self._process.returncode is None:
             return self._process
         await self._end()
         self._folder = tempfile.mkdtemp(prefix="tradeassay-agent-")
+        environment = self._environment(self._folder)
+        program = self.program()
+        files = [os.path.abspath(word) if os.path.isfile(word) else word for word in self._command[1:]]
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command,
+                *(program or self._command[0], *files),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env=self._environment(self._folder),
+                stderr=asyncio.subprocess.PIPE,
+                env=environment,
                 cwd=self._folder,
                 limit=self.max_answer,
                 start_new_session=True,  # a group of its own, so that its children die with it
             )
         except OSError as error:
             raise Unusable("start", f"'{self._command[0]}' cannot be run: {error.strerror}") from error
+        self._said, self._hearing = b"", asyncio.create_task(self._hear(self._process))
         return self._process
+
+    async def _hear(self, process: asyncio.subprocess.Process) -> None:
+        """Keep the last of what a process says on its error output."""
+        assert process.stderr is not None
+        while piece := await process.stderr.read(1 << 16):
+            self._said = (self._said + piece)[-_LAST_WORDS:]
+
+    def program(self) -> str | None:
+        """Return the program that the command starts; None when there is none of that name."""
+        found = shutil.which(self._command[0], path=_search_path())
+        return None if found is None else os.path.abspath(found)
 
     def _environment(self, home: str) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        return {"PATH": PATH, "HOME": home, "TMPDIR": home, "PYTHONUNBUFFERED": "1", **kept, **self._env}
+        return {"PATH": _search_path(), "HOME": home, "TMPDIR": home, "PYTHONUNBUFFERED": "1", **kept, **self._env}
 
     async def _end(self) -> None:
         process, self._process = self._process, None
@@ -271,9 +295,26 @@ class PipeTransport:
                 process.stdin.close()
             with contextlib.suppress(TimeoutError):  # a child that left the group may hold the pipe forever
                 await asyncio.wait_for(_drain(process), GRACE_S)
+            if self._hearing is not None:
+                self._hearing.cancel()
         folder, self._folder = self._folder, None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _search_path() -> str:
+    """Return where programs are looked for: beside the Python that runs this, then where a shell would."""
+    return os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH") or _PATH))
+
+
+def _last_words(said: bytes) -> str:
+    """Return what a process said last: its last line, and the last place that a Python traceback names."""
+    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    if not lines:
+        return ""
+    places = [found for line in lines if (found := _PLACE.match(line)) is not None]
+    where = f" ({os.path.basename(places[-1][1])}, line {places[-1][2]})" if places else ""
+    return f": {clean_words(lines[-1])[:300]}{where}"
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
@@ -306,7 +347,7 @@ class PythonCaller:
         except TimeoutError as error:
             raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
         except Exception as error:
-            raise Unusable("agent", str(fault_of(error))) from error
+            raise Unusable("agent", str(own_fault(error))) from error
 
     async def _call(self, argument: object) -> Any:
         if inspect.iscoroutinefunction(self._function):
@@ -334,7 +375,7 @@ def load_class(name: str, method: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"'{name}' cannot be made: {fault_of(error)}", hint="import it by hand") from error
+        raise UserError(f"'{name}' cannot be made: {own_fault(error)}", hint="import it by hand") from error
     wants(made, method, name)
     return made
 

@@ -9,13 +9,24 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from tradeassay.agents import AgentClass, ModelConfig, converses, make_agent, model_params
-from tradeassay.agents.registry import Value, make_config
+from tradeassay.agents import (
+    AgentClass,
+    ModelConfig,
+    check_agent,
+    converses,
+    is_own_file,
+    make_agent,
+    make_conversing,
+    model_params,
+    own_agent,
+)
+from tradeassay.agents.registry import Opening, Value, make_config
 from tradeassay.assay.leaks.futures import STYLES, Cut, Phase, Style, present_channels, rewrite
 from tradeassay.assay.leaks.leak_result import (
     ASKED,
@@ -31,6 +42,7 @@ from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
+from tradeassay.llm import open_model
 from tradeassay.metrics import rate_measure
 from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
 from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
@@ -53,18 +65,33 @@ def leak_test(
 ) -> LeakTestReport:
     """Test whether an agent's decisions depend on what lies after its clock, and say through which channel.
 
-    ``agent`` is a registered name, a model's name (``scripted/sensible``), an agent class, or anything that makes
-    an agent when it is called. The window starts as the benchmark's does, or at ``window``. A model is asked for
-    ``config.sessions`` days (or :data:`~tradeassay.assay.leaks.leak_result.ASKED`), once; everything else is free.
+    ``agent`` is a registered name, a model's name (``scripted/sensible``), a class in a file (``./mine.py:Mine``),
+    an agent class, or anything that makes an agent when it is called. The window starts as the benchmark's does,
+    or at ``window``. Whoever is asked in a conversation is asked for ``config.sessions`` days (or
+    :data:`~tradeassay.assay.leaks.leak_result.ASKED`), once; everything else is free.
     Raises :class:`UserError` for an unknown name, and for a window of fewer than two sessions.
     """
     config = config or LeakTestConfig()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
-    by_model = isinstance(agent, str) and "/" in agent
-    sessions = config.sessions or (ASKED if by_model else None)
+    params = dict(params or {})
+    name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
+    if isinstance(agent, str) and is_own_file(agent):
+        name = agent.rpartition(":")[2]
+        agent, params = own_agent(agent, params)
+        check_agent(agent, params)
+    conversing = isinstance(agent, str) and ("/" in agent or converses(agent))
+    sessions = config.sessions or (ASKED if conversing else None)
     cut, whole = _window(played, snapshot, window, sessions)
-    subject = _subject(agent, params or {}, cut, snapshot, config.seed)
+    episode = EpisodeSpec(
+        key="leak-test",
+        cell="leak-test",
+        benchmark=cut.id,
+        dataset=snapshot.name,
+        agent=AgentSpec(name="model" if "/" in name else safe_name(name), params={} if "/" in name else params),
+        seed=config.seed,
+    )
+    subject = _subject(name, agent, params, cut, episode)
     with StoredFutures() as futures:
         return _Trial(subject, cut, snapshot, config, futures, whole).report()
 
@@ -282,30 +309,25 @@ class _Trial:
 
 
 def _subject(
+    name: str,
     agent: str | type[AgentClass] | Callable[[], Agent],
     params: Mapping[str, Value],
     benchmark: Benchmark,
-    snapshot: Snapshot,
-    seed: int,
+    episode: EpisodeSpec,
 ) -> TestedAgent:
-    name = agent if isinstance(agent, str) else getattr(agent, "__name__", type(agent).__name__)
-    by_model = isinstance(agent, str) and "/" in agent
-    episode = EpisodeSpec(
-        key="leak-test",
-        cell="leak-test",
-        benchmark=benchmark.id,
-        dataset=snapshot.name,
-        agent=AgentSpec(name="model" if by_model else safe_name(name), params={} if by_model else dict(params)),
-        seed=seed,
-    )
     if isinstance(agent, str) and "/" not in agent:
-        if converses(agent):
+        if agent == "model":
             raise UserError("a model is named by its own name", hint="e.g. scripted/sensible or openai/gpt-4.1")
+        if converses(agent):
+            opening = Opening(benchmark=benchmark.id, label=name, settings=protocol_config(benchmark))
+            opened = partial(make_conversing(agent, params).open, opening)
+            return ModelSubject(name, opened, benchmark, episode)
         return RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
     if isinstance(agent, str):
         settings = make_config("model", ModelConfig, {"model": agent, **params})
         assert isinstance(settings, ModelConfig)
-        return ModelSubject(agent, model_params(settings, protocol_config(benchmark)), benchmark, episode)
+        asked = model_params(settings, protocol_config(benchmark))
+        return ModelSubject(agent, partial(open_model, agent, asked), benchmark, episode)
     config = getattr(agent, "Config", None)
     if config is not None:
         taking: Callable[..., Agent] = agent

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -27,7 +28,7 @@ from tradeassay.core.orders import Decision
 from tradeassay.core.time import instant
 from tradeassay.data import Snapshot, SplicedSnapshot
 from tradeassay.data.snapshot import Moment
-from tradeassay.llm import ModelParams, QuestionPlace, fenced_blocks, open_model, parse_object
+from tradeassay.llm import Model, QuestionPlace, fenced_blocks, parse_object
 from tradeassay.play import Asked
 from tradeassay.play import Episode as Play
 from tradeassay.play.episode import addressed, as_recorded, by_observation
@@ -250,23 +251,23 @@ class RuleSubject:
 
 
 class ModelSubject:
-    """A language model in the benchmark's own conversation. Late tool results never reach it.
+    """Whoever is asked in the benchmark's own conversation. Late tool results never reach it.
 
-    With ``answers``, recorded by (step, number of the question), nobody is asked: the conversation is played
-    again.
+    ``opened`` opens it. With ``answers``, recorded by (step, number of the question), nobody is asked: the
+    conversation is played again.
     """
 
     def __init__(
         self,
         name: str,
-        params: ModelParams | None,
+        opened: Callable[[], AbstractAsyncContextManager[Model]] | None,
         benchmark: Benchmark,
         episode: EpisodeSpec,
         answers: Mapping[tuple[int, int], ModelReply] | None = None,
         secret: str | None = None,
     ) -> None:
         self.name = name
-        self._params, self._benchmark, self._episode = params, benchmark, episode
+        self._opened, self._benchmark, self._episode = opened, benchmark, episode
         self._answers, self._secret = answers, secret
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
@@ -300,8 +301,8 @@ class ModelSubject:
 
     async def _live(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
-        assert self._params is not None
-        async with open_model(self.name, self._params) as model:
+        assert self._opened is not None
+        async with self._opened() as model:
 
             async def answer(asked: Asked[AskModel]) -> ModelReply:
                 reply = await model.ask(*asked)

@@ -120,7 +120,8 @@ class Tally:
         self.steps += 1
         if record.decision.status == "failed":
             self._unusable += 1
-            self._reason = self._reason or record.decision.reason
+            raised = next((one.detail for one in record.decision.failures if one.kind == "agent"), "")
+            self._reason = self._reason or raised or record.decision.reason
         self._digest.update(raw + b"\n")
 
     def ended(self) -> Outcome:

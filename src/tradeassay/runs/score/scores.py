@@ -402,6 +402,8 @@ def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measur
     if spent is None or not len(series.sessions) or not series.nav[0] > 0:
         return not_scored("no model played" if spent is None else "there is no return")
     usd = spent.known_usd
+    if usd is None and not spent.tokens:
+        return not_scored("the agent does not say what its answers cost")
     if usd is None:
         return not_scored(f"the price of {spent.unpriced} of {spent.calls} answers is unknown")
     if usd > 0 and currency not in ("USD", "USDT", "USDC"):
