@@ -429,7 +429,7 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
 
 def _dollars(scores: AgentScores) -> Dollars | None:
     spent = scores.inference
-    if isinstance(spent, msgspec.UnsetType):
+    if isinstance(spent, msgspec.UnsetType) or spent.unstated:
         return None
     net = scores.measures.get(NET_RETURN)
     return Dollars(

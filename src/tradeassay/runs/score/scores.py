@@ -65,6 +65,11 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_decision: float | None
     usd_per_decision: float | None
 
+    @property
+    def unstated(self) -> bool:
+        """Whether tokens and money were never spoken of, as by a program of one's own that is no model."""
+        return self.usd is None and not (self.input_tokens or self.output_tokens)
+
 
 class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
     """One episode. ``reason`` says why a failed one has no result; ``inference`` what a model's answers cost."""

@@ -60,7 +60,7 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
         return None
     record = run.manifest.protocols.get(episode.cell)
     mask = None if record is None else record.config.get("mask")
-    found = row.inference
+    found = None if isinstance(row.inference, msgspec.UnsetType) or row.inference.unstated else row.inference
     net = row.measures.get(NET_RETURN)
     known = run.manifest.models.get(episode.label)
     return ModelSummary(
@@ -68,7 +68,7 @@ def model_summary(run: Run, row: AgentScores) -> ModelSummary | None:
         model=f"{episode.agent.name} agent" if known is None else known.model,
         answers=badge,
         mask=str(mask) if mask not in (None, "bright") else None,
-        cost=None if isinstance(found, msgspec.UnsetType) else found,
+        cost=found,
         net_return=None if net is None else net.median,
     )
 
