@@ -27,7 +27,7 @@ def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place: Path
     assert lines[0].startswith("Is it skill?")
     for _, truth in SHOWN.values():
         assert truth in done.stdout and len(truth) <= 37
-    assert "qwen2.5-coder-1.5b returned" in done.stdout and "The Nasdaq, 1999 to 2018, returned" in done.stdout
+    assert "qwen2.5-coder-1.5b returned" in done.stdout and "The Nasdaq (1999 to 2018) returned" in done.stdout
     page = (place / "runs" / "demo.html").read_text(encoding="utf-8")
     assert "<h1>Is it skill?</h1>" in page and "<title>Is it skill?" in page
     assert page.count("nobody knows") == 2

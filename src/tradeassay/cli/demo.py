@@ -141,4 +141,4 @@ def _famous(config: VerdictConfig) -> Assay:
 
     series = read_market("nasdaq", [MARKETS["nasdaq"].last])
     table = pd.Series(series.returns, name="return")
-    return assay(OwnAccount(returns=table, against="sp500", title="The Nasdaq, 1999 to 2018,"), config)
+    return assay(OwnAccount(returns=table, against="sp500", title="The Nasdaq (1999 to 2018)"), config)
