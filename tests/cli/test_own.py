@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -187,15 +190,24 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     assert "left out torn" in told.err and list(json.loads(told.out)["runs"]) == ["daily", "ktdfin", "quantcode"]
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
-    assert "runs/ktdfin/conversations.html" in index
-    talk = (site / "runs/ktdfin/conversations.html").read_text()
-    copies, written = (set(re.findall(f'{name}="(w[0-9]+)"', talk)) for name in ("data-same", "id"))
-    assert copies and copies <= written, "what was said before is not written out again"
-    assert "daily.seal" in index
+    assert 'href="conversations.html"' in index and "daily.seal" in index
+    talk = (site / "conversations.html").read_text()
+    data = re.findall(r'<script type="application/json">([^<]+)</script>', talk)
+    pack = json.loads(gzip.decompress(base64.b64decode(data[0])))
+    assert len(set(pack["texts"])) == len(pack["texts"]), "what was said before is not written out again"
+    assert {row["of"].split(" ")[0] for row in pack["rows"]} == {"ktdfin", "quantcode"}
+    assert all(row["tokens"] and row["turns"] for row in pack["rows"])
+    rows = json.loads((site / "board.json").read_bytes())
+    assert {row["run"] for row in rows} == {"daily", "ktdfin", "quantcode"}
+    for row in rows:
+        page, _, place = row["link"].partition("#")
+        assert not place or f'id="{place}"' in (site / page).read_text()
+        assert ElementTree.parse(site / row["card"]).getroot().get("aria-label", "").startswith(row["agent"])
+        assert row["link"].split("/")[1] in index
+    assert len(ElementTree.parse(site / "feed.xml").findall("{http://www.w3.org/2005/Atom}entry")) == 3
     for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode/table.json"):
         assert (site / link).is_file()
     assert "src=" not in index.replace("img-src", ""), "nothing is fetched"
-    assert list((site / "agents").glob("*.html"))
     assert main(["site", str(tmp_path / "site"), "-o", str(tmp_path / "no")]) == 2
 
 

@@ -42,7 +42,7 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
         "cannot be told from luck",
         "99.7%",
         "$12.40",
-        "2 / 2 / 1",
+        "2 / 1",
         "memory",
         "0.08",
         "schema 3",

@@ -77,7 +77,6 @@ def one(name: str = "sound-model", **changes: object) -> AgentFindings:
 def sample(*, attack: bool = False) -> Assay:
     name = ATTACK if attack else "rule"
     nothing = Edge(
-        per_year=span(0.01, 0.1),
         tested=span(0.01, 0.1),
         ratio=span(0.1, 1.5),
         gross=span(0.01, 0.1),

@@ -149,6 +149,13 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
             say(f"  {key}: {why}")
         if len(failed) > 3:
             say("  ...")
+        agents = [] if summary is None else [agent for cell in summary.cells for agent in cell.agents]
+        for agent in [agent for agent in agents if agent.causes][:3]:
+            say(f"why {agent.name} failed:")
+            for cause in agent.causes:
+                said = f"; it said: {' '.join(cause.answer.split())[:120]}" if cause.answer else ""
+                say(f"  {cause.where}: {cause.kind.replace('_', ' ')}: {cause.detail[:160]}{said}")
+        say(f"try again: tradeassay resume {run.folder} --retry-failed")
     return 1 if failed else 0
 
 

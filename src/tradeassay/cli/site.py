@@ -22,7 +22,7 @@ from tradeassay.cli._output import json_option, print_json, say
 @workers_option
 @json_option
 def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
-    """Write a leaderboard site over all finished runs in RUNS: one page per run, agent and conversation.
+    """Write a leaderboard site over all finished runs in RUNS: a board per benchmark, a page per run.
 
     The pages need no server: open index.html, or put the folder on any web host. Every run is verified first,
     unless a verdict is kept here for exactly its bytes, and the verdict stands in every row: verified, named (what

@@ -1,48 +1,69 @@
-"""A leaderboard site without a server: an index, a page per run, per agent and per run's conversations.
+"""A site without a server: one board per benchmark over all runs, a page per run, searchable conversations.
 
-Every page is one self-contained file, so the folder can be opened from a disk or put on any web host. Numbers are
-shown of runs that were verified here, or whose verdict was kept here for exactly their bytes; the verdict stands
-in every row. Sealed runs that lie beside the runs are offered for download, if they are of these bytes.
+Every page is one self-contained file, so the folder can be opened from a disk or put on any web host; the board is
+also there as JSON, as a feed, and as cards to embed. Numbers are shown of runs that were verified here, or whose
+verdict was kept here for exactly their bytes; that stands in every row. Sealed runs that lie beside the runs are
+offered for download, if they are of these bytes.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from tradeassay.assay.verdict import recorded_assay
 from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.files import write_atomic
+from tradeassay.core.measure import Measure
+from tradeassay.report.decisions import DecisionPack, tools_of
 from tradeassay.report.export_tables import paste_tables
-from tradeassay.report.formatting import PasteCell, PasteTable
+from tradeassay.report.formatting import PasteTable, common_scale, shown
 from tradeassay.report.page import write_html
-from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.shell import page_environment, render_page, write_page
+from tradeassay.report.verdicts import TONES
+from tradeassay.report.words import standing
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.play.progress import CountListener
+from tradeassay.runs.summary import RunSummary, decision_notes, summary_of
+from tradeassay.runs.summary.models import turns
+from tradeassay.runs.summary.rows import DecisionNote
 from tradeassay.runs.verify.attested import Attestation, attest, seal_beside
 from tradeassay.runs.verify.freedom import Freedom, freedom_of
 
-_LONGEST = 20_000
-"""Signs of one question or answer that a page shows; the run itself has all of it."""
-_PAGE = 3_000_000
-"""Signs after which a run's conversations go on on another page."""
+_PAGE = 4_000_000
+"""Signs of conversations after which another page begins; compressed, they stay below two megabytes."""
+_ROWS = 1_000
+"""Rows of a board on one page."""
 
 
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one table of one run; ``verdict`` says what became of the run's claims."""
+    """One account of one run on the board of its benchmark.
 
+    ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed by the
+    runner, or how it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
+    style, or against the baseline. ``link`` leads to the account on the run's page, ``card`` to a picture.
+    """
+
+    benchmark: str
+    setting: str
     run: str
-    verdict: Attestation
-    title: str
     agent: str
-    columns: tuple[str, ...]
-    entries: tuple[PasteCell, ...]
+    tier: str
+    result: str
+    interval: str
+    verdict: str
+    tone: str
+    edge: Measure | None
+    checked: str
+    link: str
+    card: str
 
 
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on the site: ``talked`` turns on ``talks`` pages; ``sealed`` is its archive's name, None without.
+    """One run on the site: ``talked`` sessions have a conversation, ``sealed`` is its archive's name.
 
     A run that is ``unverified`` is listed without its numbers.
     """
@@ -51,32 +72,9 @@ class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Attestation
     freedom: Freedom
     benchmarks: tuple[str, ...]
-    agents: tuple[str, ...]
     tables: tuple[PasteTable, ...]
-    complete: bool
     talked: int
-    talks: int
     sealed: str | None
-
-
-class SpokenText(msgspec.Struct, frozen=True):
-    """A message under the ``id`` of its words; ``text`` is None where an earlier message of the page has them."""
-
-    role: str
-    id: str
-    text: str | None
-
-
-class SpokenTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A question and its answer as the site shows them."""
-
-    episode: str
-    session: str
-    purpose: str
-    attempt: int
-    asked: tuple[SpokenText, ...]
-    said: str
-    error: str
 
 
 class SiteReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +102,9 @@ def write_site(
     folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not folders:
         raise UserError(f"no run in {runs}", hint="name the folder that holds the runs, e.g. runs/")
-    shown: list[SiteRun] = []
+    found: list[SiteRun] = []
+    rows: list[SiteRow] = []
+    talks = _Talks(out)
     left_out: list[tuple[str, str]] = []
     for folder in folders:
         try:
@@ -114,127 +114,199 @@ def write_site(
             verdict = attest(folder, home=home, workers=workers, progress=progress)
             if verdict.word == "contradicted":
                 raise RunError(f"contradicted: {verdict.why[0]}", hint=f"tradeassay verify {folder}")
-            shown.append(_write_run(run, verdict, out))
+            made, some = _write_run(run, verdict, out, talks)
+            found.append(made)
+            rows += some
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
-    if not shown:
+    if not found:
         raise RunError(f"none of the {len(folders)} runs in {runs} can be shown", hint=left_out[0][1])
-    write_atomic(out / "runs.json", _json(shown))
-    names = _write_agents(shown, out)
-    page = render_page("site.html.j2", {"runs": shown, "names": names, "left_out": left_out})
-    index = write_page(out / "index.html", page)
-    pages = 1 + len(names) + sum(run.talks + bool(run.tables) for run in shown)
+    write_atomic(out / "runs.json", _json(found))
+    write_atomic(out / "board.json", _json(rows))
+    pages = talks.written() + 1 + sum(bool(run.tables) for run in found)
+    boards = {}
+    for name in dict.fromkeys(row.benchmark for row in rows):
+        inside = sorted(
+            (row for row in rows if row.benchmark == name),
+            key=lambda row: -(row.edge.value if row.edge is not None and row.edge.value is not None else -1e9),
+        )
+        boards[name] = [inside[place : place + _ROWS] for place in range(0, len(inside), _ROWS)]
+    context = {
+        "runs": found,
+        "boards": boards,
+        "left_out": left_out,
+        "talks": talks.pages,
+        "common_scale": common_scale,
+    }
+    for name, parts in boards.items():
+        for number, part in enumerate(parts[1:], start=2):
+            page = render_page("site.html.j2", context | {"boards": {name: [part]}, "runs": [], "left_out": []})
+            write_page(out / f"{name}-{number}.html", page)
+            pages += 1
+    index = write_page(out / "index.html", render_page("site.html.j2", context))
+    entries = [
+        (run, datetime.fromtimestamp((runs / run.slug / "scores.json").stat().st_mtime, UTC)) for run in found
+    ]
+    entries.sort(key=lambda entry: entry[1], reverse=True)
+    feed = page_environment().get_template("feed.xml.j2").render(entries=entries[:50])
+    write_atomic(out / "feed.xml", feed.encode())
     return SiteReport(
-        index=index, runs={run.slug: run.verdict for run in shown}, pages=pages, left_out=tuple(left_out)
+        index=index, runs={run.slug: run.verdict for run in found}, pages=pages, left_out=tuple(left_out)
     )
 
 
-def _write_run(run: Run | CodeRun, verdict: Attestation, out: Path) -> SiteRun:
+def _write_run(
+    run: Run | CodeRun, verdict: Attestation, out: Path, talks: _Talks
+) -> tuple[SiteRun, list[SiteRow]]:
     sealed, sure = seal_beside(run.folder, verdict.root), verdict.word != "unverified"
-    tables = paste_tables(run) if sure else ()
     # A slug is the runner's word, and two runs may share one: the folder's name is what sets them apart here.
     name = run.folder.resolve().name
     place = out / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
-    if sure:
+    tables: tuple[PasteTable, ...] = ()
+    rows: list[SiteRow] = []
+    before = talks.count
+    if sure and isinstance(run, Run):
+        summary = summary_of(run)
+        tables = paste_tables(summary)
+        write_html(run, place / "index.html", summary=summary)
+        rows = _board(run, summary, name, verdict)
+    elif sure:
+        tables = paste_tables(run)
         write_html(run, place / "index.html")
-    talks = _talks(run) if sure else []
-    names = [f"conversations{f'-{number}' if number > 1 else ''}.html" for number in range(1, len(talks) + 1)]
-    for number, turns in enumerate(talks):
-        context = {"title": name, "turns": turns, "pages": names, "number": number}
-        write_page(place / names[number], render_page("site_talk.html.j2", context))
+        assert isinstance(run, CodeRun)
+        rows = _programs(run, tables[0], name, verdict)
+    if sure:
+        talks.add(run, name)
+    for row in rows:
+        text = page_environment().get_template("site_card.svg.j2").render(row=row, scale=common_scale, shown=shown)
+        write_page(out / row.card, text)
     if sealed is not None:
         write_atomic(place / sealed.name, sealed.read_bytes())
-    agents = dict.fromkeys(row[table.named].text for table in tables for row in table.rows)
     made = SiteRun(
         slug=name,
         verdict=verdict,
         freedom=freedom_of(run.folder, run.manifest),
         benchmarks=tuple(dict.fromkeys(episode.benchmark for episode in run.episodes)),
-        agents=tuple(agents),
         tables=tables,
-        complete=run.complete,
-        talked=sum(map(len, talks)),
-        talks=len(talks),
+        talked=talks.count - before,
         sealed=None if sealed is None else sealed.name,
     )
     write_atomic(place / "table.json", _json(made))
-    return made
+    return made, rows
 
 
-def _write_agents(shown: Sequence[SiteRun], out: Path) -> dict[str, str]:
-    """Write a page for every agent and return their files' names."""
-    rows: dict[str, list[SiteRow]] = {}
-    for run in shown:
-        for table in run.tables:
-            for entries in table.rows:
-                who = entries[table.named].text
-                row = SiteRow(
-                    run=run.slug,
-                    verdict=run.verdict,
-                    title=table.title,
-                    agent=who,
-                    columns=table.columns,
-                    entries=entries,
-                )
-                rows.setdefault(who, []).append(row)
-    names: dict[str, str] = {}
-    for who, found in rows.items():
-        names[who] = _file_name(who, names.values())
-        page = render_page("site_agent.html.j2", {"title": who, "rows": found})
-        write_page(out / "agents" / names[who], page)
-    return names
-
-
-def _json(value: SiteRun | Sequence[SiteRun]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _file_name(who: str, taken: Collection[str]) -> str:
-    stem = re.sub(r"[^A-Za-z0-9.-]+", "-", who).strip("-.")[:80] or "agent"
-    name, count = f"{stem}.html", 1
-    while name in taken:
-        count += 1
-        name = f"{stem}-{count}.html"
-    return name
-
-
-def _talks(run: Run | CodeRun) -> list[list[SpokenTurn]]:
-    """Return a run's conversations by pages. Every question repeats what came before it, so that a page holds each
-    text once: written out again, a month of research is a gigabyte.
-    """
-    pages: list[list[SpokenTurn]] = []
-    known: dict[str, str] = {}
-    size = _PAGE
-    for episode in run.episodes:
-        for line in run.dialogue(episode.key):
-            if size >= _PAGE:
-                pages.append([])
-                known, size = {}, 0
-            asked = []
-            for message in line.messages:
-                text = _cut(message.text)
-                new = text not in known
-                size += len(text) if new else 0
-                asked.append(
-                    SpokenText(message.role, known.setdefault(text, f"w{len(known)}"), text if new else None)
-                )
-            calls = [f"{call.name}({call.arguments})" for call in line.reply.calls]
-            said = _cut("\n".join([line.reply.text, *calls]).strip())
-            size += len(said)
-            pages[-1].append(
-                SpokenTurn(
-                    episode=episode.key,
-                    session=line.session,
-                    purpose=line.purpose,
-                    attempt=line.attempt,
-                    asked=tuple(asked),
-                    said=said,
-                    error=str(line.reply.error or ""),
+def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> list[SiteRow]:
+    assayed = recorded_assay(run)
+    judged = {} if assayed is None else {(one.cell, one.agent): one for one in assayed.agents}
+    rows = []
+    for number, cell in enumerate(summary.cells):
+        for place, agent in enumerate(cell.ranked):
+            told, one = standing(agent, cell), judged.get((cell.id, agent.name))
+            edge = None if agent.versus is None else agent.versus.difference
+            label, tone = told.label, str(told.tone)
+            if one is not None and not agent.baseline:
+                label, tone = one.verdict.label, TONES[one.verdict.kind]
+                edge = None if one.edge is None else one.edge.tested
+            result = shown(agent.result, "change")
+            tier = None if cell.contest is None else cell.contest.tier_of(agent.name)
+            rows.append(
+                SiteRow(
+                    benchmark=cell.benchmark,
+                    setting=cell.title,
+                    run=name,
+                    agent=agent.name,
+                    tier="\u2013" if tier is None else str(tier),
+                    result=result.text,
+                    interval=result.small,
+                    verdict=label,
+                    tone=tone,
+                    edge=edge if edge is not None and edge.value is not None else None,
+                    checked=checked.word,
+                    link=f"runs/{name}/index.html#c{number}-a{place}",
+                    card=f"cards/{name}/c{number}-a{place}.svg",
                 )
             )
-    return pages
+    return rows
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text) - _LONGEST:,} more signs)"
+def _programs(run: CodeRun, table: PasteTable, name: str, checked: Attestation) -> list[SiteRow]:
+    """Return the rows of a run of programs: its first share, such as that of solved tasks, is the result."""
+    share = (
+        next((place for place, cell in enumerate(table.rows[0]) if cell.low is not None), None)
+        if table.rows
+        else None
+    )
+    return [
+        SiteRow(
+            benchmark=run.benchmark,
+            setting=table.title,
+            run=name,
+            agent=cells[table.named].text,
+            tier="\u2013",
+            result="\u2013" if share is None else cells[share].text.partition(" [")[0],
+            interval="" if share is None else table.columns[share],
+            verdict="",
+            tone="none",
+            edge=None,
+            checked=checked.word,
+            link=f"runs/{name}/index.html",
+            card=f"cards/{name}/m{place}.svg",
+        )
+        for place, cells in enumerate(table.rows)
+    ]
+
+
+class _Talks:
+    """The conversations of all runs, in pages of one list that a reader searches by words, outcome and tool."""
+
+    def __init__(self, out: Path) -> None:
+        self.count, self.pages = 0, list[str]()
+        self._out, self._pack, self._notes = out, DecisionPack(), list[DecisionNote]()
+
+    def add(self, run: Run | CodeRun, name: str) -> None:
+        for episode in run.episodes:
+            for note in _spoken(run, episode.key):
+                label = f"{name} · {episode.label}"
+                self._pack.add(note, of=label, link=f"runs/{name}/index.html")
+                self._notes.append(note)
+                self.count += 1
+                if self._pack.size > _PAGE:
+                    self._flush()
+
+    def _flush(self) -> None:
+        number = len(self.pages) + 1
+        self.pages.append(f"conversations{f'-{number}' if number > 1 else ''}.html")
+        context = {"pack": self._pack.encoded(), "n": len(self._pack.rows), "tools": tools_of(self._notes)}
+        page = render_page("site_talk.html.j2", context | {"number": number}, scripts=("decisions.js",))
+        write_page(self._out / self.pages[-1], page)
+        self._pack, self._notes = DecisionPack(), []
+
+    def written(self) -> int:
+        """Write what is left and return how many pages there are."""
+        if self._pack.rows:
+            self._flush()
+        return len(self.pages)
+
+
+def _spoken(run: Run | CodeRun, key: str) -> Iterator[DecisionNote]:
+    """Yield the sessions of an episode in which a model was asked, with their conversation."""
+    if isinstance(run, Run):
+        records = tuple(run.records(key))
+        notes, _ = decision_notes(records, run.dialogue(key), talks=len(records), most=1)
+        yield from (note for note in notes if note.turns)
+        return
+    lines = list(run.dialogue(key))
+    outcome = run.outcome(key)
+    if lines:
+        yield DecisionNote(
+            session=lines[0].session,
+            reason=key,
+            failed=outcome is None or outcome.status == "failed",
+            turns=turns(lines),
+            tokens=sum(line.reply.usage.input_tokens + line.reply.usage.output_tokens for line in lines),
+        )
+
+
+def _json(value: SiteRun | Sequence[SiteRun] | Sequence[SiteRow]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -226,17 +226,19 @@ def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
         )
     answers: dict[int, list[str]] = {}
     for line in run.dialogue(key):
-        answers.setdefault(line.step, []).append(line.reply.error or line.reply.text or "(an empty answer)")
+        calls = "; ".join(f"{call.name}({call.arguments})" for call in line.reply.calls)
+        said = line.reply.error or line.reply.text or calls or "(an empty answer)"
+        answers.setdefault(line.step, []).append(said)
     journal = run.journal(key)
     for number, record in enumerate(run.records(key), start=1):
-        said = answers.get(record.step, [])
+        given = answers.get(record.step, [])
         for place, one in enumerate(record.decision.failures):
             if len(found) < MOST_CAUSES and (one.kind, one.detail) not in found:
                 found[one.kind, one.detail] = FailureCause(
                     session=record.session,
                     kind=one.kind,
                     detail=clipped(one.detail, 600),
-                    answer=clipped(said[min(place, len(said) - 1)], 600) if said else "",
+                    answer=clipped(given[min(place, len(given) - 1)], 600) if given else "",
                     where=f"{journal.relative_to(run.folder)}:{number}",
                 )
     return tuple(found.values())
