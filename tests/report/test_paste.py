@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 from golden import stored as played
 
 from tradeassay.cli import main
+from tradeassay.core.errors import UserError
 from tradeassay.report import paste, paste_tables
 
 
@@ -67,10 +70,69 @@ def test_words_of_others_cannot_break_a_table() -> None:
         if line.startswith("|"):
             assert line.replace("\\|", "").count("|") == len(paste_tables(data)[0].columns) + 1
     tex = paste(data, "latex")
-    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == len(data.cells)
+    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == 2 * len(data.cells)
     for line in csv.reader(io.StringIO(paste(data, "csv"))):
         assert len(line) == 9
         assert not line[2].startswith(("=", "@"))
+
+
+PAPER = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs,graphicx}
+\begin{document}
+\listoftables
+%s
+\nocite{*}
+\bibliographystyle{plain}
+\bibliography{cited}
+\end{document}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages")
+@pytest.mark.parametrize(("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode", None)])
+def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
+    name: str, columns: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = {}
+    for form in ("latex", "bibtex"):
+        if name == "sample":
+            printed[form] = paste(report(), form)
+            continue
+        some = [] if columns is None or form == "bibtex" else ["--columns", columns]
+        assert main(["report", str(played(name)), "--format", form, *some]) == 0
+        printed[form] = capsys.readouterr().out
+    (tmp_path / "paper.tex").write_text(PAPER % printed["latex"])
+    (tmp_path / "cited.bib").write_text(printed["bibtex"])
+    tex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for command in (tex, ["bibtex", "paper"], tex, tex):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+    log = (tmp_path / "paper.log").read_text(errors="replace")
+    wide = [line for line in log.splitlines() if line.startswith("Overfull \\hbox")]
+    assert not wide, wide
+    assert "undefined" not in log
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
+    assert r"\label{tab:" in printed["latex"] and r"\caption[" in printed["latex"]
+    if name == "sample":
+        assert r"\begin{picture}" in printed["latex"] and "-verdicts}" in printed["latex"]
+
+
+def test_columns_are_chosen_by_how_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    data = report()
+    tables = json.loads(paste(data, "json", ("sharpe", "return")))
+    assert tables[0]["columns"][0] == "agent" and tables[0]["columns"][1] == "Sharpe"
+    assert len(tables[0]["columns"]) == len(tables[0]["rows"][0]) == 3
+    with pytest.raises(UserError, match="no column 'sharp ratio'"):
+        paste(data, "md", ("sharp ratio",))
+    assert main(["report", str(played("daily")), "--columns", "Sharpe"]) == 2
+    assert "give --format too" in capsys.readouterr().err
+
+
+def test_what_to_cite_is_this_package_and_the_papers_played() -> None:
+    cited = paste(report(), "bibtex")
+    assert cited.startswith("@software{tradeassay,") and cited.count("@misc") <= 5
 
 
 def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

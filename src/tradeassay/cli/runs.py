@@ -18,6 +18,7 @@ from tradeassay.cli._options import (
     out_option,
     page_option,
     spec_options,
+    split_list,
     take_asking,
     workers_option,
 )
@@ -340,9 +341,10 @@ def _printable(words: str) -> str:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "latex", "csv", "json", "card"]),
+    type=click.Choice(["md", "latex", "bibtex", "csv", "json", "card"]),
     help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page.",
 )
+@click.option("--columns", metavar="NAME,NAME", help="With --format: only these columns, in this order.")
 @click.option(
     "--to",
     type=click.Choice(["mlflow", "wandb", "nowhere"]),
@@ -351,7 +353,9 @@ def _printable(words: str) -> str:
 @click.option("--project", default="tradeassay", show_default=True, help="The tracker's experiment or project.")
 @out_option
 @json_option
-def report(run: str, page: Path | None, form: Any, to: Any, project: str, out: Path, as_json: bool) -> None:
+def report(
+    run: str, page: Path | None, form: Any, columns: str | None, to: Any, project: str, out: Path, as_json: bool
+) -> None:
     """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
     For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
@@ -374,12 +378,14 @@ def report(run: str, page: Path | None, form: Any, to: Any, project: str, out: P
     if form is None and not (recorded.folder / "scores.json").is_file():
         _show_status(recorded, as_json=as_json)
         return
+    if columns is not None and form is None:
+        raise click.UsageError("--columns is about tables to paste: give --format too")
     if form is not None:
         if page is not None:
             raise click.UsageError("--format prints tables, which > FILE keeps, and writes no page: leave -o out")
         if as_json:
             raise click.UsageError("--format and --json are two forms: choose one (--format json has the tables)")
-        click.echo(paste(recorded, form), nl=False)
+        click.echo(paste(recorded, form, split_list(columns)), nl=False)
         return
     summary = summary_of(recorded) if isinstance(recorded, Run) else None
     studies = paper_studies(recorded) if isinstance(recorded, Run) else ()

@@ -13,35 +13,23 @@ from typing import Literal, get_args
 
 import msgspec
 
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.core.suggest import did_you_mean
 from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table
 from tradeassay.report.formatting import PasteCell, PasteTable
+from tradeassay.report.latex import write_bibtex, write_latex
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 
-PasteFormat = Literal["md", "latex", "csv", "json", "card"]
+PasteFormat = Literal["md", "latex", "bibtex", "csv", "json", "card"]
 PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
-_LATEX = {
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    numbers.MINUS: "$-$",
-    "–": "--",
-    "·": r"$\cdot$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-}
+_FOR_PAPERS = ("Return", "Sharpe", "Max", "against")
+"""What a page of a paper holds in letters that can be read; the verdicts have a table of their own."""
 
 
 def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
@@ -52,15 +40,52 @@ def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
     return tuple(_traded(cell, data) for cell in data.cells)
 
 
-def paste(source: Run | CodeRun | RunSummary, form: PasteFormat) -> str:
-    """Return a run's leaderboards as text in one of :data:`PASTE_FORMATS`."""
-    tables = paste_tables(source)
+def paste(source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequence[str] = ()) -> str:
+    """Return a run's leaderboards as text in one of :data:`PASTE_FORMATS`, or only some ``columns`` of them.
+
+    Raises :class:`UserError` for a column that no table has.
+    """
+    names = _benchmarks(source)
+    if form == "bibtex":
+        return write_bibtex(names)
+    if form == "latex" and not columns and not isinstance(source, CodeRun):
+        columns = _FOR_PAPERS
+    tables = _narrowed(paste_tables(source), columns)
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(tables), indent=2).decode() + "\n"
     if form == "card":
         return results_card(tables, _markdown(tables))
-    write = {"md": _markdown, "latex": _latex, "csv": _csv}[form]
-    return write(tables)
+    if form == "latex":
+        return write_latex(tables, [_reasons(table) for table in tables], names)
+    return _markdown(tables) if form == "md" else _csv(tables)
+
+
+def _benchmarks(source: Run | CodeRun | RunSummary) -> tuple[str, ...]:
+    if isinstance(source, RunSummary):
+        return tuple(cell.benchmark for cell in source.cells)
+    return source.spec.benchmarks if isinstance(source, Run) else (source.benchmark,)
+
+
+def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[PasteTable, ...]:
+    """Return the tables with the wanted columns alone, in that order, after whose they are."""
+    if not wanted:
+        return tables
+    made = []
+    for table in tables:
+        known = {title.casefold(): at for at, title in enumerate(table.columns)}
+        places = [table.named]
+        for name in wanted:
+            near = [at for title, at in known.items() if title.startswith(name.casefold())]
+            if not near:
+                raise UserError(
+                    f"no column '{name}' in {table.title}",
+                    hint=did_you_mean(name, table.columns, str(table.columns)),
+                )
+            places += [near[0]] if near[0] not in places else []
+        chosen = [tuple(row[at] for at in places) for row in table.rows]
+        titles = tuple(table.columns[at] for at in places)
+        made.append(msgspec.structs.replace(table, columns=titles, rows=tuple(chosen)))
+    return tuple(made)
 
 
 # What stands in the tables
@@ -71,7 +96,6 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     titles = tuple(numbers.info(name).title for name in _MEASURES)
     rows = []
     for place, agent in enumerate(cell.ranked, 1):
-        told = standing(agent, cell)
         placed = agent.result.value is not None and failed_too_often(agent) is None
         rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
         measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
@@ -79,7 +103,9 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
             tier = cell.contest.tier_of(agent.name)
             rank = PasteCell("–", reason=cell.contest.unranked.get(agent.name))
             rank = rank if tier is None else PasteCell(str(tier), float(tier))
-        rows.append((rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(told.label)))
+        rows.append(
+            (rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(standing(agent, cell).label))
+        )
     notes = [
         f"Brackets hold {data.level:.0%} intervals. "
         f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
@@ -91,7 +117,15 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         *([data.freedom.sentence] if data.freedom is not None else []),
     ]
     columns = ("#" if cell.contest is None else "tier", "agent", *titles, against, "told apart")
-    return PasteTable(cell.title, columns, tuple(rows), tuple(notes))
+    told = tuple((agent.name, standing(agent, cell)) for agent in cell.ranked)
+    return PasteTable(
+        cell.title,
+        columns,
+        tuple(rows),
+        tuple(notes),
+        verdicts=tuple((name, one.label, one.sentence) for name, one in told),
+        edges=tuple((agent.name, _difference(agent)) for agent in cell.ranked if agent.versus is not None),
+    )
 
 
 def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
@@ -158,39 +192,6 @@ def _md_row(texts: Iterable[str]) -> str:
 def _md(text: str) -> str:
     flat = " ".join(text.split())
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>|" else sign for sign in flat)
-
-
-def _latex(tables: Sequence[PasteTable]) -> str:
-    blocks = ["% needs \\usepackage{booktabs}"]
-    for table in tables:
-        rows, reasons = _reasons(table)
-        align = "".join(
-            "r" if any(row[at].value is not None for row in table.rows) else "l"
-            for at in range(len(table.columns))
-        )
-        notes = " ".join(_tex(note) for note in (*reasons, *table.notes))
-        blocks.append(
-            "\n".join(
-                [
-                    r"\begin{table}",
-                    r"\centering\small",
-                    rf"\caption{{{_tex(table.title)}. {notes}}}",
-                    rf"\begin{{tabular}}{{{align}}}",
-                    r"\toprule",
-                    " & ".join(map(_tex, table.columns)) + r" \\",
-                    r"\midrule",
-                    *(" & ".join(map(_tex, row)) + r" \\" for row in rows),
-                    r"\bottomrule",
-                    r"\end{tabular}",
-                    r"\end{table}",
-                ]
-            )
-        )
-    return "\n\n".join(blocks) + "\n"
-
-
-def _tex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
 def _csv(tables: Sequence[PasteTable]) -> str:

@@ -143,13 +143,18 @@ class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
 
 
-class PasteTable(msgspec.Struct, frozen=True):
-    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table."""
+class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
+
+    ``verdicts`` are agent, label and sentence; ``edges`` every agent's difference from the baseline.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[PasteCell, ...], ...]
     notes: tuple[str, ...]
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+    edges: tuple[tuple[str, PasteCell], ...] = ()
 
     @property
     def named(self) -> int:
