@@ -27,6 +27,7 @@ HEAD = """# What two small real models do
 Two open models played the benchmarks like any other model: the same prompts, the same rules, every answer
 recorded. `scripts/results_page.py` writes this page from those recordings; replay them with
 
+<!-- needs: time -->
 ```text
 tradeassay recordings list
 tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay

@@ -1,4 +1,4 @@
-"""The manual builds, and its command page is what the commands say."""
+"""The manual builds, is short enough, and its generated pages are what the code says."""
 
 import importlib.util
 import subprocess
@@ -8,14 +8,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_WORDS = 78_000
 
 
-def test_the_command_page_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("cli_page", ROOT / "scripts" / "cli_page.py")
+@pytest.mark.parametrize("script", ["cli_page", "api_index"])
+def test_a_generated_page_is_current(script: str) -> None:
+    spec = importlib.util.spec_from_file_location(script, ROOT / "scripts" / f"{script}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text() == module.render(), "run: .venv/bin/python scripts/cli_page.py"
+    assert module.PAGE.read_text() == module.render(), f"run: .venv/bin/python scripts/{script}.py"
+
+
+def test_the_manual_can_be_read_in_a_day() -> None:
+    words = {page: len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")}
+    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda one: -one[1])[:5]
 
 
 @pytest.mark.slow
