@@ -8,11 +8,13 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api-index.md"
-ROOMS = "account agents assay benchmarks code data factors llm masking metrics play report runs sandbox testing".split()
+ROOMS = tuple(
+    "account agents assay benchmarks code data factors llm masking metrics play report runs sandbox testing".split()
+)
 HEAD = """# API index
 
-What `import tradeassay` offers, with the first line of its help, and the names that its rooms export. Everything else
-is internal and may change. `scripts/api_index.py` writes this page from the code.
+What `import tradeassay` offers, with the first line of its help, and the names that its rooms export. Everything
+else is internal and may change. `scripts/api_index.py` writes this page from the code.
 
 | name | what it is |
 |---|---|
