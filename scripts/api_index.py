@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api-index.md"
-ROOMS = tuple(
-    "account agents assay benchmarks code data factors llm masking metrics play report runs sandbox testing".split()
+ROOMS = (
+    *("account", "agents", "assay", "benchmarks", "code", "data", "factors", "llm", "masking", "metrics", "play"),
+    *("report", "runs", "sandbox", "testing"),
 )
 HEAD = """# API index
 
