@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import data_home as data_home
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
+    from tradeassay.data.datasets import load_proven as load_proven
     from tradeassay.data.datasets import load_stored as load_stored
     from tradeassay.data.fault import DataFault as DataFault
     from tradeassay.data.importing import ImportResult as ImportResult

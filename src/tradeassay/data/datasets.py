@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
@@ -14,13 +16,14 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.suggest import did_you_mean
+from tradeassay.data.panel import PanelFacts
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
 from tradeassay.data.store.manifest import snapshot_folder as snapshot_folder
 from tradeassay.data.store.manifest import store_folder as store_folder
 from tradeassay.data.store.write import write_snapshot
 
-_SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d+)")
+_SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d{1,18})")
 _PATHS = ("/", "./", "../", "~")
 
 
@@ -73,6 +76,28 @@ def load_stored(name: str, home: Path | None = None) -> Snapshot:
     if not (folder / MANIFEST_FILE).exists():
         raise _no_dataset(name, home)
     return open_snapshot(folder)
+
+
+def load_proven(name: str, home: Path | None = None) -> Snapshot:
+    """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it.
+
+    The store is only a cache of such a world: whoever edits it can hash it again too. Making one takes about a
+    second, once for a process. Raises :class:`DataError` for a stored world that is not that of its seed.
+    """
+    snapshot = load_stored(name, home)
+    if _SYNTHETIC.fullmatch(name) and (snapshot.sha256, snapshot.facts) != _made_again(name):
+        raise DataError(
+            f"the stored world '{name}' is not the one that its seed gives",
+            hint=f"delete {snapshot.folder}: it is made anew on its next use",
+        )
+    return snapshot
+
+
+@lru_cache(maxsize=64)
+def _made_again(name: str) -> tuple[str, PanelFacts]:
+    with TemporaryDirectory(prefix="tradeassay-") as empty:
+        made = load_stored(name, Path(empty))
+        return made.sha256, made.facts
 
 
 def list_datasets(home: Path | None = None) -> tuple[DatasetInfo, ...]:

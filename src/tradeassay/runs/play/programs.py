@@ -42,7 +42,7 @@ from tradeassay.core.executors.ray import RayExecutor
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text
-from tradeassay.data import load_stored
+from tradeassay.data import load_proven
 from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
@@ -303,7 +303,7 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
     spec = recorded_code_spec(manifest)
     name, file = getattr(spec, "dataset", None), getattr(spec, "task_file", None)
     if name:
-        load_stored(name)
+        load_proven(name)
     if file is not None:
         if task_file is None:
             raise UserError(
