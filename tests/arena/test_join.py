@@ -105,6 +105,19 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         connectors_of(load_season(file))
 
 
+def test_a_password_need_not_stand_in_the_list_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tradeassay.cli import main
+
+    monkeypatch.setenv("TRADEASSAY_ARENA_DB", str(tmp_path / "nowhere.db"))
+    assert main(["arena", "standings"]) != 0
+    assert "nowhere.db" in capsys.readouterr().err
+    main(["arena", "standings", "--db", "postgresql://arena:hush-hush-1@127.0.0.1:1/none"])
+    said = capsys.readouterr().err
+    assert "list of processes" in said and "hush-hush-1" not in said
+
+
 def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -226,3 +226,26 @@ def test_no_secret_is_written_to_the_database(tmp_path: Path) -> None:
         )
     engine.dispose()
     assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_what_is_said_of_a_season_is_true(table) -> None:
+    """Not "final" while decisions wait for their price, and no next decision in the past."""
+    from sqlalchemy import update
+
+    from tradeassay.arena.queries.seasons import state_of
+    from tradeassay.arena.state.tables import rounds, workers
+
+    table.play()
+    store = table.runner().store
+    assert state_of(store, table.season).status == "finished"
+    last = rounds.c.session == table.season.last
+    with store.write("test") as db:
+        db.execute(update(rounds).where(last).values(phase="executed"))
+    assert state_of(store, table.season).unsettled == 2  # its worker said that it is over: no price ever came
+    with store.write("test") as db:
+        db.execute(update(workers).values(state="stopped"))
+    assert state_of(store, table.season).status == "stopped"
+    with store.write("test") as db:
+        db.execute(update(workers).values(state="live", beat=4e9, next_at="2022-06-01T00:00:00Z"))
+    assert state_of(store, table.season).next_at is None
+    store.engine.dispose()

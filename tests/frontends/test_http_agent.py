@@ -82,6 +82,9 @@ def test_own_position_and_outcomes_go_along_when_asked_for() -> None:
 
 INWARD = (
     "127.0.0.1",
+    "192.0.0.192",
+    "168.63.129.16",
+    "fec0::1",
     "10.1.2.3",
     "192.168.1.1",
     "172.16.0.1",

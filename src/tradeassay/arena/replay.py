@@ -24,6 +24,7 @@ from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Pack
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.llm import Model, ModelParams, QuestionPlace, open_model, parse_name
+from tradeassay.runs.verify.spending import examine_usage
 
 NO_REPLY = "no reply is on record"
 _UNANSWERED = {
@@ -37,7 +38,8 @@ Place = tuple[str, str, str]
 
 class Evidence:
     """The decisions and replies in a season's database. ``faults`` are what contradicts them, (where, what);
-    ``taken`` counts what had to be taken as recorded, ``live`` the replies of models that cannot be asked again.
+    ``taken`` counts what had to be taken as recorded, ``live`` the replies of models that cannot be asked again,
+    ``odd`` those whose tokens are hard to believe.
     """
 
     def __init__(self, db: Connection, season: Season) -> None:
@@ -50,8 +52,8 @@ class Evidence:
         self._round: tuple[tuple[str, str], dict[str, dict[int, ModelCall]]] = ("", ""), {}
         self.faults: list[tuple[str, str]] = []
         self.taken: Counter[str] = Counter()
+        self.odd: Counter[str] = Counter()
         self.live = 0
-        self.asked = 0
 
     def calls(self, asset: str, session: str, entry: str) -> dict[int, ModelCall]:
         """Return the replies in a slot by the number of their question; a round is read at a time."""
@@ -104,7 +106,6 @@ class Evidence:
                 self.faults.append((where, f"question {call.number} is not the one that the desk asks"))
             elif known.reply != call.reply:
                 self.faults.append((where, f"reply {call.number} is not what the model replies"))
-        self.asked += len(closed.unwritten)
         if more := there.keys() - {call.number for call in closed.unwritten}:
             self.faults.append(
                 (where, f"{len(more)} replies are on record to questions that the desk does not ask")
@@ -119,6 +120,14 @@ class Evidence:
         self.taken[_UNANSWERED[kind]] += 1
         closed = msgspec.structs.replace(closed, choice=msgspec.structs.replace(closed.choice, failures=failures))
         return closed if kind != "over_budget" else msgspec.structs.replace(closed, calls=0, usage=Usage(usd=0.0))
+
+    def count(self, model: str, request: AskModel, reply: ModelReply, where: str) -> None:
+        """Take note of a reply that cannot be made again, and of counts of tokens that cannot be."""
+        self.live += 1
+        impossible, odd = examine_usage(model, reply, request, self._season.max_tokens)
+        if impossible:
+            self.faults.append((where, f"a reply of {model} {impossible}"))
+        self.odd.update(f"{model} counts {what}" for what in odd)
 
 
 class RecordedModel:
@@ -135,8 +144,9 @@ class RecordedModel:
         if call is None:
             await asyncio.sleep(0)  # questions that were put together are answered first
             raise RunError(NO_REPLY)
-        self._evidence.live += 1
-        return msgspec.json.decode(call.reply, type=ModelReply)
+        reply = msgspec.json.decode(call.reply, type=ModelReply)
+        self._evidence.count(self.name, request, reply, f"{asset} {day}, {entry}")
+        return reply
 
 
 class RecordedAgent:

@@ -220,6 +220,8 @@ class _Season:
             self._play_again(season, evidence, feed)
         if evidence.live:
             self._say("replies", "cannot be checked", RUNNERS_CLAIM)
+        for what, count in sorted(evidence.odd.items()):
+            self._say("tokens", "cannot be checked", f"{what} ({count} replies)")
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
         judged = select(func.count(stream_reviews.c.item)).join(stream_items)

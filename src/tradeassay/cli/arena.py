@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +23,22 @@ def arena() -> None:
     """Play a season of the arena and watch it: standings, decisions, information. Paper trading only."""
 
 
+def _without_password(context: click.Context, option: click.Parameter, db: str) -> str:
+    given = context.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
+    if given and re.match(r"[^/]+://[^/@]*:[^/@]+@", db):
+        say("the password stands in the list of processes, for everybody here; set TRADEASSAY_ARENA_DB instead")
+    return db
+
+
 _db = click.option(
-    "--db", default="arena.db", show_default=True, metavar="URL", help="A file, or postgresql+psycopg://..."
+    "--db",
+    default="arena.db",
+    show_default=True,
+    metavar="URL",
+    envvar="TRADEASSAY_ARENA_DB",
+    show_envvar=True,
+    callback=_without_password,
+    help="A file, or postgresql+psycopg://...",
 )
 _season_id = click.option("--season", "id", metavar="ID", help="A season's id (without it: the newest).")
 _replay = click.option(

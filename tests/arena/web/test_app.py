@@ -43,6 +43,8 @@ def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
         ("/seasons/small/.written.json", 404),
         ("/.lock", 404),
         ("/%00", 404),
+        ("/seasons/%00/", 404),
+        ("/seasons/small/%1f", 404),
         ("/seasons/%2e%2e/x", 404),
         ("//etc/passwd", 404),
         ("/seasons/small", 308),
@@ -62,6 +64,11 @@ def test_wrong_addresses_are_told_so(client: TestClient, path: str, status: int)
 def test_health_is_said_to_people_and_to_programs(client: TestClient) -> None:
     assert client.get("/healthz").status_code == 200 and client.get("/healthz").json()["ok"]
     assert "All is well" in client.get("/health").text and "运行状况" in client.get("/health?lang=zh").text
+
+
+def test_a_text_that_no_database_keeps_is_no_outage(client: TestClient) -> None:
+    body = {"key": "ta-000000000000-" + "x" * 43, "verdict": "confirm"}
+    assert client.post("/api/seasons/%00/items/%00/reviews", json=body).status_code == 404
 
 
 def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: Path) -> None:

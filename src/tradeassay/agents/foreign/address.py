@@ -24,6 +24,9 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 EVERYWHERE: tuple[Network, ...] = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
 """For the user's own agents, which normally run on the same machine."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_INWARD = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "fec0::/10", "168.63.129.16/32")))
+"""Protocol assignments, site-local addresses, and the address at which a cloud answers its own machines: some
+versions of Python call them global."""
 
 
 class Unusable(Exception):
@@ -95,7 +98,8 @@ def inward(address: Address) -> bool:
         if wrapped is not None:
             return inward(wrapped)
     return (
-        not address.is_global
+        any(address in network for network in _INWARD)
+        or not address.is_global
         or address.is_multicast
         or address.is_reserved
         or address.is_unspecified

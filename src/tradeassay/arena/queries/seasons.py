@@ -60,13 +60,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 class SeasonState(msgspec.Struct, frozen=True, kw_only=True):
     """What a season's workers do about it, by what was last heard of them.
 
-    ``beat`` is when that was: a page that polls this says "stalled" by itself when it grows old.
+    ``beat`` is when that was: a page that polls this says "stalled" by itself when it grows old. ``unsettled``
+    counts the rounds of a season that is over for which no price ever came.
     """
 
     status: Status = "waiting"
     since: str | None = None
     next_at: str | None = None
     beat: str | None = None
+    unsettled: int = 0
 
 
 class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,16 +162,17 @@ def state_of(store: Store, season: Season) -> SeasonState:
     stalled = [one for one in heard if one.state == "stalled"]
     ended = any(one.state == "finished" for one in heard)
     # The last decisions may be waiting for their price, and the vendor for a last look at it.
-    idle = not working and not stalled
-    if (progress.decided and (ended or idle)) or (ended and idle and not progress.open):
-        return SeasonState(status="finished")
+    idle, left = not working and not stalled, progress.rounds - progress.settled
+    if (progress.decided and (ended or (idle and not left))) or (ended and idle and not progress.open):
+        return SeasonState(status="finished", unsettled=left)
     beat = iso(int(now - min(one.silent_s for one in heard)) * SECOND) if heard else None
     if working:
         doing: Status = "live" if working[0].state == "live" else "replay"
+        past = doing == "live" and (working[0].next_at or "") < iso(int(now) * SECOND)  # it is being decided
         return SeasonState(
             status="settling" if progress.decided else doing,
             since=working[0].since,
-            next_at=working[0].next_at,
+            next_at=None if past else working[0].next_at,
             beat=beat,
         )
     if stalled:

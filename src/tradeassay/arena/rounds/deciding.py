@@ -72,7 +72,8 @@ class _SlotRecord:
         self.usage = Usage(usd=0.0)
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        body = canonical_json(asked.request)
+        # The question as data is never sent to a model, and says what the messages say.
+        body = canonical_json(msgspec.structs.replace(asked.request, given=msgspec.UNSET))
         number = asked.place.index
         self._asked[number] = body, sha256_bytes(body)
         self.count += 1

@@ -9,7 +9,6 @@ Statements that every slot or round needs are made once, because building them t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
@@ -29,6 +28,7 @@ from tradeassay.arena.state.rows import (
     Skipped,
     Slot,
     Stage,
+    packed,
     read_packet,
     read_round,
     read_slot,
@@ -443,8 +443,8 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
                 "number": call.number,
                 "purpose": call.purpose,
                 "request_sha256": call.request_sha256,
-                "request": zlib.compress(call.request, 1),
-                "reply": zlib.compress(call.reply, 1),
+                "request": packed(call.request),
+                "reply": packed(call.reply),
             }
             for slot, call in made
         ]
@@ -461,7 +461,7 @@ def _remember(db: Connection, made: Sequence[ClosedSlot]) -> None:
                 "entry": slot.entry,
                 "asset": slot.asset,
                 "slot": slot.id,
-                "body": zlib.compress(decided.choice.memory or b"", 1),
+                "body": packed(decided.choice.memory or b""),
             }
             for decided, slot in keys
         ]

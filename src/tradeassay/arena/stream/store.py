@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, selec
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
-from tradeassay.arena.state.rows import unpacked
+from tradeassay.arena.state.rows import packed, unpacked
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
 from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash, item_id
@@ -112,7 +111,7 @@ class StreamStore:
 
     def keep_reply(self, question: Question, model: str, reply: ModelReply) -> ModelReply:
         """Write an answer down before it is used; of two workers that asked at once the first answer counts."""
-        body = zlib.compress(msgspec.json.encode(reply), 1)
+        body = packed(msgspec.json.encode(reply))
         row = {"item": question.item, "number": question.number, "model": model, "reply": body}
         try:
             with self._store.write("summary") as db:

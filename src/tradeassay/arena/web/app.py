@@ -18,7 +18,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -121,6 +121,9 @@ class _Guarded:
             refused = Response("a body has one length", 400, {"connection": "close"}, "text/plain")
             await refused(scope, receive, send)
             return
+        if any(c < " " for c in scope["path"]):  # no address of ours; a database could not even look for it
+            await Response("there is nothing here", 404, media_type="text/plain")(scope, receive, send)
+            return
         head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:
@@ -207,6 +210,10 @@ def _failures(app: FastAPI, folder: Path) -> None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         return door.refusal(422, f"{where}: {first['msg']}"[:300], "see /api/openapi.json")
+
+    @app.exception_handler(DataError)
+    async def unstorable(request: Request, error: DataError) -> Response:
+        return door.refusal(422, "a text holds a character that cannot be kept", "leave out control characters")
 
     @app.exception_handler(SQLAlchemyError)
     async def away(request: Request, error: SQLAlchemyError) -> Response:

@@ -80,6 +80,14 @@ def examine_spending(cassette: Path, dialogue: Path, model: str, dated: ModelRec
     return SpendingExam(tuple(wrong), dict(odd), unsure, priced)
 
 
+def examine_usage(
+    model: str, reply: ModelReply, request: AskModel | None, most_output: int | None
+) -> tuple[str, tuple[str, ...]]:
+    """Return what makes one answer's counts impossible (empty: nothing), and what makes them hard to believe."""
+    impossible = _impossible(reply.usage)
+    return impossible, () if impossible else tuple(_implausible(_Answer(model, 0, reply, request, most_output)))
+
+
 def _answers(cassette: Path, dialogue: Path, model: str) -> Iterator[_Answer]:
     if cassette.is_file():
         held = read_cassette(cassette)

@@ -114,9 +114,9 @@
       asset + ": " + (who.length === count ? say("now.all", { count: count }) : who.map((one) => names[one]).join(", ")));
     const at = when(state.next_at);
     if (deciding.length) place.textContent = words["now.deciding"] + " " + deciding.join("; ");
-    else if (state.status === "finished") place.textContent = words["now.over"];
+    else if (state.status === "finished") place.textContent = state.unsettled ? say("now.over_open", { count: state.unsettled }) : words["now.over"];
     else if (state.status === "settling") place.textContent = say("now.settling", { at: at });
-    else if (at && Date.parse(state.next_at) > Date.now() - SILENT_MS && state.status === "live") place.textContent = words["now.next"] + " " + say("now.next_at", { count: count, at: at });
+    else if (at && Date.parse(state.next_at) > Date.now() && state.status === "live") place.textContent = words["now.next"] + " " + say("now.next_at", { count: count, at: at });
     else if (at && state.status === "replay") place.textContent = words["now.next"] + " " + say("now.next_at", { count: count, at: at });
     else if (state.status === "waiting") place.textContent = say("now.waiting", { first: place.dataset.first });
     else place.textContent = state.status === "live" ? "" : words["now.nobody"];
