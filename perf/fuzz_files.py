@@ -39,8 +39,9 @@ from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.data.tables.folder import read_files
 from tradeassay.runs import Run, run
+from tradeassay.runs.verify.plans import seal_plan
 from tradeassay.runs.verify.report import verify
-from tradeassay.runs.verify.seal import open_seal, seal_plan, seal_run
+from tradeassay.runs.verify.seal import open_seal, seal_run
 
 TOGETHER = 250
 """Flips per child process, after which what became of them is written down."""

@@ -17,8 +17,9 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.runs import Run, VerifyReport, run
 from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs.verify.plans import seal_plan, verify_anything
 from tradeassay.runs.verify.report import verify
-from tradeassay.runs.verify.seal import SEAL, Signers, merkle_root, open_seal, seal_plan, seal_run, verify_anything
+from tradeassay.runs.verify.seal import SEAL, Signers, merkle_root, open_seal, seal_run
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
 
@@ -112,7 +113,7 @@ def planned(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     sealed, plan = seal_plan(world.tiny_spec(seeds=(0,), window=SHORT), folder / "p.seal", home=home)
     assert sealed.kind == "plan" and verify_anything(folder / "p.seal")[1] is None
     assert plan.open == () and "data set 'tiny-us'" in plan.facts
-    run(plan.spec, folder / "kept", executor="inline", home=home)
+    run(plan.asked, folder / "kept", executor="inline", home=home)
     return folder / "p.seal", folder / "kept"
 
 
@@ -127,7 +128,7 @@ def test_a_plan_binds_the_run(planned: tuple[Path, Path], home: Path, tmp_path: 
     found = under(plan, kept, home)
     assert found.exit_code == 0 and found.claims[-1].claim == "plan"
     with open_seal(plan) as (_, sealed):
-        assert sealed.root in found.notes[-1]
+        assert sealed.root in found.notes[-2] and sealed.root[:12] in found.notes[-1]
     run(world.tiny_spec(seeds=(1,), window=SHORT), tmp_path / "other", executor="inline", home=home)
     found = under(plan, tmp_path / "other", home)
     assert found.exit_code == 1
@@ -148,10 +149,10 @@ def test_a_run_on_other_data_than_was_planned_is_contradicted(planned: tuple[Pat
 def test_a_plan_says_what_it_leaves_open(planned: tuple[Path, Path], home: Path, tmp_path: Path) -> None:
     spec = world.tiny_spec(seeds=(0,), window=SHORT)
     _, plan = seal_plan(spec, tmp_path / "p.seal", home=tmp_path / "empty")
-    assert "tiny-us" in plan.open and not any(name.startswith("data set") for name in plan.facts)
+    assert "data set 'tiny-us'" in plan.open and not any(name.startswith("data set") for name in plan.facts)
     found = under(tmp_path / "p.seal", planned[1], home)
     assert (found.exit_code, found.violations) == (3, ())
-    assert any("it does not commit to the data" in one and "'tiny-us'" in one for one in found.unchecked)
+    assert any("it does not commit to data set" in one and "'tiny-us'" in one for one in found.unchecked)
 
 
 @pytest.mark.parametrize("lost", ["data set", "benchmark", "the venue", "the code of agent"])

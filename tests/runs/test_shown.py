@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,8 +19,9 @@ from tradeassay.runs.spec.run_spec import AgentSpec, Window
 from tradeassay.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
 from tradeassay.runs.store.names import shown_name, shown_title
 from tradeassay.runs.verify.attested import attest
+from tradeassay.runs.verify.plans import verify_anything
 from tradeassay.runs.verify.report import verify
-from tradeassay.runs.verify.seal import seal_run, verify_anything
+from tradeassay.runs.verify.seal import seal_run
 
 SHORT = Window(first="2024-01-15", last="2024-01-19")
 
@@ -195,5 +197,5 @@ def test_the_freedom_of_the_runner_is_said_on_every_surface(
     assert window in (small.folder / "report.html").read_text()
     assert window in paste(small, "card") and window in paste(small, "json")
     seal_run(small.folder, tmp_path / "r.seal")
-    _, sealed = verify_anything(tmp_path / "r.seal", home=home, workers=1)
+    _, sealed = verify_anything(tmp_path / "r.seal", check=partial(verify, home=home, workers=1))
     assert sealed is not None and sealed.freedom is not None and sealed.freedom.runs is None

@@ -6,8 +6,11 @@ name would not be the same run, so it is refused.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import itertools
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,6 +84,67 @@ def load_own(path: str, name: str) -> type[Any]:
         )
         raise UserError(f"'{path}' has no class '{name}'", hint=f"it has {', '.join(classes) or 'none'}")
     return cls
+
+
+def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
+    """Return the hashes of the user's own files that an agent is made of, by name: none for one that has no file.
+
+    Those are a rule's or a class's file, the files that a program's command names, and whatever Python files these
+    import from their own folder. Only whoever starts a run may ask: the paths in a received one are never opened.
+    """
+    roots: list[Path] = []
+    if name == NAME:
+        roots = [Path(str(params.get("path", "")))]
+    elif name == "python":
+        module = str(params.get("class", "")).rpartition(":")[0]
+        roots = [Path(module)] if module.endswith(".py") else [_module_file(module)]
+    elif name == "pipe":
+        words = shlex.split(str(params.get("command", "")))
+        roots = [Path(word) for word in words if word.count("/") or Path(word).suffix]
+        roots += [_module_file(after) for word, after in itertools.pairwise(words) if word == "-m"]
+    found: dict[Path, str] = {}
+    for root in roots:
+        if root.is_file():
+            base = root.resolve().parent
+            for file in _imported(root.resolve(), base):
+                found[file] = file.relative_to(base).as_posix()
+    return {label: sha256_file(file) for file, label in found.items()}
+
+
+def _module_file(module: str) -> Path:
+    """Return where a module lies, looked for from the current folder on; a package is its ``__init__``."""
+    place = Path(*module.split("."))
+    for file in (place.with_suffix(".py"), place / "__main__.py", place / "__init__.py"):
+        if file.is_file():
+            return file
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    return Path(spec.origin) if spec is not None and spec.origin else Path()
+
+
+def _imported(file: Path, base: Path) -> set[Path]:
+    """Return a Python file and all that it imports from below ``base``, theirs included."""
+    found, waiting = set[Path](), [file]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        found.add(one)
+        try:
+            tree = ast.parse(one.read_bytes()) if one.suffix == ".py" else ast.Module([], [])
+        except (SyntaxError, ValueError):  # whoever runs it will say so
+            continue
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{name}" if node.module else name for name in names] + [node.module or ""]
+            for name in filter(None, names):
+                for folder in (one.parent, base):
+                    place = folder.joinpath(*name.split("."))
+                    waiting += [p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()]
+    return found
 
 
 class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):

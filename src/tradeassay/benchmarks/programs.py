@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.draws import refuse_bad_secret
+from tradeassay.core.draws import Beacon, refuse_bad_secret
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import safe_name
 from tradeassay.core.measure import Measure, not_scored
@@ -55,13 +55,14 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
 
     ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.draws`). Without
-    one it is drawn when the run is started.
+    one it is drawn when the run is started, from the ``beacon`` where one is named.
     """
 
     models: tuple[str, ...]
     benchmark: str
     seeds: tuple[int, ...] = (0,)
     secret: str | msgspec.UnsetType = msgspec.UNSET
+    beacon: Beacon | msgspec.UnsetType = msgspec.UNSET
 
     def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
         """Raise :class:`UserError` for no model, for a bad model name, and for values given twice.

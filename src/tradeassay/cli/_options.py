@@ -13,9 +13,11 @@ from tradeassay.core.errors import UserError, absent
 from tradeassay.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.runs import AgentSpec, Asking, RunSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", "RunSpec", "CodeSpec")
 
 
 class Advanced(click.Option):
@@ -381,6 +383,26 @@ def _value(text: str) -> bool | int | float | str:
         except ValueError:
             continue
     return text
+
+
+def program_spec(what: Sequence[str]) -> CodeSpec | None:
+    """Return the spec of a run of programs that a file holds; None for anything else."""
+    if len(what) != 1 or not what[0].endswith((".toml", ".json")) or not Path(what[0]).is_file():
+        return None
+    from tradeassay.runs.spec.run_spec import load_code_spec
+
+    return load_code_spec(Path(what[0]))
+
+
+def with_beacon(spec: S, value: str | None) -> S:
+    """Return a spec with the value of its beacon; raises :class:`UserError` where it has none to give it to."""
+    import msgspec
+
+    if value is None:
+        return spec
+    if not spec.beacon:
+        raise UserError("the spec draws no secret from a beacon", hint='write beacon = {source = "", round = ""}')
+    return msgspec.structs.replace(spec, beacon=msgspec.structs.replace(spec.beacon, value=value.lower()))
 
 
 def build_spec(

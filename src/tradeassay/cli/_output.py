@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
@@ -54,7 +55,7 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def write_spec(path: Path, spec: RunSpec) -> None:
+def write_spec(path: Path, spec: RunSpec | CodeSpec) -> None:
     """Write a spec as a file that can be run; raises :class:`UserError` where it cannot be written."""
     import msgspec
 

@@ -17,9 +17,11 @@ from tradeassay.cli._options import (
     only_benchmark,
     out_option,
     page_option,
+    program_spec,
     spec_options,
     split_list,
     take_asking,
+    with_beacon,
     workers_option,
 )
 from tradeassay.cli._output import (
@@ -38,12 +40,21 @@ from tradeassay.core.errors import UserError, require
 @click.command(cls=FoldedCommand)
 @spec_options
 @click.option("--plan", is_flag=True, help="Only estimate what it would take: calls, tokens, dollars, time, disk.")
+@click.option("--beacon", metavar="VALUE", help="Value of the beacon that the spec draws its secret from, as hex.")
 @asking_options
 @out_option
 @workers_option
 @executor_option("local")
 @json_option
-def run(plan: bool, out: Path, workers: int | None, executor: Any, as_json: bool, **described: Any) -> int:
+def run(
+    plan: bool,
+    beacon: str | None,
+    out: Path,
+    workers: int | None,
+    executor: Any,
+    as_json: bool,
+    **described: Any,
+) -> int:
     """Run agents over benchmarks, score them, write the page.
 
     \b
@@ -69,7 +80,13 @@ def run(plan: bool, out: Path, workers: int | None, executor: Any, as_json: bool
         and asking.cassettes != recorded
     ):
         return _play_again(asking, recorded, out, workers, as_json)
-    spec = build_spec(**described)
+    slug, code = described["slug"], program_spec(described["what"])
+    if code is not None and not plan:
+        code = with_beacon(code, beacon)
+        folder = out / (slug or Path(described["what"][0]).stem)
+        made = run_spec(code, folder, executor=executor, workers=workers, progress="auto", asking=asking)
+        return finish(made, as_json=as_json)
+    spec = with_beacon(build_spec(**described), beacon)
     if plan:
         planned = plan_spec(spec, asking=asking, runs=out)
         if as_json:
@@ -147,6 +164,7 @@ def resume(
     metavar="DIR",
     help="Of an arena: the pages in this folder must be those of its journal.",
 )
+@click.option("--beacon", metavar="VALUE", help="The run's secret must be drawn from this value of its beacon.")
 @json_option
 @own_fault
 def verify(
@@ -160,6 +178,7 @@ def verify(
     page: Path | None,
     task_file: Path | None,
     pages: Path | None,
+    beacon: str | None,
     as_json: bool,
 ) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
@@ -175,8 +194,9 @@ def verify(
     from tradeassay.runs import load_run
     from tradeassay.runs.play.progress import PacedCount
     from tradeassay.runs.verify.attested import keep
+    from tradeassay.runs.verify.plans import verify_anything
     from tradeassay.runs.verify.report import verify as verify_run
-    from tradeassay.runs.verify.seal import Signers, run_root, verify_anything
+    from tradeassay.runs.verify.seal import Signers, run_root
 
     if signer is not None and allowed_signers is None:
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
@@ -197,7 +217,7 @@ def verify(
     if pages is not None:
         raise click.UsageError("--pages are those of an arena: leave it out for a run")
     path = Path(run) if Path(run).is_file() else find_run(run, out)
-    kept = not path.is_file() and not no_programs and load_run(path).complete
+    kept = not path.is_file() and not no_programs and plan is None and beacon is None and load_run(path).complete
     before = run_root(path) if kept else ""
     check = partial(
         verify_run,
@@ -205,6 +225,7 @@ def verify(
         programs=not no_programs,
         progress=PacedCount(say),
         task_file=task_file,
+        beacon=beacon,
     )
     signers = None if allowed_signers is None else Signers(allowed_signers, signer)
     sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
@@ -237,8 +258,11 @@ def _holds_an_arena(path: Path) -> bool:
     metavar="KEY",
     help="Sign the root with this SSH key (ssh-keygen -Y).",
 )
+@click.option("--author", metavar="NAME", help="With --plan: whose plan it is, in the log of plans beside it.")
 @json_option
-def seal(run: str, out: Path, plan: bool, page: Path | None, sign: Path | None, as_json: bool) -> None:
+def seal(
+    run: str, out: Path, plan: bool, page: Path | None, sign: Path | None, author: str | None, as_json: bool
+) -> None:
     """Write a finished run into one file, and print the root of its hashes.
 
     \b
@@ -246,27 +270,33 @@ def seal(run: str, out: Path, plan: bool, page: Path | None, sign: Path | None, 
     tradeassay seal --plan my-grid.toml
     tradeassay verify study.seal
 
-    Publish the root, and the sealed files cannot be changed unnoticed. With --plan
-    nothing has been played yet: spec, secret, seeds, rules, prompts, agents' code and the hashes of the data are
-    committed to, and the spec with its secret is written beside the seal, to be run later. Data that is not here
-    yet is not, and neither is what a model will reply.
+    Publish the root, and the sealed files cannot be changed unnoticed. With --plan nothing has been played yet:
+    spec, secret, seeds, rules, prompts, agents' code and the hashes of the data are committed to, and the spec
+    with its secret is written beside the seal, to be run later. A spec with beacon = {source = "...", round =
+    "..."} has its secret drawn from a public value that is not known yet (run --beacon). Data that is not here
+    yet is not committed to, and neither is what a model will reply. Every plan is appended to plans.jsonl beside
+    it, a chain of hashes that `site` publishes: plans that are never revealed count too.
     """
-    from tradeassay.runs.verify.seal import seal_plan, seal_run
+    from tradeassay.runs.verify.seal import seal_run
 
     if plan:
         from tradeassay.runs import load_spec
+        from tradeassay.runs.verify.plans import LOG, append_plan, seal_plan
 
-        spec = load_spec(Path(run))
-        target = page or Path(f"{spec.slug}.plan.seal")
+        spec = program_spec((run,)) or load_spec(Path(run))
+        target = page or out / f"{getattr(spec, 'slug', Path(run).stem)}.plan.seal"
+        target.parent.mkdir(parents=True, exist_ok=True)
         sealed, committed = seal_plan(spec, target, key=sign)
         beside = target.with_suffix(".spec.json")
-        write_spec(beside, committed.spec)
+        write_spec(beside, committed.asked)
+        line = append_plan(target.parent / LOG, sealed.root, author)
+        say(f"log:    {target.parent / LOG}, plan {line.number}, of {line.author}")
         hashes = sum(name.startswith("data set ") for name in committed.facts)
         say(
             f"plan:   {len(committed.episodes)} episodes, their rules and agents, the hashes of {hashes} data sets"
         )
         for name in committed.open:
-            say(f"        not committed to: the data set '{name}', which is not here")
+            say(f"        not committed to: {name}")
         say(f"spec:   {beside} (run this one: tradeassay run {beside})")
     else:
         folder = find_run(run, out)

@@ -11,11 +11,43 @@ from __future__ import annotations
 import re
 import secrets
 
+import msgspec
+
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
 
+_VALUE = re.compile(r"[0-9a-f]{16,256}")
 _SECRET = re.compile(r"[0-9a-f]{16,128}")
 _BYTES = 16
+
+
+class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A public source of randomness and the round of it that a secret is drawn from, named before its value is
+    known.
+
+    ``source`` says where everybody can look it up (``drand quicknet``, ``NIST beacon 2.0``), ``round`` which
+    number or time; ``value`` is its randomness as hexadecimal digits, given when the run is started.
+    """
+
+    source: str
+    round: str
+    value: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.source.strip() or not self.round.strip():
+            raise UserError("a beacon has a source and a round", hint='beacon = {source = "...", round = "..."}')
+        if self.value and not _VALUE.fullmatch(self.value):
+            raise UserError(
+                f"'{self.value[:40]}' is not a beacon's value", hint="give its randomness as hexadecimal digits"
+            )
+
+    @property
+    def secret(self) -> str:
+        """The secret that follows from the value; raises :class:`UserError` while there is none."""
+        if not self.value:
+            where = f"the secret is drawn from round {self.round} of {self.source}"
+            raise UserError(f"{where}, whose value is not given", hint="look it up and give --beacon VALUE")
+        return sha256_of([self.source, self.round, self.value])[: 2 * _BYTES]
 
 
 def draw_secret() -> str:

@@ -32,6 +32,7 @@ from tradeassay.runs.summary.models import turns
 from tradeassay.runs.summary.rows import DecisionNote
 from tradeassay.runs.verify.attested import Attestation, attest, seal_beside
 from tradeassay.runs.verify.freedom import Freedom, freedom_of
+from tradeassay.runs.verify.plans import LOG, PlanLog, publish_log
 
 _PAGE = 4_000_000
 """Signs of conversations after which another page begins; compressed, they stay below two megabytes."""
@@ -65,11 +66,13 @@ class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run on the site: ``talked`` sessions have a conversation, ``sealed`` is its archive's name.
 
-    A run that is ``unverified`` is listed without its numbers.
+    A run that is ``unverified`` is listed without its numbers. ``plan`` says which of its author's plans it was
+    made by, and how many of them are not revealed; empty where it has none.
     """
 
     slug: str
     verdict: Attestation
+    plan: str
     freedom: Freedom
     benchmarks: tuple[str, ...]
     tables: tuple[PasteTable, ...]
@@ -106,6 +109,8 @@ def write_site(
     rows: list[SiteRow] = []
     talks = _Talks(out)
     left_out: list[tuple[str, str]] = []
+    log = PlanLog.read(runs / LOG)
+    publish_log(log, out / LOG)
     for folder in folders:
         try:
             run = load_run(folder, home=home)
@@ -114,7 +119,9 @@ def write_site(
             verdict = attest(folder, home=home, workers=workers, progress=progress)
             if verdict.word == "contradicted":
                 raise RunError(f"contradicted: {verdict.why[0]}", hint=f"tradeassay verify {folder}")
-            made, some = _write_run(run, verdict, out, talks)
+            root = log.revealed.get(folder.name)
+            plan = "" if root is None else log.words(root)
+            made, some = _write_run(run, verdict, plan, out, talks)
             found.append(made)
             rows += some
         except TradeassayError as error:
@@ -135,12 +142,13 @@ def write_site(
         "runs": found,
         "boards": boards,
         "left_out": left_out,
+        "plans": log.authors,
         "talks": talks.pages,
         "common_scale": common_scale,
     }
     for name, parts in boards.items():
         for number, part in enumerate(parts[1:], start=2):
-            page = render_page("site.html.j2", context | {"boards": {name: [part]}, "runs": [], "left_out": []})
+            page = render_page("site.html.j2", context | {"boards": {name: [part]}, "runs": [], "left_out": [], "plans": {}})
             write_page(out / f"{name}-{number}.html", page)
             pages += 1
     index = write_page(out / "index.html", render_page("site.html.j2", context))
@@ -156,7 +164,7 @@ def write_site(
 
 
 def _write_run(
-    run: Run | CodeRun, verdict: Attestation, out: Path, talks: _Talks
+    run: Run | CodeRun, verdict: Attestation, plan: str, out: Path, talks: _Talks
 ) -> tuple[SiteRun, list[SiteRow]]:
     sealed, sure = seal_beside(run.folder, verdict.root), verdict.word != "unverified"
     # A slug is the runner's word, and two runs may share one: the folder's name is what sets them apart here.
@@ -186,6 +194,7 @@ def _write_run(
     made = SiteRun(
         slug=name,
         verdict=verdict,
+        plan=plan,
         freedom=freedom_of(run.folder, run.manifest),
         benchmarks=tuple(dict.fromkeys(episode.benchmark for episode in run.episodes)),
         tables=tables,

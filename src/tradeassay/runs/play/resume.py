@@ -17,7 +17,7 @@ import msgspec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.draws import draw_secret
-from tradeassay.core.errors import RunError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import sha256_file
@@ -169,7 +169,11 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
     ``before`` that has one), else a new one.
     """
     if isinstance(spec, RunSpec) and not any(benchmarks.get(name).takes_secret for name in spec.benchmarks):
+        if spec.beacon:
+            raise UserError("nothing is drawn from a secret in these benchmarks", hint="leave the beacon out")
         return msgspec.structs.replace(spec, secret=msgspec.UNSET)
+    if spec.beacon:
+        return msgspec.structs.replace(spec, secret=spec.beacon.secret)
     if spec.secret:
         return spec
     manifests = (RunFolder(folder).manifest for folder in before if folder is not None)

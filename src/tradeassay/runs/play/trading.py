@@ -27,7 +27,7 @@ from tradeassay.runs.spec.models import Options, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.cache import PrepareTask, WantedWindow
 from tradeassay.runs.store.folder import RunFolder, present_versions
-from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, build_manifest, played_as
+from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, agent_files, build_manifest, played_as
 from tradeassay.runs.store.outcome import Outcome, write_outcome
 
 
@@ -76,7 +76,10 @@ class Trading:
                 watch.listen(Finished(key=done.key))
         self._datasets = {name: entries[name] for name in wanted}
         versions, prices = present_versions(), self._options.asking.prices
-        return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices)
+        # Where answers are only replayed, no program of the runner's is asked, and none of its files is opened.
+        asked = tuple(one for one in self._episodes if not (self._options.asking.replay and one.by_model))
+        files = agent_files(asked)
+        return build_manifest(self._spec, self._episodes, self._datasets, versions, prices=prices, files=files)
 
     def sessions(self, manifest: RunManifest, waiting: Sequence[EpisodeSpec]) -> int:
         found = 0

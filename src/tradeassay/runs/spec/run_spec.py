@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from tradeassay.benchmarks.benchmark import benchmarks as registered
+from tradeassay.benchmarks.programs import CodeSpec, find_protocol
 from tradeassay.core.badges import Convention
-from tradeassay.core.draws import refuse_bad_secret
+from tradeassay.core.draws import Beacon, refuse_bad_secret
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import NAME_LENGTH, sha256_of
 from tradeassay.core.hashing import safe_name as safe_name
@@ -71,11 +72,12 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     ``datasets`` replaces a benchmark's own data set by others (benchmark id -> names), ``window`` its first and
     last day; ``windows`` are named ones instead, such as ``W4``. ``protocol`` changes how models are talked to
-    (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows. Each benchmark's
-    baseline agent is always run beside the agents named here. ``secret`` is what the draws of aliases are derived
-    from; without one it is drawn when the run is started. ``index`` and ``universe`` replace the benchmarks' own:
-    what results are compared with (``none`` for no index), and what may be bought. Raises :class:`UserError` when
-    a part is empty, given twice, or cannot name a folder.
+    (``mask``, ``mode`` ...); a list of values is a dimension of the grid, and so are the windows. Each
+    benchmark's baseline agent is always run beside the agents named here. ``secret`` is what the draws of aliases
+    are derived from; without one it is drawn when the run is started, from the ``beacon`` where one is named.
+    ``index`` and ``universe`` replace the benchmarks' own: what results are compared with (``none`` for no
+    index), and what may be bought. Raises :class:`UserError` when a part is empty, given twice, or cannot name a
+    folder.
     """
 
     slug: str
@@ -91,6 +93,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     secret: str | msgspec.UnsetType = msgspec.UNSET
     index: str | msgspec.UnsetType = msgspec.UNSET
     universe: str | msgspec.UnsetType = msgspec.UNSET
+    beacon: Beacon | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.secret:
@@ -210,6 +213,22 @@ def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
         raw["slug"] = slug
     raw.setdefault("slug", path.stem)
     return spec_from(raw, where=str(path))
+
+
+def load_code_spec(path: Path) -> CodeSpec | None:
+    """Read the spec of a run of programs, which names one ``benchmark``; None for a file of another kind.
+
+    Raises :class:`UserError` naming the file and the key that is wrong.
+    """
+    raw = dict(_parse(path))
+    if not isinstance(raw.get("benchmark"), str):
+        return None
+    kind = find_protocol(raw["benchmark"]).Spec
+    _known_keys(str(path), "", raw, kind)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _readable(error, str(path)) from error
 
 
 def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:

@@ -18,9 +18,11 @@ from msgspec.structs import fields
 from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.agents.own_file import own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.badges import Badges, Convention
-from tradeassay.core.errors import UNDECODABLE, RunError
+from tradeassay.core.draws import Beacon
+from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.data import PanelFacts
 from tradeassay.runs.spec.episode import EpisodeSpec, ProtocolRecord, describe_protocol, with_protocol
@@ -30,6 +32,7 @@ from tradeassay.runs.store.folder import Versions, refuse_odd_files, version_cha
 
 MANIFEST_FORMAT = 1
 _KEY = re.compile(r"[A-Za-z0-9+=_-][A-Za-z0-9+=._-]*")
+OWN = "the file"
 
 
 class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +84,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     """The identity of a run that trades.
 
     ``protocols`` (by cell) are the conversations of models, ``windows`` (by cell) the named windows as found on
-    the data, ``models`` (by label) what is known about the models.
+    the data, ``models`` (by label) what is known about the models, ``files`` (by label) the hashes of the runner's
+    own files that an agent is made of, as they were when the run began.
     """
 
     spec: RunSpec
@@ -93,11 +97,17 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     protocols: dict[str, ProtocolRecord] = {}
     windows: dict[str, NamedWindow] = {}
     models: dict[str, ModelRecord] = {}
+    files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def secret(self) -> str | None:
         """What the run's draws are derived from, if anything."""
         return self.spec.secret or None
+
+    @property
+    def beacon(self) -> Beacon | None:
+        """The public source that the secret is drawn from, if any."""
+        return self.spec.beacon or None
 
     @property
     def asked(self) -> dict[str, object]:
@@ -118,6 +128,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         if self.windows:
             found["the choice of named windows"] = sha256_of(self.windows)
         found |= {f"the code of agent '{name}'": sha256_of(agent) for name, agent in self.agents.items()}
+        for label, files in (self.files or {}).items():
+            found |= {f"{OWN} {name} of agent '{label}'": digest for name, digest in files.items()}
         return found
 
     def benchmark(self, episode: EpisodeSpec) -> Benchmark:
@@ -149,6 +161,15 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
         """What the run's draws are derived from, if anything."""
         found = self.asked.get("secret")
         return found if isinstance(found, str) else None
+
+    @property
+    def beacon(self) -> Beacon | None:
+        """The public source that the secret is drawn from, if any."""
+        found = self.asked.get("beacon")
+        try:
+            return None if found is None else msgspec.convert(found, Beacon)
+        except (UserError, msgspec.ValidationError):  # a spec that no run can have: whoever reads it says so
+            return None
 
     @property
     def asked(self) -> dict[str, object]:
@@ -204,8 +225,12 @@ def build_manifest(
     versions: Versions,
     *,
     prices: Path | None = None,
+    files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET,
 ) -> RunManifest:
-    """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours."""
+    """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours.
+
+    ``files`` are those of :func:`agent_files`, for whoever starts the run.
+    """
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
@@ -231,7 +256,15 @@ def build_manifest(
         },
         windows=windows_by_cell(episodes, datasets),
         models=describe_models(episodes, prices) if any(one.by_model for one in episodes) else {},
+        files=files,
     )
+
+
+def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    """Return the hashes of the runner's own files by agent; unset where no agent has one."""
+    players = {one.label: one.agent for one in episodes}
+    found = {label: own_files(agent.name, agent.params) for label, agent in players.items()}
+    return {label: files for label, files in found.items() if files} or msgspec.UNSET
 
 
 def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
@@ -243,6 +276,8 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
         )
     before, after = then.facts, now.facts
     for name in sorted({*before, *after}, key=[*after, *before].index):
+        if name.startswith(OWN) and name not in after:
+            continue  # answers are only replayed: the file is not used
         old, new = before.get(name, "missing"), after.get(name, "missing")
         if old != new:
             raise RunError(

@@ -20,7 +20,7 @@ from tradeassay.runs.spec.episode import protocol_config
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.manifest import Manifest, RunManifest
 
-_NAMES = frozenset(("models", "benchmark", "secret"))
+_NAMES = frozenset(("models", "benchmark", "secret", "beacon"))
 """Fields that say who is examined and what the draws come from."""
 _LONGEST = 80
 

@@ -126,24 +126,26 @@ def verify(
     examined: dict[str, msgspec.Struct] | None = None,
     progress: CountListener | None = None,
     task_file: Path | None = None,
+    beacon: str | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
     examinations gave, so that many verifications of one run examine each program once and hash a file of the
     store once for as long as it stays as it is. ``progress`` hears how far it is. ``task_file`` is this machine's
-    copy of the file that a run's tasks came from: no path in a recorded run is opened. Raises :class:`RunError`
-    only when there is no readable manifest; everything else is in the report.
+    copy of the file that a run's tasks came from: no path in a recorded run is opened. ``beacon`` is the public
+    value that the run's secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only
+    when there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
     manifest = read_manifest(place.manifest)
     if isinstance(manifest, CodeManifest):
         ways = _ProgramWays(workers, programs, examined, progress, task_file)
-        return _ProgramsVerifier(place, manifest, ways).report()
+        return _ProgramsVerifier(place, manifest, ways).report(beacon)
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor, examined is not None, progress).report()
+        return _TradingVerifier(place, manifest, where, executor, examined is not None, progress).report(beacon)
 
 
 class _Verifier(ABC, Generic[M]):
@@ -157,7 +159,7 @@ class _Verifier(ABC, Generic[M]):
         self._notes: list[str] = []
         self._steps = 0
 
-    def report(self) -> VerifyReport:
+    def report(self, beacon: str | None = None) -> VerifyReport:
         """Check everything, the run as a whole first."""
         written, again = self._place.manifest.read_bytes(), encode_manifest(self._manifest)
         if written != again:
@@ -170,8 +172,7 @@ class _Verifier(ABC, Generic[M]):
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
         self._notes.append("the versions and the machine in the manifest are as stated by the runner")
-        if self._manifest.secret:
-            self._notes.append(OWN_SECRET)
+        self._check_secret(beacon)
         return VerifyReport(
             folder=str(self._place.path),
             episodes=len(self._manifest.episodes),
@@ -184,6 +185,27 @@ class _Verifier(ABC, Generic[M]):
             notes=tuple(self._notes),
             freedom=freedom_of(self._place.path, self._manifest),
         )
+
+    def _check_secret(self, value: str | None) -> None:
+        """Say where the secret comes from; one of a beacon must follow from its value, which anybody can look
+        up."""
+        beacon = self._manifest.beacon
+        if beacon is None:
+            if value is not None:
+                self._broken("beacon", "the secret is not drawn from a beacon")
+            if self._manifest.secret:
+                self._notes.append(OWN_SECRET)
+            return
+        where = f"round {beacon.round} of {beacon.source}"
+        if not beacon.value or beacon.secret != self._manifest.secret:
+            self._broken("beacon", f"the secret does not follow from {where}")
+        elif value is None:
+            why = f"the value of {where} is as the runner gave it: look it up and give --beacon VALUE"
+            self._say("beacon", "cannot be checked", why)
+        elif value.lower() != beacon.value:
+            self._broken("beacon", f"{where} is {value[:12]}, recorded is {beacon.value[:12]}")
+        else:
+            self._say("beacon", "re-derived")
 
     @abstractmethod
     def _check_manifest(self) -> None: ...

@@ -18,35 +18,22 @@ import subprocess
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.data import load_dataset
-from tradeassay.runs.play.resume import with_secret
-from tradeassay.runs.play.trading import prepare_tasks
-from tradeassay.runs.spec.episode import expand
-from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
-from tradeassay.runs.store.cache import describe_open
-from tradeassay.runs.store.folder import RunFolder, Versions, present_versions, version_changes
+from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import (
-    DatasetEntry,
     Manifest,
     RunManifest,
-    build_manifest,
-    played_as,
     read_manifest,
 )
-from tradeassay.runs.store.outcome import ClaimOutcome, Violation
-from tradeassay.runs.verify.freedom import freedom_of
-from tradeassay.runs.verify.report import OWN_SECRET, VerifyReport, verify
 
 SEAL = "seal.json"
 SIGNATURE = "seal.sig"
@@ -67,21 +54,6 @@ class SealHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     kind: Literal["run", "plan"]
     root: str
     files: dict[str, str]
-
-
-class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan commits to before the first answer: the spec with its secret, and what a result depends on.
-
-    ``facts`` are those of the run's manifest: hashes of data, rules, venues, prompts and agents' code. ``open``
-    names the data sets that were not here and are therefore not committed to.
-    """
-
-    spec: RunSpec
-    work_sha256: str
-    episodes: tuple[str, ...]
-    facts: dict[str, str]
-    open: tuple[str, ...]
-    versions: Versions
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +86,7 @@ def seal_run(folder: Path | str, file: Path | str, *, key: Path | None = None) -
 
     Raises :class:`RunError` for a run that has not ended.
     """
-    return _write(Path(file), "run", _content(Path(folder)), key)
+    return write_seal(Path(file), "run", _content(Path(folder)), key)
 
 
 def _content(path: Path) -> dict[str, bytes]:
@@ -147,44 +119,7 @@ def _summaries(manifest: Manifest) -> dict[str, bytes]:
     return {"data.json": canonical_json(data), "environment.json": canonical_json(manifest.versions)}
 
 
-def seal_plan(
-    spec: RunSpec, file: Path | str, *, key: Path | None = None, home: Path | str | None = None
-) -> tuple[Sealed, PlanRecord]:
-    """Commit to a run before its first answer; returns the plan too, whose spec has its secret.
-
-    Data that is not in the store yet is left open. Raises :class:`UserError` for a spec that cannot be played, and
-    :class:`~tradeassay.core.errors.DataError` for data that is damaged.
-    """
-    whole = with_secret(spec)
-    assert isinstance(whole, RunSpec)
-    episodes = expand(whole)
-    ways = {one.benchmark: played_as(benchmarks.get(one.benchmark), one, whole) for one in episodes}
-    entries: dict[str, DatasetEntry] = {}
-    missing: list[str] = []
-    place = None if home is None else Path(home).absolute()
-    for name, task in prepare_tasks(episodes, ways, None).items():
-        try:
-            snapshot = load_dataset(name, place)
-        except UserError:
-            if task.windows or name.startswith("synthetic/"):
-                raise
-            missing.append(name)  # data of days to come, perhaps: that is said, and not committed to
-            continue
-        entries[name] = describe_open(snapshot, task)
-    versions = present_versions()
-    manifest = build_manifest(whole, episodes, entries, versions)
-    plan = PlanRecord(
-        spec=whole,
-        work_sha256=manifest.work_sha256,
-        episodes=tuple(one.key for one in episodes),
-        facts=manifest.facts,
-        open=tuple(missing),
-        versions=versions,
-    )
-    return _write(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), plan
-
-
-def _write(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], key: Path | None) -> Sealed:
+def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, bytes], key: Path | None) -> Sealed:
     hashes = {path: sha256_bytes(body) for path, body in content.items()}
     for path in hashes:
         if not _PATH.fullmatch(path):
@@ -282,91 +217,6 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
                 sink.write(chunk)
         hashes[name] = digest.hexdigest()
     return hashes
-
-
-def verify_anything(
-    path: Path,
-    *,
-    plan: Path | None = None,
-    signers: Signers | None = None,
-    check: Callable[[Path], VerifyReport] = verify,
-) -> tuple[Sealed | None, VerifyReport | None]:
-    """Verify a run's folder, or a sealed run on its own; the data is asked for by its hash.
-
-    With a ``plan`` the run must be the one committed to. ``check`` is how a folder is verified. Returns what is
-    known about the seal, if there is one, and what became of the claims: None for the seal of a plan, which makes
-    none. Raises :class:`RunError` for a seal that is broken.
-    """
-    if not path.is_file():
-        if signers is not None:
-            raise UserError(f"{path} is a folder; only a seal is signed", hint="verify the file made by seal")
-        return None, _as_planned(check(path), path, plan)
-    with open_seal(path, signers) as (folder, sealed):
-        if sealed.kind == "plan":
-            if plan is not None:
-                raise UserError(f"{path} is a plan, not a run", hint="give the run that was made by it")
-            _read_plan(folder, path)
-            return sealed, None
-        found = _as_planned(check(folder), folder, plan)
-        found = msgspec.structs.replace(found, freedom=freedom_of(None, read_manifest(folder / "manifest.json")))
-    return sealed, msgspec.structs.replace(found, folder=str(path))
-
-
-def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyReport:
-    if plan is None:
-        return found
-    with open_seal(plan) as (place, sealed):
-        if sealed.kind != "plan":
-            raise UserError(f"{plan} seals a run, not a plan", hint="give the file made with seal --plan")
-        record = _read_plan(place, plan)
-    manifest = read_manifest(folder / "manifest.json")
-    broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
-    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
-    if record.open and not broken:
-        why = f"it does not commit to the data {', '.join(map(repr, record.open))}"
-        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
-    notes = [f"the plan says something only if its root was published before the run began: {sealed.root}"]
-    changes = version_changes(record.versions, manifest.versions)
-    if changes:
-        notes.append(f"the plan was made with other versions: {'; '.join(changes)}")
-    return msgspec.structs.replace(
-        found,
-        violations=(*found.violations, *broken),
-        claims=(*found.claims, claim),
-        notes=(*(one for one in found.notes if one != OWN_SECRET), *notes),
-    )
-
-
-def _read_plan(folder: Path, file: Path) -> PlanRecord:
-    """Read an unpacked plan; raises :class:`RunError` for one whose parts do not belong together."""
-    try:
-        content = (folder / "plan.json").read_bytes()
-        record = msgspec.json.decode(content, type=PlanRecord)
-        episodes = tuple(one.key for one in expand(record.spec))
-    except (FileNotFoundError, UserError, *UNDECODABLE) as error:
-        raise RunError(f"{file} does not hold a plan: {error}", hint="make it again with seal --plan") from error
-    same = (work_sha256(record.spec), episodes) == (record.work_sha256, record.episodes)
-    if not same or canonical_json(record) != content:
-        raise RunError(f"{file}: the plan contradicts itself", hint="do not believe it")
-    return record
-
-
-def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
-    """Yield everything in which a run is not the one that a plan commits to."""
-    if not isinstance(manifest, RunManifest):
-        yield "the plan is of a run that trades"
-        return
-    if manifest.work_sha256 != record.work_sha256 or work_sha256(manifest.spec) != record.work_sha256:
-        yield "the run's spec is not the one that was committed to"
-    if tuple(one.key for one in manifest.episodes) != record.episodes:
-        yield "the run's episodes are not those that were committed to"
-    then, now = record.facts, manifest.facts
-    left_open = {f"data set '{name}'" for name in record.open}
-    for name in sorted({*then, *now}):
-        if name not in then and name not in left_open:
-            yield f"the plan does not commit to {name}"
-        elif name in then and then[name] != now.get(name):
-            yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
 
 
 # -- signatures: ssh-keygen makes and checks them ---

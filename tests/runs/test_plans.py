@@ -1,0 +1,185 @@
+"""Plans: they bind the files of every kind of agent, exist for programs, are counted, may draw from a beacon."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import runs_code_toy as toy
+import runs_world as world
+
+from tradeassay.agents.own_file import own_files
+from tradeassay.benchmarks import benchmarks
+from tradeassay.cli import main
+from tradeassay.core.draws import Beacon
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.hashing import sha256_file
+from tradeassay.report import write_site
+from tradeassay.runs import CodeRun, Run, VerifyReport, load_run, run
+from tradeassay.runs.spec.run_spec import AgentSpec, Window
+from tradeassay.runs.verify.plans import (
+    LOG,
+    PlanLog,
+    append_plan,
+    publish_log,
+    read_plan,
+    seal_plan,
+    verify_anything,
+)
+from tradeassay.runs.verify.report import verify
+
+SHORT = Window(first="2024-01-15", last="2024-01-19")
+CLASS = """import helper
+class Mine:
+    def reply(self, request):
+        return {"text": helper.WORD}
+"""
+
+
+def checked(folder: Path, home: Path, plan: Path | None = None, **how: Any) -> VerifyReport:
+    found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1, **how))[1]
+    assert found is not None
+    return found
+
+
+def test_files_of_every_kind_of_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mind.py").write_text(CLASS)
+    (tmp_path / "helper.py").write_text("WORD = ''\n")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack/__init__.py").write_text("from .inner import X\n")
+    (tmp_path / "pack/inner.py").write_text("X = 1\n")
+    (tmp_path / "unrelated.py").write_text("")
+    both = {"mind.py", "helper.py"}
+    assert set(own_files("python", {"class": "./mind.py:Mine"})) == both
+    assert set(own_files("python", {"class": "mind:Mine"})) == both
+    assert set(own_files("python", {"class": "pack:X"})) == {"__init__.py", "inner.py"}
+    assert set(own_files("pipe", {"command": "python ./mind.py --fast"})) == both
+    assert set(own_files("pipe", {"command": "python -m mind"})) == both
+    assert own_files("file", {"path": "mind.py", "name": "Mine"})["mind.py"] == sha256_file(tmp_path / "mind.py")
+    assert own_files("http", {"url": "http://h"}) == own_files("cash", {}) == {}
+
+
+@pytest.mark.parametrize("kind", ["python", "pipe", "file"])
+def test_a_swapped_file_is_not_the_plan(
+    kind: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that an agent is made of, or one that it imports, is swapped after the plan was published."""
+    monkeypatch.chdir(tmp_path)
+    rule = "import other\nclass Rule:\n    def answer(self, request):\n        raise ValueError(other.WORD)\n"
+    (tmp_path / "other.py").write_text("WORD = 'x'\n")
+    (tmp_path / "mind.py").write_text(rule.replace("answer", "reply") if kind != "file" else rule)
+    params: dict[str, Any] = {
+        "python": {"class": "./mind.py:Rule"},
+        "pipe": {"command": "python mind.py"},
+        "file": {"path": "mind.py", "name": "Rule"},
+    }[kind]
+    agents = (AgentSpec(name=kind, params=params, label="mine"),)
+    spec = world.tiny_spec(seeds=(0,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
+    _, plan = seal_plan(spec, tmp_path / "p.plan.seal", home=home)
+    run(plan.asked, tmp_path / "kept", executor="inline", home=home)
+    found = checked(tmp_path / "kept", home, tmp_path / "p.plan.seal")
+    assert not [one for one in found.violations if one.check == "plan"]
+    (tmp_path / "other.py").write_text("WORD = 'reads the future'\n")
+    with pytest.raises(RunError, match=r"the file other\.py of agent 'mine' has changed"):
+        run(plan.asked, tmp_path / "kept", executor="inline", home=home)
+    run(plan.asked, tmp_path / "swapped", executor="inline", home=home)
+    found = checked(tmp_path / "swapped", home, tmp_path / "p.plan.seal")
+    assert found.exit_code == 1
+    assert any("the file other.py of agent 'mine' changed since" in one.what for one in found.violations)
+
+
+def test_what_answers_over_http_is_left_open(home: Path, tmp_path: Path) -> None:
+    agents = (AgentSpec(name="http", params={"url": "http://127.0.0.1:9"}, label="far"),)
+    spec = world.tiny_spec(seeds=(0,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
+    assert seal_plan(spec, tmp_path / "p.seal", home=home)[1].open == ("what answers for agent 'far' over HTTP",)
+
+
+def test_a_plan_of_programs(tmp_path: Path) -> None:
+    toy.fresh()
+    spec = toy.ToySpec()
+    _, plan = seal_plan(spec, tmp_path / "p.plan.seal")
+    assert plan.benchmark == spec.benchmark and plan.episodes
+    done = run(plan.asked, tmp_path / "kept")  # type: ignore[call-overload]
+    assert isinstance(done, CodeRun)
+    found = verify_anything(tmp_path / "kept", plan=tmp_path / "p.plan.seal")[1]
+    assert found is not None and found.claims[-1].claim == "plan"
+    assert found.claims[-1].outcome == "re-derived", found.violations
+    run(msgspec.structs.replace(plan.asked, secret="0" * 32), tmp_path / "other")  # type: ignore[call-overload]
+    found = verify_anything(tmp_path / "other", plan=tmp_path / "p.plan.seal")[1]
+    assert found is not None and "not the one that was committed to" in str(found.violations)
+
+
+VALUE = "ab" * 32
+
+
+def test_a_secret_is_drawn_from_a_beacon_named_in_advance(home: Path, tmp_path: Path) -> None:
+    beacon = Beacon(source="drand quicknet", round="1000000")
+    world.register()
+    name = "tiny-us-drawn-v1"
+    if name not in benchmarks:
+        benchmarks.add(name, msgspec.structs.replace(benchmarks.get("tiny-us-v1"), id=name, takes_secret=True))
+    spec = world.tiny_spec(seeds=(0,), window=SHORT, beacon=beacon, benchmarks=(name,))
+    _, plan = seal_plan(spec, tmp_path / "p.plan.seal", home=home)
+    assert b"secret" not in bytes(plan.spec)
+    with pytest.raises(UserError, match="whose value is not given"):
+        run(plan.asked, tmp_path / "r", executor="inline", home=home)
+    known = msgspec.structs.replace(beacon, value=VALUE)
+    with pytest.raises(UserError, match="before its value is known"):
+        seal_plan(msgspec.structs.replace(spec, beacon=known), tmp_path / "late.seal", home=home)
+    done = run(msgspec.structs.replace(spec, beacon=known), tmp_path / "r", executor="inline", home=home)
+    assert isinstance(done, Run) and done.manifest.secret == known.secret
+    plain = checked(tmp_path / "r", home, tmp_path / "p.plan.seal")
+    assert plain.exit_code == 3 and any("look it up" in one for one in plain.unchecked)
+    assert checked(tmp_path / "r", home, tmp_path / "p.plan.seal", beacon=VALUE.upper()).exit_code == 0
+    found = checked(tmp_path / "r", home, beacon="cd" * 32)
+    assert found.exit_code == 1 and found.violations[0].what.startswith("round 1000000 of drand quicknet is cdcd")
+    chosen = msgspec.structs.replace(known, round="1000001")
+    run(msgspec.structs.replace(spec, beacon=chosen), tmp_path / "late", executor="inline", home=home)
+    assert checked(tmp_path / "late", home, tmp_path / "p.plan.seal").exit_code == 1
+
+
+def test_a_log_is_a_chain_that_is_only_appended_to(tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    for number in range(1, 51):
+        line = append_plan(log, f"{number:064d}", "ada" if number == 1 else None)
+        assert (line.number, line.author) == (number, "ada")
+    whole = log.read_bytes()
+    assert PlanLog.read(log).words(f"{7:064d}") == "this is 1 of 50 plans of ada, 49 unrevealed"
+    assert "is in no log" in PlanLog.read(log).words("f" * 64)
+    publish_log(PlanLog.read(log), tmp_path / "published.jsonl")
+    lines = whole.splitlines(keepends=True)
+    changed = lines[3].replace(b"ada", b"eve")
+    for forged in (lines[1:], [*lines[:9], *lines[10:]], [*lines[:3], changed, *lines[4:]], [*lines[:-1], b"{"]):
+        log.write_bytes(b"".join(forged))
+        with pytest.raises(RunError, match=LOG):
+            PlanLog.read(log)
+    log.write_bytes(b"".join(lines[:10]))
+    with pytest.raises(RunError, match="lacks plans"):
+        publish_log(PlanLog.read(log), tmp_path / "published.jsonl")
+
+
+def test_a_site_publishes_how_many_plans_there_were(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    runs = tmp_path / "runs"
+    spec = world.tiny_spec(seeds=(0,), window=SHORT, benchmarks=("tiny-us-v1",))
+    for number in range(3):
+        file = tmp_path / f"grid{number}.json"
+        file.write_bytes(msgspec.json.encode(msgspec.structs.replace(spec, slug=f"grid{number}", seeds=(number,))))
+        words = ["seal", "--plan", str(file), "--runs", str(runs), "--author", "ada", "--json"]
+        assert main(words) == 0
+    assert f"{runs / LOG}, plan 3, of ada" in capsys.readouterr().err
+    planned = read_plan(runs / "grid1.plan.seal")[1].asked
+    run(planned, runs / "grid1", executor="inline", home=home)  # type: ignore[call-overload]
+    assert main(["verify", "grid1", "--runs", str(runs), "--plan", str(runs / "grid1.plan.seal")]) == 0
+    assert "this is 1 of 3 plans of ada, 2 unrevealed" in capsys.readouterr().err
+    write_site(runs, tmp_path / "site", home=home, workers=1)
+    (shown,) = json.loads((tmp_path / "site/runs.json").read_bytes())
+    assert shown["plan"] == "this is 1 of 3 plans of ada, 2 unrevealed"
+    assert "3 plans, 2 unrevealed" in (tmp_path / "site/index.html").read_text()
+    assert (tmp_path / "site" / LOG).read_bytes() == (runs / LOG).read_bytes()
+    assert isinstance(load_run(runs / "grid1"), Run)
