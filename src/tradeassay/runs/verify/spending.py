@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec, Usage
-from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.llm import load_prices, parse_name
 from tradeassay.llm.cassette import RecordedQuestion, read_cassette
 from tradeassay.llm.tables import Price, Tokens
@@ -94,8 +94,8 @@ def _answers(cassette: Path, dialogue: Path, model: str) -> Iterator[_Answer]:
         for line in held.answers:
             if _paid(line.asked.model):
                 known = _question(line.asked, held.messages, held.tools) if held.texts else None
-                limits = [line.asked.params.get(name) for name in ("max_tokens", "reasoning_tokens")]
-                most = sum(one for one in limits if isinstance(one, int)) or None
+                most, thought = (line.asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
+                most = most + (thought if isinstance(thought, int) else 0) if isinstance(most, int) else None
                 yield _Answer(line.asked.model, line.asked.step, line.reply, known, most)
     elif _paid(model):
         lines = list(read_dialogue(dialogue))
@@ -114,18 +114,13 @@ def _paid(model: str) -> bool:
 
 def _question(
     asked: RecordedQuestion, messages: dict[str, Message], tools: dict[str, tuple[ToolSpec, ...]]
-) -> AskModel | None:
-    try:
-        return AskModel(
-            purpose=asked.purpose,
-            messages=tuple(messages[name] for name in asked.messages),
-            tools=tools[asked.tools] if asked.tools else (),
-            answer_schema=asked.answer_schema,
-        )
-    except KeyError:
-        raise RunError(
-            "a question names a message that is not in its cassette", hint="do not believe it"
-        ) from None
+) -> AskModel:
+    return AskModel(
+        purpose=asked.purpose,
+        messages=tuple(messages[name] for name in asked.messages),
+        tools=tools[asked.tools] if asked.tools else (),
+        answer_schema=asked.answer_schema,
+    )
 
 
 def _impossible(usage: Usage) -> str:
