@@ -148,7 +148,8 @@ def write_site(
     }
     for name, parts in boards.items():
         for number, part in enumerate(parts[1:], start=2):
-            page = render_page("site.html.j2", context | {"boards": {name: [part]}, "runs": [], "left_out": [], "plans": {}})
+            alone = {"boards": {name: [part]}, "runs": [], "left_out": [], "plans": {}}
+            page = render_page("site.html.j2", context | alone)
             write_page(out / f"{name}-{number}.html", page)
             pages += 1
     index = write_page(out / "index.html", render_page("site.html.j2", context))
