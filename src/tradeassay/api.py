@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 
 import msgspec
 
@@ -170,13 +171,23 @@ def assay(
     interest: float = 0.05,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
-    """Say what a result is made of: a recorded run, its folder, or a table of an account's own returns or value.
+    """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
 
-    A table is a pandas or polars frame, or a CSV or Parquet file; ``against`` is its benchmark's (a table, a file,
-    or a column of the same), ``reading`` says what cannot be told from the table. ``trials`` is how many
-    strategies were tried before this one was shown. ``dividends`` is the most that the benchmark of a table leaves
-    out in a year (0 for one that has them), ``interest`` the most that cash earned. Raises :class:`UserError` for
-    what cannot be judged.
+    ``what`` is a recorded run, its folder, or an account's own returns or value: a pandas or polars table, or a
+    CSV or Parquet file. Of a run, ``agents`` chooses some.
+
+    With a table go
+    ``against``: its market, by name (``sp500``, ``nasdaq``, ``us-market``), as a table, a file, or a column;
+    ``reading``: what cannot be told from the table (:class:`TableReading`: unit, order of dates, column);
+    ``weights``: a file of what was held; ``dataset``, ``universe``: prices of these names, which measure style;
+    ``between``: what sessions without weights mean, ``cash`` or ``hold``;
+    ``benchmark``, ``names``, ``turnover``: rules and trades of the random portfolios it is placed among;
+    ``dividends``: the most that the market's returns leave out a year; ``interest``: the most that cash earned;
+    ``title``: what it is called.
+
+    ``trials`` is how many strategies were tried before this one was shown, ``portfolios`` how many random ones
+    are drawn. The answer has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises
+    :class:`UserError` for what cannot be judged.
     """
     from tradeassay.assay.verdict import assay as assay_of
 
@@ -197,6 +208,21 @@ def assay(
         account = OwnAccount(returns=table, against=other, reading=reading or TableReading(), **own)
         made = assay_of(account, config)
     return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
+
+
+def _spelled_out() -> inspect.Signature:
+    """Return the signature of :func:`assay` with every keyword in its own place, for ``help`` and notebooks."""
+    written = inspect.signature(assay)
+    usual = {field.name: field.default for field in msgspec.structs.fields(OwnAccount)}
+    own = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=kind)
+        for name, kind in get_type_hints(AssayFields).items()
+    ]
+    given = [one for one in written.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    return written.replace(parameters=[*given, *own])
+
+
+assay.__signature__ = _spelled_out()  # type: ignore[attr-defined]  # inspect reads it of any function
 
 
 class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):

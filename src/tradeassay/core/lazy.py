@@ -16,6 +16,7 @@ A module that needs an optional package writes ``import polars as pl`` under ``i
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -70,6 +71,10 @@ def make_callable(package: str, function: str) -> None:
     class CallableModule(ModuleType):
         def __call__(self, *arguments: Any, **keywords: Any) -> Any:
             return getattr(import_module(home), name)(*arguments, **keywords)
+
+        @property
+        def __signature__(self) -> Any:  # what a notebook shows before it is called
+            return inspect.signature(getattr(import_module(home), name))
 
     sys.modules[package].__class__ = CallableModule
 

@@ -132,7 +132,9 @@ def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
     headline = f"{best.model} solves {solved(best)} ({best.setting}, {best.wording} wording, {best.framework})."
     support = []
     second = next((cell for cell in told[1:] if cell.model != best.model), None)
-    if second is not None:
+    if second is not None and not best.solved:
+        headline = f"No model solves a task: {', '.join(f'{one.model} {solved(one)}' for one in told)}."
+    elif second is not None:
         apart = overlap(best.rates.judge, second.rates.judge)
         support.append(f"Next is {second.model} with {solved(second)} ({second.setting}); {apart}.")
     collapsed = [cell.model for cell in told if cell.collapse.collapsed]

@@ -196,7 +196,8 @@ class LineListener:
             self._spoke = self._clock()
             self._pace = [(self._spoke, 0)]
             if event.total:
-                self._say(f"{_PHASES[event.phase]}: {event.total} {_THINGS[event.phase]}")
+                things = _THINGS[event.phase].removesuffix("s" if event.total == 1 else "")
+                self._say(f"{_PHASES[event.phase]}: {event.total} {things}")
         elif isinstance(event, Finished):
             if event.status == "failed":
                 self._say(f"failed: {event.key}: {event.error}")
