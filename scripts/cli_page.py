@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
@@ -15,9 +16,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Command line
 
 Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o`, `--out`
-is the page, file or folder to write. An id without its version (`daily-us`) means the newest. Options marked `*`
-are only named by `--help`; `--help-advanced` describes them. `scripts/cli_page.py` writes this page from the
-commands' help.
+is the page, file or folder to write. An id without its version (`daily-us`) means the newest. The options of
+a command are named here; `--help` says what each does, `--help-advanced` for those marked `*`.
+`scripts/cli_page.py` writes this page from the commands.
 
 | exit status | means |
 |---|---|
@@ -50,18 +51,14 @@ def described(command: click.Command, path: tuple[str, ...]) -> str:
     context = click.Context(command, info_name=" ".join(path), **root.context_settings)
     usage = " ".join(command.collect_usage_pieces(context)).replace("[OPTIONS]", "").strip()
     lines = [" ".join((*path, usage)).strip(), "", *cleandoc(command.help or "").replace("\b\n", "").splitlines()]
-    formatter = click.HelpFormatter(width=115)
     folded = isinstance(command, FoldedCommand)
-    records = [
-        (record[0], ("* " if folded and isinstance(option, Advanced) else "") + record[1])
+    options = [
+        option.opts[-1] + ("*" if folded and isinstance(option, Advanced) else "")
         for option in command.get_params(context)
-        if isinstance(option, click.Option)
-        and not COMMON & set(option.opts)
-        and (record := option.get_help_record(context)) is not None
+        if isinstance(option, click.Option) and not COMMON & set(option.opts)
     ]
-    if records:
-        formatter.write_dl(records)
-        lines += ["", *formatter.getvalue().rstrip().splitlines()]
+    if options:
+        lines += ["", *textwrap.wrap(f"options: {', '.join(options)}", 115, break_on_hyphens=False)]
     return "\n".join(line.rstrip() for line in lines)
 
 

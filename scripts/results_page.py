@@ -25,7 +25,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 HEAD = """# What two small real models do
 
 Two open models played the benchmarks like any other model: the same prompts, the same rules, every answer
-recorded. `scripts/results_page.py` writes this page from those recordings; replay them with
+recorded (`recordings list` names engine and precision). `scripts/results_page.py` writes this page from those
+recordings; replay them with
 
 <!-- needs: time -->
 ```text
@@ -157,7 +158,7 @@ def spent(opened: OpenRecording) -> str:
     """Write what a recording says of itself."""
     label = opened.label
     return (
-        f"`{', '.join(label.models)}`, {label.engine}, {label.precision}, recorded {label.recorded}; "
+        f"Recorded {label.recorded}; "
         f"{label.answers:,} answers, {label.input_tokens:,} tokens read, {label.output_tokens:,} written."
     )
 

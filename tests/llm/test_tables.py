@@ -84,13 +84,6 @@ def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
         load_prices(tmp_path / "absent.toml")
 
 
-def test_the_page_on_prices_is_current() -> None:
-    from llm_price_page import PAGE, render
-
-    assert PAGE.read_text() == render(PAGE.read_text()), "run: python tests/llm/llm_price_page.py"
-    assert "`openai/gpt-4o` | 2.5 | 1.25 |" in PAGE.read_text()
-
-
 def test_the_lines_to_add_are_read_from_the_user_s_own_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
