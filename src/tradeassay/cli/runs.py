@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tradeassay.cli._options import (
+    Advanced,
     FoldedCommand,
     asking_options,
     build_spec,
@@ -40,7 +41,12 @@ from tradeassay.core.errors import UserError, require
 @click.command(cls=FoldedCommand)
 @spec_options
 @click.option("--plan", is_flag=True, help="Only estimate what it would take: calls, tokens, dollars, time, disk.")
-@click.option("--beacon", metavar="VALUE", help="Value of the beacon that the spec draws its secret from, as hex.")
+@click.option(
+    "--beacon",
+    cls=Advanced,
+    metavar="VALUE",
+    help="Value of the beacon that the spec draws its secret from, as hex.",
+)
 @asking_options
 @out_option
 @workers_option
