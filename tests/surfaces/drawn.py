@@ -158,8 +158,9 @@ def drawn_account(seed: int, folder: Path) -> DrawnAccount:
     rng = np.random.default_rng(seed)
     rows = int(rng.choice((25, 61, 90, 150, 260, 520)))
     market = rng.normal(0.0004, 0.01, rows)
-    noise = rng.choice([0.0, 0.0005, 0.004, 0.012])
-    account = rng.choice([0.0, 0.3, 1.0, 1.4]) * market + rng.normal(0, 1.0, rows) * noise
+    beta, noise = rng.choice([0.0, 0.3, 1.0, 1.4]), rng.choice([0.0, 0.0005, 0.004, 0.012])
+    # What never moves is refused as a table: it says nothing.
+    account = beta * market + rng.normal(0, 1.0, rows) * (noise or (0.0 if beta else 0.0002))
     account = account + rng.choice([0.0, 0.0, 0.0003, 0.001, 0.004, -0.002])
     account[rows // 2 :] += rng.choice([0.0, 0.0, 0.0006])
     days = np.busday_offset(np.datetime64("2021-01-04", "D"), np.arange(rows)).astype(str)
