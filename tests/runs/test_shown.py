@@ -10,6 +10,7 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
+from tradeassay.assay.verdict import Assay, VerdictConfig, record_assay, recorded_assay
 from tradeassay.cli import main
 from tradeassay.core.hashing import canonical_json
 from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
@@ -199,3 +200,19 @@ def test_the_freedom_of_the_runner_is_said_on_every_surface(
     seal_run(small.folder, tmp_path / "r.seal")
     _, sealed = verify_anything(tmp_path / "r.seal", check=partial(verify, home=home, workers=1))
     assert sealed is not None and sealed.freedom is not None and sealed.freedom.runs is None
+
+
+def test_an_assay_that_a_run_brings_along_is_not_shown(
+    small: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "mine"))
+    made = Assay(title="r", source="run", config=VerdictConfig(), agents=())
+    shutil.copytree(small.folder, tmp_path / "r")
+    run = Run.load(tmp_path / "r", home=home)
+    file = record_assay(run, made)
+    assert recorded_assay(run) == made
+    file.write_bytes(file.read_bytes().replace(b'"title":"r"', b'"title":"skill"'))
+    assert recorded_assay(run) is None, "it was edited"
+    record_assay(run, made)
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "theirs"))
+    assert recorded_assay(run) is None, "it was made elsewhere"

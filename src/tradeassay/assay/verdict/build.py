@@ -82,6 +82,7 @@ from tradeassay.runs.score.scores import NET_RETURN
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
+from tradeassay.runs.verify.attested import vouch, vouched
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
@@ -727,12 +728,16 @@ class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True):
 def record_assay(run: Run, made: Assay) -> Path:
     """Keep the assay of a whole run in its folder, where pages and sites find it; return the file."""
     path = run.folder / "assay.json"
-    write_atomic(path, canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made)))
+    content = canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made))
+    vouch(content)
+    write_atomic(path, content)
     return path
 
 
 def recorded_assay(run: Run) -> Assay | None:
-    """Return the assay that is kept with a run; None without one, or where it is about other scores."""
+    """Return the assay that is kept with a run; None without one, or where it is about other scores or was not
+    made here: a run may have been sent by anybody, and no page shows a verdict that it brings along.
+    """
     path = run.folder / "assay.json"
     if not path.is_file():
         return None
@@ -741,7 +746,8 @@ def recorded_assay(run: Run) -> Assay | None:
     except UNDECODABLE as error:
         hint = f"tradeassay assay {run.folder} makes it again"
         raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
-    return found.assay if found.scores_sha256 == _scores_hash(run) else None
+    ours = found.scores_sha256 == _scores_hash(run) and vouched(path.read_bytes())
+    return found.assay if ours else None
 
 
 def _scores_hash(run: Run) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from tradeassay.core import __version__
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import data_home, write_atomic
-from tradeassay.core.hashing import canonical_json
+from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.verify.report import VerifyReport, verify
 from tradeassay.runs.verify.seal import open_seal, run_root
@@ -88,6 +88,22 @@ def seal_beside(folder: Path, root: str) -> Path | None:
             what = f"{file.name} seals other files than those of {folder.name}"
             raise RunError(what, hint="one of them was edited: restore the sealed run, or take the seal away")
     return file
+
+
+def vouch(content: bytes) -> None:
+    """Keep that a file of these bytes was made here, from a run that lay here."""
+    path = _made_here(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+
+
+def vouched(content: bytes) -> bool:
+    """Return whether a file of exactly these bytes was made here."""
+    return _made_here(content).is_file()
+
+
+def _made_here(content: bytes) -> Path:
+    return data_home() / "verified" / f"{sha256_bytes(content)}.made"
 
 
 def _place(root: str, home: Path | None) -> Path:
