@@ -55,7 +55,8 @@ def _words(one: Departure, *, several: bool) -> str:
     where = f"{one.benchmark}: " if several else ""
     share = _share(one.used, one.registered) if one.field == "window" else ""
     used = f'"{one.used}"' if one.field == "title" else one.used
-    return f"{where}{one.field} {used} instead of {one.registered}{share}"
+    own = "the benchmark's own" if one.registered == "not given" else one.registered
+    return f"{where}{one.field} {used} instead of {own}{share}"
 
 
 def _share(used: str, registered: str) -> str:
