@@ -100,6 +100,13 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         file.write_text(f"{more}\n{body}{entry}")
         with pytest.raises(UserError, match="makes no sense"):
             load_season(file)
+    for more, field in (("warmup = -1", "warmup"), ("window_s = 0", "window_s"), ("cash = -5.0", "cash")):
+        file.write_text(f"{more}\n{body}{entry}")
+        with pytest.raises(UserError, match=field):
+            load_season(file)
+    file.write_text(f"{body}{entry}[prices]\napart = 0.0\n")
+    with pytest.raises(UserError, match="apart = 0"):
+        load_season(file)
     file.write_text(body + '[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrss = ["nowhere"]\n')
     with pytest.raises(UserError, match="web address"):
         connectors_of(load_season(file))

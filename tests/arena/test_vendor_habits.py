@@ -191,6 +191,7 @@ class Feeding:
     def __init__(self, home: Path, wall: VirtualTime) -> None:
         self.home, self.wall = home, wall
         self.asked: dict[str, list[Instant]] = {}
+        self.told: dict[tuple[str, str], set[float]] = {}
 
     def bars(self, symbol: str, now: Instant) -> Bars:
         known = {day: list(bar) for day, bar in true_bars(symbol).items() if CLOSE[day] <= now}
@@ -204,6 +205,8 @@ class Feeding:
         sessions = sessions_asked("XNYS", config.first, config.last, self.wall)
         told = self.bars(symbol, now)
         days = [day for day in sorted(told) if config.first <= day <= config.last]
+        for day in days:
+            self.told.setdefault((symbol, day), set()).add(told[day][3])
         if symbol == "DOUBLED" or (symbol == "DOUBLED-OTHER" and between(now, D, 0, 9)):
             days += days[-1:]
         column = Column(
@@ -288,6 +291,8 @@ def check(tmp_path: Path, symbols: list[str], last: str) -> None:
     made = revisions(store, season.id)
     assert {one.asset for one in made} == set(symbols) & CORRECTED
     assert all(one.old != one.new for one in made)  # no session whose price has stayed
+    for one in made:  # and none that the vendor never told
+        assert {one.old, one.new} <= vendor.told[RENAMED.get(one.asset, one.asset), one.session], one
     assert len(vendor.asked.get("REST", ())) < 20  # it is left alone as long as it wants
     store.engine.dispose()
 

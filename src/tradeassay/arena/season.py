@@ -85,8 +85,10 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     look_again_s: int = 600
 
     def __post_init__(self) -> None:
-        if not (self.stock_jump > 0 and self.crypto_jump > 0 and self.apart > 0 and self.look_again_s >= 0):
-            raise UserError("price rules need positive limits", hint="see [prices] in docs/reference/arena.md")
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not (value >= 0 if name == "look_again_s" else value > 0):
+                raise UserError(f"[prices] {name} = {value} is no limit", hint="give a positive one")
 
     def jump(self, kind: Kind) -> float:
         return self.stock_jump if kind == "stock" else self.crypto_jump
@@ -207,11 +209,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise UserError(
                 "EDGAR asks every reader for a mail address", hint='add contact = "you@example.org" to [filings]'
             )
-        if self.warmup < 0 or self.window_s <= 0 or self.timeout_s <= 0 or not self.cash > 0:
-            raise UserError(
-                f"season '{self.id}' has a negative warm-up, no time to decide or no money",
-                hint="warmup >= 0, window_s > 0, timeout_s > 0, cash > 0",
-            )
+        for name, least in (("warmup", 0), ("window_s", 1), ("timeout_s", 1), ("cash", 1e-9)):
+            value = getattr(self, name)
+            if not value >= least:
+                hint = "at least 0" if name == "warmup" else "more than 0"
+                raise UserError(f"season '{self.id}': {name} = {value} makes no sense", hint=f"give {hint}")
 
     def days(self, asset: Asset) -> tuple[str, str | None]:
         return asset.first or self.first, asset.last or self.last

@@ -25,7 +25,7 @@ from tradeassay.arena.standings import Filter
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import SeasonEvent
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, decisions, rounds, workers
+from tradeassay.arena.state.tables import bookings, decisions, events, rounds, workers
 from tradeassay.arena.web.pages import asset_folders, names_of
 from tradeassay.arena.web.site import PageWriter, render
 from tradeassay.arena.web.words import words
@@ -107,6 +107,42 @@ def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
     before = {path: os.stat(tmp_path / "site" / path).st_mtime_ns for path in files(tmp_path / "site")}
     assert PageWriter(store, tmp_path / "site", FAST).update(everything=True) == 0
     assert before == {path: os.stat(tmp_path / "site" / path).st_mtime_ns for path in before}
+    store.engine.dispose()
+
+
+def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path: Path) -> None:
+    """Of an older database the events' numbers begin again: pages are those of what is there now."""
+    from tradeassay.arena.state.store import tell
+
+    store = open_store(tmp_path / "arena.db")
+    store.found_season(make_season(), "2022-06-01T00:00:00Z")
+    with store.write("test") as db:
+        for number in range(20):
+            tell(
+                db,
+                "small",
+                "word",
+                "2022-06-01T00:00:00Z",
+                {"asset": "AAJX", "session": f"{number}", "by": "ann", "word": "accept"},
+            )
+    writer = PageWriter(store, tmp_path / "site", FAST)
+    writer.update()
+    with store.write("test") as db:  # as a backup of the day before has it, and as it goes on
+        db.execute(delete(events).where(events.c.seq > 5))
+        tell(
+            db,
+            "small",
+            "word",
+            "2022-06-02T00:00:00Z",
+            {"asset": "AAJX", "session": "other", "by": "bob", "word": "refuse"},
+        )
+    for again in (writer, PageWriter(store, tmp_path / "site", FAST)):
+        again.update()
+        mark = json.loads((tmp_path / "site/seasons/small/.written.json").read_bytes())
+        assert mark["seq"] == 6
+    fresh = PageWriter(store, tmp_path / "fresh", FAST)
+    fresh.update()
+    assert {k: v for k, v in files(tmp_path / "site").items()} == files(tmp_path / "fresh")
     store.engine.dispose()
 
 

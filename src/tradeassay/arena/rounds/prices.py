@@ -135,13 +135,27 @@ def correct(
         stages = {one.round.stage for one in (found if again else moved)}
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
         made = []
+        told = _told_before(db, season.id, asset, closes)
         for session, (old, new) in sorted(_revised(found, moved).items()):
+            # As the vendor told them, where it told two: what accounts are made again with may be another unit's.
+            old, new = told.get(session, (old, new))
             row: dict[str, Any] = {"asset": asset, "session": session, "old": old, "new": new}
             row["restated"] = restated
             db.execute(insert(corrections).values(season=season.id, known_at=now, **row))
             tell(db, season.id, "corrected", now, row)
             made.append(Revision(known_at=now, **row))
         return tuple(made)
+
+
+def _told_before(db: Connection, season: str, asset: str, closes: Closes) -> dict[str, tuple[float, float]]:
+    """Return for sessions the close that a vendor told last before the present one, and the present one."""
+    own = price_vintages.c
+    query = select(own.session, own.close).where(own.season == season, own.asset == asset).order_by(own.number)
+    found = {}
+    for session, close in db.execute(query):
+        if session in closes and not _same(close, closes[session].close):
+            found[session] = (close, closes[session].close)
+    return found
 
 
 def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, now: str) -> frozenset[str]:

@@ -96,9 +96,12 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What a season's pages on disk were made from: the newest event they show, the spec, and our templates."""
+    """What a season's pages on disk were made from: the newest event they show, its hash (a database may be
+    restored and go on otherwise), the spec, and our templates.
+    """
 
     seq: int
+    event: str
     spec: str
     look: str
     pages: dict[str, str]
@@ -277,6 +280,11 @@ class PageWriter:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
             written = 0
+            with self._store.read() as db:
+                newest = db.execute(select(func.max(events.c.seq))).scalar() or 0
+            if newest < self._seen:  # an older database was restored under us
+                self._followed.clear()
+                self._seen = 0
             moved = (events.c.kind.not_in(_ANSWERS), events.c.seq > (0 if everything else self._seen))
             query = select(events.c.season, func.max(events.c.seq)).where(*moved).group_by(events.c.season)
             with self._store.read() as db:
@@ -336,7 +344,7 @@ class PageWriter:
             if path.endswith(".html") and not _LASTING.search(path):
                 versions[f"/{path.removesuffix('index.html')}"] = _version(content)
         one.seq, one.snapshot, one.pages = seq, state, versions
-        done = Written(seq=seq, spec=one.season.sha256, look=_look(), pages=versions)
+        done = Written(seq=seq, event=self._event(seq), spec=one.season.sha256, look=_look(), pages=versions)
         self._write(f"seasons/{id}/.written.json", msgspec.json.encode(done))
         return written
 
@@ -346,11 +354,19 @@ class PageWriter:
             found = msgspec.json.decode(mark.read_bytes(), type=Written)
         except (OSError, *UNDECODABLE):
             return 0
-        # A restored database may be older than its pages.
-        if (found.spec, found.look) != (one.season.sha256, _look()) or found.seq > newest:
+        same = (found.spec, found.look) == (one.season.sha256, _look())
+        # A restored database may be older than its pages, or have gone on otherwise.
+        if not same or found.seq > newest or found.event != self._event(found.seq):
             return 0
         one.pages = found.pages
         return found.seq
+
+    def _event(self, seq: int) -> str:
+        with self._store.read() as db:
+            row = db.execute(
+                select(events.c.season, events.c.kind, events.c.body).where(events.c.seq == seq)
+            ).first()
+        return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
 
     def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]]:
         """Return the rounds and the news whose pages are others than at an event."""
