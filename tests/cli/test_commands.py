@@ -191,8 +191,8 @@ def test_the_doctor_never_dies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         raise ConnectionResetError("the sandbox hung up")
         yield
 
-    monkeypatch.setattr(doctor, "_sandbox", torn)
-    monkeypatch.setattr(doctor, "_libraries", torn)
+    monkeypatch.setattr(doctor, "_kernel", torn)
+    monkeypatch.setattr(doctor, "_plugins", torn)
     monkeypatch.setitem(doctor._PACKAGES, "inspect_ai", "nowhere-to-be-found")
     assert main(["doctor"]) == 1
     shown = capsys.readouterr()

@@ -68,8 +68,7 @@ def test_broken_plugins_are_reported(capsys: pytest.CaptureFixture[str], monkeyp
     from tradeassay.cli import doctor
 
     monkeypatch.setattr(agents, "_broken", {"theirs": "ImportError: no module named theirs"})
-    monkeypatch.setattr(doctor, "_sandbox", lambda: iter(()))
-    monkeypatch.setattr(doctor, "_libraries", lambda: iter(()))
+    monkeypatch.setattr(doctor, "_kernel", lambda: iter(()))
     assert main(["doctor", "--json"]) == 1
     broken = [one for one in json.loads(capsys.readouterr().out) if one["state"] == "broken"]
     assert [one["part"] for one in broken] == ["agent theirs"]

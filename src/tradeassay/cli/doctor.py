@@ -61,16 +61,15 @@ _PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
 _GOOD = "everything needed is here"
 
 
-def examine() -> tuple[MachineFinding, ...]:
-    """Look at everything."""
+def examine(*, attack: bool = False) -> tuple[MachineFinding, ...]:
+    """Look at everything; with ``attack`` the walls of the sandbox are tried, otherwise the kernel is asked."""
     checks: tuple[Callable[[], Iterator[MachineFinding]], ...] = (
         _python,
         _packages,
         _store,
         _extras,
         _plugins,
-        _sandbox,
-        _libraries,
+        *((_sandbox, _libraries) if attack else (_kernel,)),
     )
     found: list[MachineFinding] = []
     for check in checks:
@@ -150,6 +149,19 @@ def _plugins() -> Iterator[MachineFinding]:
     for registry in (agents, benchmarks, sources, venues):
         for name, error in registry.broken().items():
             yield MachineFinding(f"{registry.kind} {name}", "broken", f"of an installed package: {error}")
+
+
+def _kernel() -> Iterator[MachineFinding]:
+    """What the kernel says it has for walls around untrusted code; they are not tried."""
+    from tradeassay.sandbox import ask_kernel, refusal
+
+    kernel = ask_kernel()
+    refused = refusal(kernel)
+    if refused is None:
+        said = f"Landlock {kernel.landlock_abi} and seccomp are here; to attack the walls: doctor --sandbox"
+        yield MachineFinding("sandbox", "ok", said)
+    else:
+        yield MachineFinding("sandbox", "absent", str(refused))
 
 
 def _sandbox() -> Iterator[MachineFinding]:
@@ -257,13 +269,14 @@ def _libraries() -> Iterator[MachineFinding]:
     metavar="SPEC",
     help="Check only what this needs: a spec file, a benchmark or a model. Asks no model.",
 )
+@click.option("--sandbox", "attack", is_flag=True, help="Attack the sandbox and import what programs may import.")
 @json_option
-def doctor(what: str | None, as_json: bool) -> int:
+def doctor(what: str | None, attack: bool, as_json: bool) -> int:
     """Check this machine: Python, packages, store, optional parts. Exits with 1 when something needed fails.
 
     --for checks only what one run needs, before it costs anything: data, agents, packages and keys.
     """
-    findings = examine() if what is None else tuple(examine_for(what))
+    findings = examine(attack=attack) if what is None else tuple(examine_for(what))
     if as_json:
         print_json(findings)
     else:

@@ -240,7 +240,7 @@ class Supervisor:
         elif kind == b"E":
             raise WallsDown(
                 f"the walls around a job could not be raised: {body.decode('utf-8', 'replace')}",
-                hint="run `tradeassay doctor`, or set namespaces=False in SandboxConfig",
+                hint="run `tradeassay doctor --sandbox`, or set namespaces=False in SandboxConfig",
             )
         else:
             raise ZygoteLost("the sandbox's zygote ended while a job was under way")
