@@ -26,6 +26,7 @@ a command are named here; `--help` says what each does, `--help-advanced` for th
 | 1 | done, but something failed or is wrong |
 | 2 | bad input; one line says what to do |
 | 3 | `verify`: nothing is contradicted, but something cannot be checked |
+| 4 | `verify`: a fault of its own; nothing is said about the run |
 | 75 | `arena`: the database was unreachable for an hour; start it again |
 | 130 | stopped by Ctrl-C |
 

@@ -172,7 +172,7 @@ EVERY = [*benchmarks.names(), *(pytest.param(name, marks=needs_walls) for name i
 def test_every_benchmark_with_every_setting_goes_through_every_command(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*played(name), "--out", str(tmp_path / "made"), "--slug", "r", "--json"]) == 0
+    assert main([*played(name), "--runs", str(tmp_path / "made"), "--slug", "r", "--json"]) == 0
     every_command_reads(tmp_path / "made" / "r", tmp_path, capsys, programs=name in PROGRAMS)
 
 
@@ -214,7 +214,7 @@ def test_a_run_of_each_python_is_verified_by_the_others(
         pytest.skip(f"only Python {', '.join(found)} has the packages; name others with TRADEASSAY_PYTHONS")
     argv = played(name)
     for version, python in found.items():
-        made = [python, "-m", "tradeassay", *argv, "--out", str(tmp_path), "--slug", version, "--json"]
+        made = [python, "-m", "tradeassay", *argv, "--runs", str(tmp_path), "--slug", version, "--json"]
         done = subprocess.run(made, env=_environment(), capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{version}: {done.stderr[-2000:]}"
         for other, checker in found.items():
