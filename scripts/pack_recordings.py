@@ -5,7 +5,9 @@ neither an answer nor a number. Answers, label and dates stay; whatever comes ou
 is left as it is. ``--rename OLD=NEW`` replaces an id in everything but the answers; ``--rekey`` gives each
 question the answer that was recorded at its place, where words of ours inside a question have changed;
 ``--scores`` compares scores alone, where the form of an outcome has changed; ``--set PATH=JSON`` replaces a
-setting that a spec no longer has in this form (``evaluate.leak=true``).
+setting that a spec no longer has in this form (``evaluate.leak=true``); ``--here`` writes this machine and its
+packages as those that the run was played with, where a recording comes from a machine with others; ``--rescore``
+lets scores be other ones, where the way of scoring has changed: what was done must be the same.
 
     python scripts/pack_recordings.py recordings/src/tradeassay_recordings/*/*.tar.xz
 """
@@ -21,14 +23,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from platform import python_version
 from typing import Any
 from unittest.mock import patch
 
 import msgspec
 
-from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, replay_season
+from tradeassay.arena.recording import DECISIONS, STANDINGS, pack_season, recorded_season, replaying
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import find_protocol
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -71,6 +75,8 @@ def main() -> int:
     parser.add_argument("--rekey", action="store_true", help="find answers by their place in the episode")
     parser.add_argument("--scores", action="store_true", help="compare scores.json alone")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=JSON", help="change the recorded spec")
+    parser.add_argument("--rescore", action="store_true", help="scores may differ, outcomes may not")
+    parser.add_argument("--here", action="store_true", help="the versions of this machine are the run's")
     options = parser.parse_args()
     pairs = [pair.partition("=")[::2] for pair in options.rename]
     broken = 0
@@ -106,7 +112,7 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: 
         (taken / name).parent.mkdir(parents=True, exist_ok=True)
         (taken / name).write_bytes(content)
     if SEASON in old:
-        return _season(file, taken, old, before, said, label, write=not options.check)
+        return _season(file, taken, old, before, said, label, options)
     manifest = before["manifest.json"]
     for path, value in (pair.split("=", 1) for pair in options.set):
         *way, last = path.split(".")
@@ -121,12 +127,13 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: 
         now = {renamed(name): renamed(text).encode() for name, text in records.items()} | {"manifest.json": made}
     else:
         with rekeyed() if options.rekey else nullcontext({}) as tapes:
-            now, python = _played(manifest, taken, place / "again")
+            now, python = _played(manifest, taken, place / "again", here=options.here)
         answers |= {f"models/{episode}.jsonl": content() for episode, content in tapes.items()}
     found = [
         line
         for name in before
         if name != "manifest.json" and (name == "scores.json" or not options.scores)
+        if name != "scores.json" or not options.rescore
         for line in differences(_comparable(json.loads(now[name])), _comparable(before[name]), name)
     ]
     if not options.check and not found:
@@ -158,7 +165,7 @@ def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
         yield tapes
 
 
-def _played(manifest: dict[str, Any], taken: Path, folder: Path) -> tuple[dict[str, bytes], str]:
+def _played(manifest: dict[str, Any], taken: Path, folder: Path, *, here: bool) -> tuple[dict[str, bytes], str]:
     """Play the run of a manifest from the answers in ``taken``; returns its files as a recording has them."""
     trading = manifest["kind"] == "trading"
     kind = RunSpec if trading else find_protocol(manifest["benchmark"]).Spec
@@ -167,7 +174,7 @@ def _played(manifest: dict[str, Any], taken: Path, folder: Path) -> tuple[dict[s
     made = RunFolder(folder)
     again = read_manifest(made.manifest)
     # The machine and the packages are those with which the answers were recorded.
-    versions = msgspec.convert(manifest["versions"], type(again.versions))
+    versions = again.versions if here else msgspec.convert(manifest["versions"], type(again.versions))
     again = msgspec.structs.replace(again, versions=versions)
     found = {"manifest.json": encode_manifest(again), "scores.json": _live(made.scores.read_bytes())}
     for episode in again.episodes:
@@ -218,8 +225,7 @@ def _season(
     before: dict[str, Any],
     said: dict[str, Any],
     label: RecordingLabel,
-    *,
-    write: bool,
+    options: argparse.Namespace,
 ) -> list[str]:
     (taken / SEASON).write_text(json.dumps(before[SEASON]))
     (taken / DECISIONS).write_bytes(old[DECISIONS])
@@ -227,18 +233,21 @@ def _season(
     db = taken / "arena.db"
     store = Store(open_engine(str(db), durable=False))
     try:
-        asyncio.run(replay_season(opened, store))
+        how = PlayOptions(opener=replaying(opened))
+        asyncio.run(play(recorded_season(opened), store, None, how=how))
     finally:
         store.engine.dispose()
     packed = taken / file.name
     pack_season(db, packed, engine=label.engine, precision=label.precision)
     now = {name: content for name, content in read_members(packed) if name != LABEL}
     found = list(differences(_lines(now[DECISIONS]), _lines(old[DECISIONS]), DECISIONS))
-    found += differences(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
+    if not options.rescore:
+        found += differences(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
     tapes = [name for name in old if name.startswith("models/")]
     found += [f"{name} holds other answers" for name in tapes if old[name] != now.get(name)]
-    if write and not found:
-        write_recording(file, now, benchmarks=(before[SEASON]["benchmark"],), python=label.python, **said)
+    if not options.check and not found:
+        python = python_version() if options.here else label.python
+        write_recording(file, now, benchmarks=label.benchmarks, python=python, **said)
     return found
 
 

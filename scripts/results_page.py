@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tradeassay.arena.recording import recorded_standings
+import msgspec
+
+from tradeassay.arena.queries.snapshot import Standings
+from tradeassay.arena.recording import STANDINGS
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
@@ -34,17 +37,25 @@ tradeassay recordings list
 tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
 ```
 
-**In short.** Qwen2.5-Coder-1.5B follows the trading protocols on most days; its returns are near zero, with wide
-intervals. Its programs nearly always compile, seldom run, and solve no QuantCode task; a third of its
-SysTradeBench submissions is valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives no
-valid answer on any day of KTD-Fin and StockBench, and none of its programs runs.
+**In short.** Qwen2.5-Coder-1.5B answers in the right form on every day of KTD-Fin, under every mask; on most
+days it trades nothing, and its returns are near zero. On StockBench half of its days end without a valid
+answer, mostly because it wants to spend all of its cash on each of several stocks, and the rest without an
+order. Four of five of its QuantCode programs compile, one in twenty runs, none solves its task; half of its
+SysTradeBench submissions are valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives
+no valid answer on any day of KTD-Fin and StockBench; one of its programs runs, and none trades.
 
-**What models of this size can show.** That the prompts can be followed, how tokens are spent, and what a failure
-profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A dash is a
-number that could not be computed.
+**What a failure is.** Questions show the form of an answer with open places instead of an example that could be
+copied, and no rule depends on how long a name is, which a mask changes: days without a valid answer can be
+compared between masks. Whether a rule is fair to a weak model is another question: read the failures.
 
-**On other Python versions.** Every recording replays on Python 3.11. Recordings of programs name the versions that
-the programs ran on and are refused under others with one line.
+**What models of this size can show.** That the prompts can be followed, how tokens are spent, and what a
+failure profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A
+dash is a number that could not be computed.
+
+**On other Python versions.** The models were asked on Python 3.12; every recording was then played again on
+Python 3.11 and replays there. One SmolLM2 program that Python 3.11 cannot parse for its depth was told so only
+in the replay, and one Qwen program saw another folder in an error message; their later answers stand.
+Recordings of programs name the versions that the programs ran on and are refused under others with one line.
 
 **What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
 not ship.
@@ -180,7 +191,7 @@ MOST_FAILED = 0.2
 
 def arena(opened: OpenRecording) -> str:
     """Write a season of the arena: who stood where, and who had no decision."""
-    board = recorded_standings(opened)
+    board = msgspec.json.decode((opened.folder / STANDINGS).read_bytes(), type=Standings)
     unranked = [row for row in board.rows if row.failed > MOST_FAILED * row.sessions]
     rows = [
         (

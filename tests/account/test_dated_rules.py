@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tradeassay.account import ASHARE, ASHARE_DATED, BUILTIN, Era, Exchange, Ledger, Margin, Venue, venues
+from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.instruments import Board, Instrument
@@ -145,3 +146,30 @@ def test_eras_are_in_order_and_for_cash_accounts() -> None:
         Venue(id="x", title="x", currency="CNY", eras=eras)
     with pytest.raises(UserError, match="margin"):
         Venue(id="x", title="x", currency="CNY", eras=eras[:1], margin=Margin())
+
+
+def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_ones() -> None:
+    """A purchase at +15 % and a sale for 100,000, worked by hand, on the venues that the benchmarks name."""
+    used = {one: venues.get(benchmarks.get(f"{one}-v1").market.venue) for one in ("ktdfin", "daily-ashare")}
+    paper = venues.get(benchmarks.get("ktdfin-paper-v1").market.venue)
+    for venue in used.values():
+        assert not buys(venue, session("2019-03-01", Board.CHINEXT, 0.15)), "10 % in 2019"
+        assert buys(venue, session("2020-08-24", Board.CHINEXT, 0.15)), "20 % from 2020-08-24 on"
+        # 5 bp of commission on 100,000 are 50; the duty is 10 bp, 5 bp from 2023-08-28 on.
+        assert [sold_for(venue, day) for day in ("2023-08-25", "2023-08-28")] == [99_850.0, 99_900.0]
+    assert buys(paper, session("2019-03-01", Board.CHINEXT, 0.15))
+    assert [sold_for(paper, day) for day in ("2023-08-25", "2023-08-28")] == [99_850.0, 99_850.0]
+
+
+def sold_for(venue: Venue, day: str) -> float:
+    """Return the money that 10,000 shares at 10 bring."""
+    account, exchange = Ledger(1e6, terms=venue.terms), Exchange(venue)
+    before = session("2019-01-02", Board.MAIN, 0.0)
+    exchange.open_session(before, (), account)
+    exchange.execute([("a", Order(symbol="A", amount=10_000.0, side="BUY"))], before, account)
+    exchange.close_session(before, account)
+    bars, cash = session(day, Board.MAIN, 0.0), account.cash
+    exchange.open_session(bars, (), account)
+    (event,) = exchange.execute([("b", Order(symbol="A", amount=10_000.0, side="SELL"))], bars, account)
+    assert isinstance(event, Filled)
+    return round(account.cash - cash, 6)

@@ -54,10 +54,13 @@ class Opening:
     """What an agent that is asked in a conversation is opened with.
 
     ``settings`` is the configuration of the benchmark's conversation, ``label`` what the agent is called.
+    ``benchmark`` is what it is told that it plays: under a mask the family only, because an id may name a market
+    and its years. ``salt`` is what the episode's shown name is drawn from.
     """
 
     benchmark: str
     label: str
+    salt: str = ""
     settings: msgspec.Struct | None = None
     cassette: CassetteStore | None = None
     replay: bool = False

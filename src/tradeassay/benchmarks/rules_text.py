@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from tradeassay.account import Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark
 from tradeassay.play import MarketConfig, parse_universe
@@ -82,6 +84,8 @@ def _venue(venue: Venue) -> Iterator[str]:
         yield "What is bought in a session cannot be sold in it (T+1)."
     if venue.price_limits is not None:
         yield _limits(venue)
+    if venue.eras is not msgspec.UNSET:
+        yield "Tax and price limits are those of the day that is played; the ones above hold today."
     if venue.margin is None:
         yield "A cash account: no borrowing, no short sales."
     else:

@@ -63,20 +63,22 @@ Kind = Literal["unchanged", "allowed", "repair", "review", "drift", "unknown"]
 class ScenarioDrift(msgspec.Struct, frozen=True, kw_only=True):
     """One micro-scenario: how far the traces are from each other and from the frozen semantics, 0 to 1.
 
-    ``moved`` is the distance between the first and the patched submission; ``before`` and ``after`` are their
-    distances from the reference.
+    ``moved`` is the distance between the first and the patched submission, 1 where the first one did not run;
+    ``before`` and ``after`` are their distances from the reference. ``ran`` says whether the first one ran.
     """
 
     name: str
     moved: float
     before: float
     after: float
+    ran: bool = True
 
 
 class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a patch, with everything it rests on.
 
-    ``unchanged``: no trace moved. ``repair``: traces moved nearer the reference, on no scenario away from it.
+    ``unchanged``: no trace moved. ``repair``: traces moved nearer the reference, on no scenario away from it, or
+    the program runs where it did not: it had no trace there that could have moved.
     ``allowed`` and ``review``: they moved, on balance no farther away, by less than the first or the second
     threshold. ``drift``: the card changed its core logic, a parameter or a constraint, or the traces moved away
     from the reference, or they moved by the second threshold or more without coming nearer. ``unknown``: there was
@@ -204,6 +206,11 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
     """Nearer the reference is a repair, farther is drift; sideways moves are judged by their size."""
     if not scenarios:
         return "unknown", ("there are no micro-scenarios",)
+    traced = tuple(one for one in scenarios if one.ran)
+    if len(traced) < len(scenarios):
+        kind, reasons = _judge(traced, config) if traced else ("repair", ())
+        runs = f"it runs on {len(scenarios) - len(traced)} of {len(scenarios)} scenarios where it did not"
+        return (kind if kind in ("drift", "review") else "repair"), (runs, *reasons)
     moved = max(one.moved for one in scenarios)
     before, after = (plain_sum(getattr(one, name) for one in scenarios) for name in ("before", "after"))
     farther = [one for one in scenarios if one.after > one.before + _ROUNDING]
@@ -242,7 +249,7 @@ def _card(spec: StrategySpec, first: Submission, patched: Submission) -> tuple[t
 def _scenarios(
     spec: StrategySpec, first_runs: Runs, patched_runs: Runs
 ) -> tuple[tuple[ScenarioDrift, ...], tuple[str, ...]]:
-    """Compare scenario by scenario. A first submission that did not run there was as far away as possible."""
+    """Compare scenario by scenario. A first submission that did not run there left no trace: it is marked."""
     found: list[ScenarioDrift] = []
     missing: list[str] = []
     for scenario in spec.scenarios:
@@ -254,7 +261,7 @@ def _scenarios(
             continue
         far = trace_distance(after, scenario.expected)
         if before is None:
-            found.append(ScenarioDrift(name=scenario.name, moved=1.0, before=1.0, after=far))
+            found.append(ScenarioDrift(name=scenario.name, moved=1.0, before=1.0, after=far, ran=False))
             continue
         found.append(
             ScenarioDrift(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -65,6 +65,11 @@ class Snapshot:
     def sessions(self) -> Days:
         """The days of all sessions (a calendar, not market data), read-only."""
         return self._history.sessions
+
+    def news_begin(self, share: float) -> int:
+        """Return the first row by whose open this share of all news was out; 0 where there is no news."""
+        news = self._history.news
+        return bisect_left(self._history.open_times, share * len(news), key=news.up_to) if len(news) else 0
 
     def rows(self, first: str | None = None, last: str | None = None) -> range:
         """Return the rows of the sessions from ISO day ``first`` to ``last``, both included.

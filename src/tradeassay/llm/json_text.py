@@ -16,6 +16,15 @@ from tradeassay.core.errors import UNDECODABLE
 _OPEN = re.compile(r"^[ \t]*+```[ \t]*+([\w.+-]*+)[^\n`]*+\n", re.MULTILINE)
 FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _BRACES = {"{": "}", "[": "]"}
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_SLIPS = (
+    (re.compile(r"<[^<>\n]*>"), "a < > of the form stands in it where a value belongs"),
+    (re.compile(r",\s*[}\]]"), "there is a comma before a closing bracket"),
+    (re.compile(r"'"), "names and texts need double quotation marks"),
+    (re.compile(r"//|#|/\*"), "there is a comment in it"),
+    (re.compile(r"\}\s*\S"), "something follows its last bracket, or a comma is missing"),
+)
+"""Common slips, looked for outside of quoted texts."""
 
 
 class Fenced(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +81,25 @@ def outer_objects(text: str) -> Iterator[str]:
         start = text.find("{", end + 1)
 
 
-def _closing(text: str, start: int) -> int | None:
-    stack: list[str] = []
+def unreadable(text: str) -> str:
+    """Return in words why a text holds no JSON object that can be read. Nothing of the text is repeated."""
+    start = text.find("{")
+    if start < 0:
+        return "it is empty" if not text.strip() else "there is no { in it"
+    open_ones: list[str] = []
+    if _closing(text, start, open_ones) is None and open_ones:
+        if open_ones[-1] == '"':
+            return "a quotation mark is opened and not closed"
+        missing = "".join(reversed(open_ones))
+        return f"{missing} is missing at its end: not every bracket that is opened is closed"
+    # In words of ours: those of a JSON library change with its version, and a recorded question would too.
+    bare = _QUOTED.sub('""', text[start:])
+    return next((said for sign, said in _SLIPS if sign.search(bare)), "it breaks the rules of JSON")
+
+
+def _closing(text: str, start: int, left_open: list[str] | None = None) -> int | None:
+    """Return where the bracket at ``start`` is closed, or None: ``left_open`` then says what is not."""
+    stack = [] if left_open is None else left_open
     inside = False
     at = start
     while at < len(text):
@@ -89,8 +115,11 @@ def _closing(text: str, start: int) -> int | None:
             stack.append(_BRACES[char])
         elif char in "}]":
             if not stack or stack.pop() != char:
+                stack.clear()
                 return None
             if not stack:
                 return at
         at += 1
+    if inside:
+        stack.append('"')
     return None

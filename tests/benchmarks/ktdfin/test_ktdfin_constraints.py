@@ -171,7 +171,9 @@ def test_a_violation_is_counted_once_and_told_in_full(ashares: Snapshot) -> None
     )
     assert decision.status == "ok" and [f.kind for f in decision.failures] == ["constraint"]
     feedback = play.asked[-1].messages[-1].text
-    assert f"{one}: its weight would be 0.2000" in feedback and f"{two}: 150 shares are no multiple" in feedback
+    assert f"{one} (BUY, target_weight 0.2): its weight would be 0.2000" in feedback, "its own order is quoted"
+    assert f"{two} (BUY, shares 150): 150 shares are no multiple" in feedback
+    assert "<stock_id>" not in feedback, "whoever broke a rule knows the form"
     assert play.symbols(1)[0] in decision.failures[0].detail, "the journal names the true symbol"
 
 

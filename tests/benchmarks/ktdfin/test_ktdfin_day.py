@@ -91,7 +91,7 @@ def test_the_budget_of_calls_ends_the_research(ashares: Snapshot) -> None:
         ("get_market_context", {"as_of": "day_+9999"}, "tool", "not over yet"),
         ("get_market_context", {"as_of": "2099-12-31"}, "tool", "no day"),
         ("get_market_context", {"as_of": "day_-5"}, "tool", "only knows"),
-        ("compare_candidates", {"stock_ids": [], "dims": ["SKEW"]}, "parse", "stock_ids must have at least 2"),
+        ("compare_candidates", {"stock_ids": [], "dims": ["SKEW"]}, "parse", "stock_ids must have at least 1"),
         ("risk_check", {"target_weights": {}}, "parse", "target_weights must have at least 1"),
         ("no_such_tool", {}, "tool", "no such tool"),
     ],
@@ -199,18 +199,67 @@ def test_nothing_in_the_text_is_for_scripted_models(ashares: Snapshot, mode: Any
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_asked_comes_last_with_an_example_of_the_exact_form(ashares: Snapshot, mode: Any) -> None:
+def test_what_is_asked_comes_last_with_a_form_that_trades_nothing_if_copied(ashares: Snapshot, mode: Any) -> None:
     play = Game(ashares, config(mode=mode))
-    play.decide([DONE, submit()] if mode == "open-research" else [submit()])
-    example = parse_object(play.asked[-1].messages[-1].text.rsplit("\n", 1)[-1])
-    assert example is not None and set(example) == {"orders", "overall_reason"}
-    assert "only BUY is possible" in play.asked[-1].messages[-1].text
+    research = [DONE] if mode == "open-research" else []
+    play.decide([*research, submit()])
+    asked = play.asked[-1].messages[-1].text
+    form = asked.rsplit("\n", 1)[-1]
+    assert "you can only buy" in asked and parse_object(form) is None
+    play.asked.clear()
+    decision = play.decide([*research, call(("submit_action", form)), submit()])
+    assert not decision.orders and kinds(decision) == ["schema"]
+    assert "a < > of the form stands in it" in play.asked[-1].messages[-1].text
+    filled = form.replace("<weight>", "0.05").replace("<confidence>", "0.6")
+    meant = filled.replace("<stock_id>", play.shown(play.symbols(1)[0])).replace("<", "").replace(">", "")
+    decision = play.decide([*research, call(("submit_action", meant))])
+    assert [(one.side, one.amount) for one in decision.orders] == [("BUY", 0.05)], "it is the exact form"
     play.buy(2)
     play.asked.clear()
-    play.decide([DONE, submit()] if mode == "open-research" else [submit()])
-    said = play.asked[-1].messages[-1].text
-    sides = [one["side"] for one in parse_object(said.rsplit("\n", 1)[-1])["orders"]]  # type: ignore[index]
-    assert sides == ["BUY", "SELL"] and "Only these can be sold" in said
+    play.decide([*research, submit()])
+    assert "Only these can be sold" in play.asked[-1].messages[-1].text
+
+
+def test_no_reason_is_too_short_for_a_day_whatever_names_are_called(ashares: Snapshot) -> None:
+    for mask in ("bright", "blinded"):
+        play = Game(ashares, config(mask=mask))
+        shown = play.shown(play.symbols(1)[0])
+        for overall in ({}, {"overall_reason": ""}, {"overall_reason": f"buy {shown[:3]}"}):
+            decision = play.decide([call(("submit_action", {"orders": [order(shown, reason="up")], **overall}))])
+            assert decision.orders and not decision.failures, (mask, overall)
+
+
+def test_a_target_is_a_target_and_nobody_is_told_to_do_the_opposite(ashares: Snapshot) -> None:
+    """A weight that drifted past its target is there; a plain contradiction is said, and not turned round."""
+    play = Game(ashares, config(mask="bright"))
+    (symbol,) = play.symbols(1)
+    play.go(play.decide([submit(order(symbol, target_weight=0.05))]))
+    weight = play.now.account.weight(symbol)
+    for target, side in ((weight * 0.95, "BUY"), (weight * 1.05, "SELL")):
+        decision = play.decide([submit(order(symbol, side, target_weight=target))])
+        assert not decision.orders and not decision.failures and decision.status == "ok"
+    unstated = {name: value for name, value in order(symbol, target_weight=0.09).items() if name != "side"}
+    assert [one.side for one in play.decide([submit(unstated)]).orders] == ["BUY"]
+    assert [one.side for one in play.decide([submit(unstated | {"target_weight": 0.01})]).orders] == ["SELL"]
+    play.asked.clear()
+    decision = play.decide([submit(order(symbol, "BUY", target_weight=0.01)), submit()])
+    told = play.asked[-1].messages[-1].text
+    assert kinds(decision) == ["constraint"] and "contradicts itself" in told and "SELL" not in told
+    shares = {"stock_id": symbol, "shares": 100, "confidence": 0.5, "reason": "up"}
+    assert kinds(play.decide([submit(shares), submit()])) == ["schema"]
+
+
+def test_one_name_can_be_compared_and_help_is_the_same_under_every_mask(ashares: Snapshot) -> None:
+    told = []
+    for mask in ("bright", "blinded"):
+        play = Game(ashares, config(mode="open-research", mask=mask))
+        shown = play.shown(play.symbols(1)[0])
+        one = call(("compare_candidates", {"stock_ids": [shown], "dims": ["SKEW"]}))
+        odd = call(("get_market_context", {"zzz": 1}))
+        decision = play.decide([one, odd, DONE, submit()])
+        assert [failure.kind for failure in decision.failures] == ["parse"]
+        told.append(play.asked[2].messages[-1].text)
+    assert told[0] == told[1]
 
 
 def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashares: Snapshot) -> None:
@@ -301,9 +350,7 @@ def test_advice_can_be_followed(ashares: Snapshot) -> None:
     ("arguments", "said"),
     [
         ("{broken", "not one JSON object"),
-        ({"orders": []}, "the field overall_reason is missing"),
-        ({"orders": [], "overall_reason": "short"}, "at least 10 characters"),
-        ({"orders": [], "overall_reason": "         \n   a"}, "at least 10 characters"),
+        ({"overall_reason": REASON}, "the field orders is missing"),
         ({"orders": {}, "overall_reason": REASON}, "orders must be a list"),
         ({"orders": [], "overall_reason": REASON, "notes": 1}, "no field notes; the fields are orders"),
         ({"orders": [order("?", price=3)], "overall_reason": REASON}, "order 1: there is no field price"),
@@ -311,7 +358,7 @@ def test_advice_can_be_followed(ashares: Snapshot) -> None:
         ({"orders": [order("?", confidence=3)], "overall_reason": REASON}, "confidence must be a number from 0"),
         ({"orders": [order("?", shares=3, target_weight=0.1)], "overall_reason": REASON}, "both were given"),
         ({"orders": [{"side": "BUY"}], "overall_reason": REASON}, "order 1: the field stock_id is missing"),
-        ({"orders": [order("?", reason="no")], "overall_reason": REASON}, "reason must have at least 10"),
+        ({"orders": [order("?", reason=" \n ")], "overall_reason": REASON}, "order 1: its reason is empty"),
         ({"orders": [order("?", shares=-100)], "overall_reason": REASON}, "order 1: shares must be"),
         ({"orders": [order("?", target_weight=1.5)], "overall_reason": REASON}, "order 1: target_weight must be"),
     ],
@@ -331,7 +378,7 @@ def test_refusals_are_prose_that_names_the_field(ashares: Snapshot, arguments: A
         and "`" not in told
         and '"failures"' not in told
     )
-    assert parse_object(told.rsplit("\n", 1)[-1]) is not None
+    assert told.rsplit("\n", 1)[-1].startswith('{"orders": [{"stock_id": "<stock_id>"')
 
 
 def test_an_unknown_field_that_names_a_stock_or_a_date_is_not_repeated(ashares: Snapshot) -> None:
@@ -345,7 +392,7 @@ def test_an_unknown_field_that_names_a_stock_or_a_date_is_not_repeated(ashares: 
 
 
 def test_the_same_wrong_answer_twice_ends_the_attempts(ashares: Snapshot) -> None:
-    wrong = call(("submit_action", {"orders": []}))
+    wrong = call(("submit_action", {}))
     decision = Game(ashares, config()).decide([wrong, wrong])
     assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
     other = call(("submit_action", {"orders": {}}))

@@ -103,7 +103,7 @@ def test_us_rules_are_told_as_they_are(us: Snapshot, mode: str) -> None:
 def test_the_config_is_frozen_checked_and_complete() -> None:
     config = KtdfinConfig()
     assert (config.tool_calls, config.retries, config.max_candidates, config.max_positions) == (12, 3, 30, 20)
-    assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 10, 0.0, 4096)
+    assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 1, 0.0, 4096)
     assert (config.timeout_s, config.table_top, config.table_size) == (120.0, 5, 30)
     assert msgspec.convert({"mode": "memory-only", "mask": "bright"}, KtdfinConfig).mode == "memory-only"
     for wrong in (
@@ -120,7 +120,7 @@ def test_the_config_is_frozen_checked_and_complete() -> None:
 def test_prompts_are_files_of_the_package() -> None:
     from importlib.resources import files
 
-    assert Ktdfin.prompts == PROMPTS.files and len(PROMPTS.files) == 12
+    assert Ktdfin.prompts == PROMPTS.files and len(PROMPTS.files) == 13
     for name in PROMPTS.files:
         text = (files("tradeassay") / name).read_text()
         assert text.strip() and ".v1." in name

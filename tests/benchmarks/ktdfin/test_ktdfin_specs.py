@@ -67,9 +67,12 @@ def calendar(first: str, count: int) -> np.ndarray:
     return days[np.is_busday(days)][:count]
 
 
-def data(kind: str, first: str, count: int, name: str = "XSHG") -> Snapshot:
-    facts = SimpleNamespace(kind=kind)
-    return SimpleNamespace(facts=facts, calendar=name, sessions=calendar(first, count), name="d")  # type: ignore[return-value]
+def data(kind: str, first: str, count: int, name: str = "XSHG", news: int = 0) -> Snapshot:
+    made = SimpleNamespace(
+        facts=SimpleNamespace(kind=kind), calendar=name, sessions=calendar(first, count), name="d"
+    )
+    made.news_begin = lambda share: news
+    return made  # type: ignore[return-value]
 
 
 def test_eleven_windows_as_printed() -> None:
@@ -178,13 +181,20 @@ def test_not_comparable_says_why(changes: dict[str, Any], why: str) -> None:
     assert not verdict.comparable and len(verdict.reasons) == 1 and why in verdict.reasons[0]
 
 
+def test_windows_of_real_data_with_news_lie_where_the_news_is() -> None:
+    sessions = calendar("2006-09-01", 3000)
+    found = windows(data("real", "2006-09-01", 3000, "XNYS", news=2400), "sound")
+    assert found[0].first == str(sessions[2400]) and all(one.first >= found[0].first for one in found)
+    assert windows(data("synthetic", "2006-09-01", 3000, "XNYS", news=2400), "sound")[0].first == str(
+        sessions[252]
+    )
+
+
 def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have() -> None:
     assert KTDFIN.protocol == KTDFIN_PAPER.protocol == "ktdfin" and KTDFIN.id != KTDFIN_PAPER.id
     capped, free = (venues.get(one.market.venue) for one in (KTDFIN, KTDFIN_PAPER))
     assert capped.participation.max_share == 0.10 and free.participation.max_share is None
-    assert (capped.fees, capped.lots, capped.settlement, capped.price_limits) == (
-        free.fees,
-        free.lots,
-        free.settlement,
-        free.price_limits,
+    assert (capped.lots, capped.settlement) == (free.lots, free.settlement)
+    assert capped.id == "ashare-v1" and free.era("2024-01-02") is None, (
+        "the paper's rates are flat, ours have dates"
     )

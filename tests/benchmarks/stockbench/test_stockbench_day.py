@@ -150,9 +150,12 @@ def test_history_tells_what_was_decided_and_what_was_traded(three: Any) -> None:
 
 
 BAD_FORMS = [
-    ("", "the answer is empty"),
-    ("buy A", "holds no JSON object"),
-    ('{"decisions": {"A": {"action": "increase"', "holds no JSON object"),
+    ("", "it is empty"),
+    ("buy A", "holds no JSON object that can be read: there is no { in it"),
+    ('{"decisions": {"A": {"action": "increase"', "}}} is missing at its end"),
+    ('{"decisions": {"A": {"action": "hold", "reasons": [], "confidence": 0.5}}', "} is missing at its end"),
+    ('{"decisions": {"A": {"action": "hold", "reasons": [],}}}', "a comma before a closing bracket"),
+    ('{"decisions": {"A": {"action": "increase", "target_cash_amount": <amount>}}}', "a < > of the form"),
     ({"orders": []}, "decisions"),
     ({"decisions": []}, "decisions"),
     (decide(X=do("hold")), "X: there is no such stock today"),
@@ -244,13 +247,15 @@ def day(snapshot: Snapshot, *answers: Any, convention: str = "sound", **changes:
 NONE = pick()
 
 
-def test_prompts_are_words_and_end_with_an_example(snapshot: Snapshot) -> None:
+def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(snapshot: Snapshot) -> None:
     _, asked = day(snapshot, pick("A"), {"notes": {}}, decide(A=do("increase", 100)))
     assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
     for request, key in zip(asked, ("analyse", "notes", "decisions"), strict=True):
         text = request.messages[-1].text
-        example = parse_object(text.rsplit("\n", 1)[-1])
-        assert example is not None and key in example
+        form = text.rsplit("\n", 1)[-1]
+        assert form.startswith(f'{{"{key}": ') and "<" in form and "5000" not in text
+        # Only the numbers are missing: whoever copies it names no stock of the day, and gives no amount.
+        assert parse_object(form.replace("<amount>", "1").replace("<confidence>", "1")) is not None
         assert not fenced_blocks(text) and "stockbench." not in text and '"kind"' not in text
     assert "title 1" in asked[0].messages[-1].text and "a body" in asked[1].messages[-1].text
     assert "You hold nothing" in asked[2].messages[-1].text
@@ -301,12 +306,15 @@ def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot: Snapshot) -> N
         assert decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders, wanted
 
 
-def test_refusals_are_prose_with_the_smallest_complete_example(snapshot: Snapshot) -> None:
+def test_refusals_are_prose_that_says_what_to_change(snapshot: Snapshot) -> None:
     wrong = {"decisions": {"A": {"Action": "increase", "target_cash_amount": 10}}}
     _, asked = day(snapshot, NONE, wrong, decide())
     told = asked[-1].messages[-1].text
     assert "A: the field action is missing; unknown: Action; the fields are action" in told
-    assert "`" not in told and "failures" not in told and parse_object(told.rsplit("\n", 1)[-1]) is not None
+    assert "`" not in told and "failures" not in told and told.endswith('"confidence": <confidence>}}}')
+    _, asked = day(snapshot, NONE, decide(A=do("decrease", 50)), decide())
+    told = asked[-1].messages[-1].text
+    assert "Change what is named above" in told and "<symbol>" not in told, "the form was kept"
 
 
 def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot: Snapshot) -> None:

@@ -165,7 +165,7 @@ def test_a_prompt_changes_words_and_no_data(rich: Snapshot, prompt: Any) -> None
 
 def test_prompt_files_are_named_and_exist() -> None:
     names = prompt_files.PROMPTS.files
-    assert len(names) == 13 and all((files("tradeassay") / name).is_file() for name in names)
+    assert len(names) == 14 and all((files("tradeassay") / name).is_file() for name in names)
     with pytest.raises(KeyError):
         prompt_files.PROMPTS.fill("news")
 

@@ -42,16 +42,23 @@ def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
     [
         (do("increase", 500.0), None),
         (do("increase", 400.0), None),  # within 1 % a target is met, and no mistake
-        (do("increase", 395.9), "increase to 395.90, but the position is worth 400.00 already"),
-        (do("increase", 0.0), "increase to 0.00"),
+        (do("increase", 361.0), None),  # prices have carried it less than a tenth past the target
+        (
+            do("increase", 350.0),
+            "increase with a target_cash_amount of 350.00 contradicts itself",
+        ),
+        (do("increase", 0.0), "increase with a target_cash_amount of 0.00 contradicts itself"),
         (do("increase", 500.0, target_shares=50), None),
         (do("increase", 500.0, target_shares=50.5), None),  # 505.00 is 1 % off, which is allowed
         (do("increase", 500.0, target_shares=50.51), "50.51 shares at 10 are 505.10, the target is 500.00"),
         (do("increase", 500.0, target_shares=5), "5 shares at 10 are 50.00"),
         (do("increase", 402.0, target_shares=39.9), "39.9 shares are wanted, 40 are held"),
         (do("decrease", 300.0), None),
-        (do("decrease", 404.1), "decrease to 404.10, but the position is worth 400.00"),
-        (do("decrease", 450.0), "decrease to 450.00"),
+        (do("decrease", 404.1), None),
+        (
+            do("decrease", 450.0),
+            "decrease with a target_cash_amount of 450.00 contradicts itself",
+        ),
         (do("decrease", 0.0), None),  # which is to close it
         (do("decrease", 300.0, target_shares=29.8), None),
         (do("decrease", 300.0, target_shares=29.6), "29.6 shares at 10 are 296.00"),
@@ -79,7 +86,7 @@ def test_nothing_held_is_held_at_nothing(three: Any) -> None:
     _, briefing = after(three)
     assert judge(briefing, A=do("hold", 0.0), B=do("close")) == ()
     assert judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
-    assert "decrease to 5.00" in str(judge(briefing, A=do("decrease", 5.0)))
+    assert "its worth is 0.00, and decrease" in str(judge(briefing, A=do("decrease", 5.0)))
 
 
 def test_orders_say_what_was_decided_sales_first(three: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,24 @@ def test_nearer_is_a_repair_and_farther_is_drift_whatever_is_said() -> None:
     said = drift(FROZEN, wrong, justification="fixed the handling of missing values")
     assert said.kind == "drift" and not said.accepted and said.justification
     assert drift(wrong, worse).reasons[0].startswith("scenario one: 0.050")
+
+
+def test_a_program_that_runs_at_last_is_a_repair_however_far_it_is() -> None:
+    far = trace(*range(1, 40, 2))
+    assert trace_distance(far, FROZEN) == 1.0
+    report = drift(None, far)
+    assert report.kind == "repair" and report.accepted
+    assert report.reasons == ("it runs on 1 of 1 scenarios where it did not",)
+    assert drift(None, None).kind == "unknown" and drift(far, None).kind == "unknown"
+    two = StrategySpec(SEMANTICS, "", (SPEC.scenarios[0], replace(SPEC.scenarios[0], name="two")))
+
+    def run(one: DecisionList | None, other: DecisionList | None) -> Traced:
+        runs = {"one": SubmissionRun(cpu_s=0.0, decisions=one), "two": SubmissionRun(cpu_s=0.0, decisions=other)}
+        return Traced(submission(), runs)
+
+    assert check_drift(two, run(FROZEN, None), run(FROZEN, far)).kind == "repair"
+    moved = check_drift(two, run(FROZEN, None), run(far, far))
+    assert moved.kind == "drift", "where it ran before, it moved away from the frozen rules"
 
 
 def test_sideways_goes_by_the_thresholds() -> None:

@@ -24,6 +24,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
 from tradeassay.core.schema import schema_text
 from tradeassay.llm.ask_again import GIVE_UP, REPEATED, GaveUp, Inquiry, Refused, Tail, ask_until_read
+from tradeassay.llm.json_text import unreadable
 from tradeassay.llm.prompting import answer_object, unclosed_object
 
 Scalar = bool | int | float | str
@@ -361,7 +362,7 @@ def _read(reply: ModelReply, wanted: type[A]) -> A:
     # An object that was left open is no answer in the form that was asked for.
     kind = "schema" if answer_object(reply.text, "") is not None else "parse"
     if body is None:
-        raise Refused(kind, "it holds no JSON object.")
+        raise Refused(kind, f"it holds no JSON object that can be read: {unreadable(reply.text)}.")
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
     missing = [name for name in _required(wanted) if name not in plain]
     if missing:

@@ -58,8 +58,8 @@ class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question. ``session`` is as the benchmark shows it, which under a mask is not a date.
 
-    ``episode`` is opaque; questions of one episode share it. ``stage`` and ``attempt`` say what is asked and how
-    often it was. ``feedback`` says what was wrong with the attempt before.
+    ``episode`` is opaque and salted with the run's secret; questions of one episode share it. ``stage`` and
+    ``attempt`` say what is asked and how often it was. ``feedback`` says what was wrong with the attempt before.
     """
 
     protocol: str
@@ -106,7 +106,7 @@ _SAID = msgspec.json.Decoder(ForeignReply, strict=True)
 
 
 def encode_request(
-    request: AskModel, place: QuestionPlace, benchmark: str, wrong: Unusable | None = None
+    request: AskModel, place: QuestionPlace, benchmark: str, salt: str = "", wrong: Unusable | None = None
 ) -> bytes:
     """Return a question as JSON; ``wrong`` says why the previous attempt could not be read."""
     given = request.given if isinstance(request.given, Given) else None
@@ -118,7 +118,7 @@ def encode_request(
         Request(
             protocol=PROTOCOL,
             benchmark=benchmark,
-            episode=f"e-{sha256_of(place.episode)[:12]}",
+            episode=f"e-{sha256_of((salt, place.episode))[:12]}",
             step=place.step,
             session=None if given is None else given.session,
             stage=request.purpose,
@@ -179,10 +179,10 @@ def _raw(text: str | None) -> msgspec.Raw:
 class ForeignModel:
     """A foreign agent in place of a model, for one episode: it is asked what a model would be asked."""
 
-    def __init__(self, name: str, transport: Transport, benchmark: str) -> None:
+    def __init__(self, name: str, transport: Transport, benchmark: str, salt: str = "") -> None:
         self._name = name
         self._transport = transport
-        self._benchmark = benchmark
+        self._benchmark, self._salt = benchmark, salt
         self._wrong: tuple[tuple[int, str], Unusable] | None = None
 
     @property
@@ -196,7 +196,7 @@ class ForeignModel:
         if self._wrong is not None and self._wrong[0] == asked:
             wrong = self._wrong[1]
         try:
-            body = encode_request(request, place, self._benchmark, wrong)
+            body = encode_request(request, place, self._benchmark, self._salt, wrong)
             reply = read_reply(await self._transport.exchange(body), request, place)
         except Unusable as error:
             self._wrong = (asked, error)
@@ -237,7 +237,7 @@ class ForeignAgent(ABC):
             return
         transport = self.transport(self._timeout(opening))
         try:
-            model = ForeignModel(name, transport, opening.benchmark)
+            model = ForeignModel(name, transport, opening.benchmark, opening.salt)
             yield model if opening.cassette is None else RecordingModel(model, params, opening.cassette)
         finally:
             await transport.close()

@@ -1,7 +1,7 @@
 """The daily protocol as a conversation: one question per session, answered with orders as JSON.
 
-Prompts are prose and plain tables and end with what is asked; refusals are prose with the smallest complete
-example; a sound order stands beside one that is not, which is counted (``dropped``); an error of the provider or
+Prompts are prose and plain tables and end with what is asked; refusals are prose with what to change and the
+form; a sound order stands beside one that is not, which is counted (``dropped``); an error of the provider or
 a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer stays
 in the conversation. When no answer came, the kind of the failure says why (``timeout``, ``refused`` ...).
 """
@@ -35,15 +35,18 @@ from tradeassay.llm.ask_again import (
     listed,
     own_words,
 )
+from tradeassay.llm.json_text import unreadable
 from tradeassay.llm.prompting import answer_object
 
 PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)
 """Sessions over which returns are shown."""
 DROPPED = "dropped"
-_BUY = '{"symbol": "SYMBOL", "unit": "target_weight", "amount": 0.05, "reason": "why"}'
-_SELL = '{"symbol": "ANOTHER", "unit": "target_weight", "amount": 0, "reason": "why"}'
-SMALLEST = f'{{"orders": [{_BUY}], "reason": "what you are doing"}}'
+FORM = (
+    '{"orders": [{"symbol": "<symbol>", "unit": "target_weight", "amount": <weight>, "reason": "<why>"}], '
+    '"reason": "<what you are doing>"}'
+)
+"""The form of an answer. It is no JSON and names nothing: nothing is traded by copying it."""
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
 _CHOICES = {
     "unit": "target_weight, target_value, target_shares, shares or dollars",
@@ -161,12 +164,12 @@ class Daily:
             nonlocal given
             told = msgspec.json.encode({"failures": [{"detail": line} for line in refused.lines]}).decode()
             given = msgspec.structs.replace(given, feedback=told)
-            words = {"wrong": listed(refused.lines), "left": left_in_words(left), "example": SMALLEST}
+            words = {"wrong": listed(refused.lines), "left": left_in_words(left), "form": FORM}
             return (*own_words(reply), Message(role="user", text=PROMPTS.fill("again", **words)))
 
         def cut(reply: ModelReply) -> Tail:
             count(CUT_OFF, "the answer was cut off at the token limit")
-            return (Message(role="user", text=PROMPTS.fill("cut", example=SMALLEST)),)
+            return (Message(role="user", text=PROMPTS.fill("cut", form=FORM)),)
 
         inquiry = Inquiry(
             ask=lambda tail, attempt: AskModel(
@@ -190,7 +193,7 @@ class Daily:
         """Return the orders that can stand, the reason, and what is wrong with the others."""
         body = answer_object(text, "orders")
         if body is None:
-            raise Refused("schema", "the answer holds no JSON object")
+            raise Refused("schema", f"the answer holds no JSON object that can be read: {unreadable(text)}")
         raw = body.get("orders")
         if not isinstance(raw, list):
             strange = unknown_fields(body, ("orders", "reason"))
@@ -242,7 +245,7 @@ class Daily:
             happened=f"\nSince the last session:\n{fates}" if fates else "",
             names=_names(shown["names"]),
             held=only if rules.long_only else "",
-            example=f'{{"orders": [{_BUY}, {_SELL}], "reason": "what you are doing"}}' if held else SMALLEST,
+            form=FORM,
         )
         return Message(role="system", text=system), Message(role="user", text=user)
 

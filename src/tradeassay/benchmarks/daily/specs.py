@@ -34,7 +34,7 @@ DAILY_ASHARE = Benchmark(
     ),
     dataset="synthetic/ashare:7",
     market=MarketConfig(
-        venue="ashare-flat-v1",
+        venue="ashare-v1",
         universe="IDX",
         cash=10_000_000.0,
         first="2022-02-07",

@@ -16,9 +16,11 @@ from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError
-from tradeassay.core.orders import Order
+from tradeassay.core.orders import Order, Side
 from tradeassay.core.sums import plain_sum
+from tradeassay.llm.json_text import unreadable
 
+NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"
 SLACK = 1e-9
 """Weights and money are compared with this relative slack."""
 
@@ -101,7 +103,7 @@ def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
         try:
             desk.column(stock)
         except DataError:
-            yield ActionViolation(rule="universe", detail="there is no such name", stock_id=stock)
+            yield ActionViolation(rule="universe", detail=NO_SUCH, stock_id=stock)
             continue
         if order.side == "BUY" and order.symbol not in desk.members:
             yield ActionViolation(
@@ -114,16 +116,21 @@ def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
 
 
 def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
-    """A target must agree with the order's side."""
+    """A side that is given with a target must agree with it. Which of the two is meant is not for us to say."""
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
         weight, side = desk.account.weight(move.order.symbol), move.order.side
-        if (move.order.side == "BUY") != (move.order.amount > weight):
-            other = "SELL" if side == "BUY" else "BUY"
-            target = f"{move.order.amount:.4f}"
-            said = f"the weight is {weight:.4f} and the target {target}: that is no {side} but a {other}"
+        if side is not None and side != _side_of(move.order.amount, weight):
+            said = (
+                f"its weight is {weight:.4f}, and {side} with a target_weight of {move.order.amount:.4f} "
+                "contradicts itself; a target_weight is the weight after the trade"
+            )
             yield ActionViolation(rule="side", detail=said, stock_id=move.stock)
+
+
+def _side_of(target: float, weight: float) -> Side:
+    return "BUY" if target > weight else "SELL"
 
 
 def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -232,14 +239,21 @@ RULES: tuple[Rule, ...] = (_side, _single_weight, _positions, _settlement, _lots
 
 SAME = 5e-4
 """A target this close to the present weight is met: weights are shown with four decimals."""
+DRIFT = 0.1
+"""By how much of itself a weight may have drifted past a target before the order's side contradicts the target."""
 
 
 def already_so(move: Move, desk: Desk) -> bool:
-    """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing, and is sound."""
+    """Tell whether a target is met as nearly as whole lots allow: such an order changes nothing, and is sound.
+
+    A position that prices have carried a little past the target that it is bought or sold towards is there too.
+    """
     if move.order.unit != "target_weight" or not move.price > 0 or not move.held > 0:
         return False
-    off = abs(move.order.amount - desk.account.weight(move.order.symbol))
-    return off <= SAME or (move.order.amount > 0.0 and abs(move.change) < desk.rules.lot)
+    weight = desk.account.weight(move.order.symbol)
+    off = abs(move.order.amount - weight)
+    past = move.order.side not in (None, _side_of(move.order.amount, weight)) and off <= DRIFT * weight
+    return off <= SAME or (move.order.amount > 0.0 and (past or abs(move.change) < desk.rules.lot))
 
 
 def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
@@ -249,7 +263,7 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     if it breaks no rule together with those kept before it. Orders that would change nothing are left out
     silently.
     """
-    known = [order for order in orders if not _is_met(order, desk)]
+    known = [_with_side(order, desk) for order in orders if not _is_met(order, desk)]
     if not check_orders(known, desk):
         return tuple(known), ()
     kept: list[Order] = []
@@ -267,6 +281,13 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     return tuple(order for order in known if id(order) in stand), tuple(broken)
 
 
+def _with_side(order: Order, desk: Desk) -> Order:
+    """Return an order with the side that follows from its target, where it states none."""
+    if order.side is not None:
+        return order
+    return msgspec.structs.replace(order, side=_side_of(order.amount, desk.account.weight(order.symbol)))
+
+
 def _is_met(order: Order, desk: Desk) -> bool:
     return order.symbol in desk.account.positions and already_so(move_of(order, desk), desk)
 
@@ -277,12 +298,13 @@ _SPACE = re.compile(r"\s+")
 
 
 class OrderAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One order of an action. Exactly one of ``target_weight`` and ``shares`` is given."""
+    """One order of an action. Exactly one of ``target_weight`` and ``shares`` is given; only ``shares`` need a
+    ``side``, because a target says itself whether it is above or below what is held."""
 
     stock_id: Stock
-    side: Literal["BUY", "SELL"]
     confidence: Annotated[float, Meta(ge=0, le=1)]
     reason: str
+    side: Literal["BUY", "SELL"] | None = None
     target_weight: Annotated[float, Meta(ge=0, le=1)] | None = None
     shares: Annotated[float, Meta(gt=0, le=2**53)] | None = None
 
@@ -291,15 +313,15 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A step's action. No orders means to leave everything as it is."""
 
     orders: list[OrderAsked]
-    overall_reason: str
+    overall_reason: str = ""
 
 
 SUBMIT = ToolSpec(
     name=NAME,
     description=(
         "Submit today's orders and end the day. Each order has either target_weight (the share of the account's "
-        "value that the stock shall have; 0 sells all of it) or shares (how many to trade). An empty list of "
-        "orders trades nothing."
+        "value that the stock shall have; 0 sells all of it) or shares (how many to trade, with side). An empty "
+        "list of orders trades nothing."
     ),
     schema=schema_of(Action),
 )
@@ -307,7 +329,7 @@ SUBMIT = ToolSpec(
 
 class _Loose(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     orders: list[msgspec.Raw]
-    overall_reason: str
+    overall_reason: str = ""
 
 
 FIELDS = tuple(field.name for field in msgspec.structs.fields(OrderAsked))
@@ -333,9 +355,7 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
         names = ("orders", "overall_reason")
         raise BadArguments(in_plain_words(str(error), fields=names, may_repeat=wire.may_repeat)) from None
     except UNDECODABLE:
-        raise BadArguments("the arguments are not one JSON object") from None
-    if len(_plain(action.overall_reason)) < min_reason:
-        raise BadArguments(f"overall_reason must have at least {min_reason} characters")
+        raise BadArguments(f"the arguments are not one JSON object: {unreadable(raw)}") from None
     orders: list[Order] = []
     unread: list[str] = []
     for number, one in enumerate(action.orders, start=1):
@@ -344,7 +364,7 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
         except BadArguments as error:
             unread.append(f"order {number}: {error}")
         except DataError:
-            unread.append(f"order {number}: there is no stock with that stock_id; use an id exactly as shown")
+            unread.append(f"order {number}: {NO_SUCH}")
     reason = wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
     return Submitted(tuple(orders), reason, tuple(unread))
 
@@ -354,8 +374,11 @@ def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
     if (asked.target_weight is None) == (asked.shares is None):
         given = "neither was" if asked.shares is None else "both were"
         raise BadArguments(f"give either target_weight or shares; {given} given")
+    if asked.shares is not None and asked.side is None:
+        raise BadArguments("shares need a side, BUY or SELL")
     if len(_plain(asked.reason)) < min_reason:
-        raise BadArguments(f"reason must have at least {min_reason} characters")
+        least = "empty" if min_reason == 1 else f"shorter than {min_reason} characters"
+        raise BadArguments(f"its reason is {least}")
     return _order(asked, wire)
 
 

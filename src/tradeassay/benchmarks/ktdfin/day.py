@@ -3,9 +3,9 @@
 Every retry, every piece of feedback and every counted failure of the benchmark is decided here. The prompt is
 prose and plain tables and ends with what is asked; an action handed in during the research counts if it is right
 and else ends the research; words instead of a first call are answered once with how to call; refusals are prose
-with the smallest complete example; a sound order stands beside one that is not (under ``sound``); an error of the
-provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused
-answer stays in the conversation. Failure kinds:
+that names the order and what to change, with the form where that was not kept; a sound order stands beside one
+that is not (under ``sound``); an error of the provider or a cut-off answer is no attempt; the same wrong answer
+twice ends the attempts; only the last refused answer stays in the conversation. Failure kinds:
 
 - ``parse``: a research call whose arguments are not JSON or break the schema;
 - ``tool``: a research call with an unknown tool, an unknown name, a future day or an impossible request;
@@ -31,11 +31,11 @@ from tradeassay.benchmarks.ktdfin.observation import HIDDEN_LOT, observe
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
-from tradeassay.benchmarks.ktdfin.words import day_in_words, example_action, holds_in_words, rules_in_words
+from tradeassay.benchmarks.ktdfin.words import FORM, day_in_words, holds_in_words, rules_in_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.orders import Decision, Failure
+from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.ask_again import (
     CUT_OFF,
     FINAL,
@@ -56,12 +56,14 @@ SPECS: tuple[ToolSpec, ...] = tuple(
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing wrong with a submission, as told to the model. ``rule`` names the constraint, if it is one."""
+    """One thing wrong with a submission, as told to the model. ``rule`` names the constraint, if it is one, and
+    ``asked`` repeats the order that breaks it."""
 
     kind: str
     detail: str
     rule: str | None = None
     stock_id: Stock | None = None
+    asked: str | None = None
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +110,7 @@ class _Talk:
         self.given = Given(session="", rules="{}", observation="{}")
         self.handed_in: Decision | None = None
         self.reminded = False
-        self.holds, self.held_words = False, ""
+        self.held_words = ""
 
     def play(self, performance: Performance) -> Dialogue:
         """Ask, and return the decision."""
@@ -131,7 +133,7 @@ class _Talk:
             observation=self.wire.encode(seen),
         )
         shown = msgspec.json.decode(self.given.observation)
-        self.holds, self.held_words = holds_in_words(shown)
+        self.held_words = holds_in_words(shown)
         lot = seen.constraints.lot
         blanks = {"rules": rules_in_words(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)}
         if config.mode != "memory-only":
@@ -148,8 +150,9 @@ class _Talk:
         return [Message(role="system", text=system), Message(role="user", text=user)]
 
     def _asked(self) -> str:
-        example = example_action(self.holds)
-        return PROMPTS.fill("submit", held=self.held_words, min_reason=self.config.min_reason, example=example)
+        fewest = self.config.min_reason
+        least = f" of at least {fewest} characters" if fewest > 1 else ""
+        return PROMPTS.fill("submit", held=self.held_words, least_reason=least, example=FORM)
 
     # -- research ------------------------------------------------------------------------------------------------
 
@@ -253,7 +256,7 @@ class _Talk:
 
     def _cut(self, reply: ModelReply) -> Tail:
         self._fail(CUT_OFF, "the answer was cut off at the token limit")
-        return (Message(role="user", text=PROMPTS.fill("cut", example=self._smallest())),)
+        return (Message(role="user", text=PROMPTS.fill("cut", example=FORM)),)
 
     def _judge(self, reply: ModelReply) -> Decision:
         """Return the decision; raises :class:`Refused` with what is wrong."""
@@ -265,9 +268,19 @@ class _Talk:
         except BadArguments as error:
             raise _Complained(Complaint(kind="schema", detail=str(error))) from None
         kept, broken = sift(read.orders, self.desk)
+        asked = {Stock(order.symbol): _asked(order) for order in read.orders}
         wrong = (
             *(Complaint(kind="schema", detail=line) for line in read.unread),
-            *(Complaint(kind="constraint", rule=b.rule, detail=b.detail, stock_id=b.stock_id) for b in broken),
+            *(
+                Complaint(
+                    kind="constraint",
+                    rule=one.rule,
+                    detail=one.detail,
+                    stock_id=one.stock_id,
+                    asked=None if one.stock_id is None else asked.get(one.stock_id),
+                )
+                for one in broken
+            ),
         )
         if wrong and not (kept and self.config.keeps_sound_orders):
             raise _Complained(*wrong)
@@ -287,20 +300,21 @@ class _Talk:
             )
             for call in reply.calls
         )
+        # Whoever broke a rule of the market has shown that the form is known.
+        unread = any(one.kind != "constraint" for one in refused.complaints)
         text = PROMPTS.fill(
             "refused",
             wrong=listed([self._in_words(one) for one in refused.complaints]),
             left=left_in_words(left),
-            example=self._smallest(),
+            form=f" {PROMPTS.fill('form', example=FORM)}" if unread else "",
         )
         return (*own_words(reply, calls=True), *answered, Message(role="user", text=text))
 
     def _in_words(self, complaint: Complaint) -> str:
-        whom = "" if complaint.stock_id is None else f"{self.wire.stock_id(complaint.stock_id)}: "
-        return f"{whom}{complaint.detail}"
-
-    def _smallest(self) -> str:
-        return example_action(self.holds, smallest=True)
+        if complaint.stock_id is None:
+            return complaint.detail
+        order = f" ({complaint.asked})" if complaint.asked else ""
+        return f"{self.wire.stock_id(complaint.stock_id)}{order}: {complaint.detail}"
 
     def _count_error(self, reply: ModelReply) -> str:
         kind = reply.error_kind or "unreachable"
@@ -312,6 +326,12 @@ class _Talk:
 
     def _failed(self, reason: str) -> Decision:
         return Decision(status="failed", reason=reason, failures=tuple(self.failures), tool_calls=self.calls)
+
+
+def _asked(order: Order) -> str:
+    """Return what an order asked for, without its name: numbers of the model's own."""
+    side = f"{order.side}, " if order.side is not None else ""
+    return f"{side}{order.unit} {order.amount:g}"
 
 
 def _in_true_words(wrong: Complaint | ActionViolation) -> str:

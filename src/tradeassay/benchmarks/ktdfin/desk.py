@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeassay.account import venues
+from tradeassay.account import BoardLimits, venues
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, money, rounded
 from tradeassay.core.agent import Observation
+from tradeassay.core.errors import DataError
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, RECENT, FactorStream
 from tradeassay.masking import Ticks
@@ -24,9 +25,12 @@ class Roster:
     """The columns of a view.
 
     ``bands`` are the official daily limits, ``limits`` the changes at which a name stops trading (a buffer below);
-    both are infinite where there is no limit.
+    both are infinite where there is no limit. They are those of ordinary names and of names under special
+    treatment; that new listings have none for some sessions is the exchange's business alone. ``key`` says under
+    which rules all this holds.
     """
 
+    key: tuple[str, frozenset[str]]
     symbols: tuple[str, ...]
     stocks: tuple[Stock, ...]
     boards: tuple[str, ...]
@@ -36,15 +40,24 @@ class Roster:
     limits: Floats
 
 
-def make_roster(view: MarketView, venue: str) -> Roster:
-    """Return the roster of a view under a venue's price limits."""
-    rules = venues.get(venue).price_limits
+def find_roster(view: MarketView, venue: str, day: str, known: Roster | None = None) -> Roster:
+    """Return the roster of a view under a venue's price limits of a day, the ``known`` one if it holds."""
+    era = venues.get(venue).era(day)
+    rules = venues.get(venue).price_limits if era is None else era.price_limits
+    special = frozenset(_special(view)) if era is not None else frozenset()
+    key = ("" if era is None else era.start, special)
+    if known is not None and known.key == key and known.symbols is view.symbols:
+        return known
     instruments = [view.instrument(symbol) for symbol in view.symbols]
     sectors = sorted({item.sector for item in instruments if item.sector})
     number = {sector: k for k, sector in enumerate(sectors)}
-    limits = [None if rules is None else rules.threshold(item.board) for item in instruments]
+    if isinstance(rules, BoardLimits):
+        limits = [rules.threshold(item.board, special=item.symbol in special, age=-1) for item in instruments]
+    else:
+        limits = [None if rules is None else rules.threshold(item.board) for item in instruments]
     buffer = 0.0 if rules is None else rules.buffer
     return Roster(
+        key=key,
         symbols=view.symbols,
         stocks=tuple(Stock(item.symbol) for item in instruments),
         boards=tuple(item.board.value for item in instruments),
@@ -53,6 +66,13 @@ def make_roster(view: MarketView, venue: str) -> Roster:
         bands=np.array([np.inf if limit is None else limit + buffer for limit in limits]),
         limits=np.array([np.inf if limit is None else limit for limit in limits]),
     )
+
+
+def _special(view: MarketView) -> tuple[str, ...]:
+    try:
+        return view.members("ST")
+    except DataError:
+        return ()  # the data says nothing about special treatment
 
 
 YEAR = 253

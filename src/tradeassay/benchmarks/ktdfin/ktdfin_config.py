@@ -29,7 +29,8 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     Published in words only, with values of ours: ``tool_calls`` per step, ``max_candidates`` (orders per step),
     ``max_positions``, ``max_weight``, ``min_reason`` (characters), ``temperature``, ``max_tokens``, ``timeout_s``,
     ``table_top`` (names per factor in the table of ``fixed-candidate``) and ``table_size`` (all of them).
-    ``retries`` is the paper's. The remaining fields bound what one tool call may ask for.
+    ``retries`` is the paper's. A reason need not be longer than ``min_reason`` characters, by default one: a name
+    counts in it, and names are longer under a mask. The remaining fields bound what one tool call may ask for.
 
     A target that is already met is no mistake, a sound order stands beside one that is not (under ``sound``), and
     errors of the provider and cut-off answers use up no attempt.
@@ -48,7 +49,7 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     max_candidates: Count = 30
     max_positions: Count = 20
     max_weight: Share = 0.10
-    min_reason: Annotated[int, Meta(ge=0, le=10_000)] = 10
+    min_reason: Annotated[int, Meta(ge=0, le=10_000)] = 1
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     max_tokens: Tokens = 4096
     timeout_s: Annotated[float, Meta(gt=0, le=604_800)] = 120.0

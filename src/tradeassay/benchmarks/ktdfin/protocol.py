@@ -9,7 +9,7 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.day import DROPPED, SPECS, day
-from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, make_roster
+from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, find_roster
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.wire import Wire
@@ -84,8 +84,7 @@ class Ktdfin:
         """Return the day's desk, for tools and tests."""
         view = observation.view
         scales = self._masked(observation).scales
-        if self._roster is None or self._roster.symbols is not view.symbols:
-            self._roster = make_roster(view, observation.rules.venue)
+        self._roster = find_roster(view, observation.rules.venue, observation.session, self._roster)
         count = len(view.symbols)
         shown = DeskScales(scales.prices(view, count), scales.volumes(count))
         return Desk(observation, self._roster, self.config, self._feed, shown, self._masked(observation).ticks)

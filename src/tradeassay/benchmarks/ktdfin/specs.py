@@ -24,6 +24,8 @@ SHORT = 43
 """Sessions of W1 to W10 under ``sound``: what the paper says of all of them."""
 WARM_UP = 252
 """Sessions of history that must precede a window, so that every factor has a value."""
+NEWS_BEGUN = 0.05
+"""News has begun when this share of all headlines is out: vendors have a few stray ones from years before."""
 LONG = "long"
 
 
@@ -58,12 +60,17 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
     Real A-shares that cover a window's dates are played on these dates: ``paper`` from the first to the last
     printed day, ``sound`` 43 sessions from the first (the long window always as printed). On all other data a
     window is *structural*: as many sessions as the published one, the ten spread evenly over what follows a year
-    of history, the long one as long as the data allows. A window the data has no room for is left out.
+    of history (and the beginning of the news, where real data has any), the long one as long as the data allows.
+    A window the data has no room for is left out.
     """
-    real = snapshot.facts.kind == "real" and snapshot.calendar == "XSHG"
-    placed = (_as_printed(window, snapshot.sessions, convention) if real else None for window in paper_windows())
+    real = snapshot.facts.kind == "real"
+    printed = real and snapshot.calendar == "XSHG"
+    begin = max(WARM_UP, snapshot.news_begin(NEWS_BEGUN)) if real else WARM_UP
+    placed = (
+        _as_printed(window, snapshot.sessions, convention) if printed else None for window in paper_windows()
+    )
     found = (
-        window or _structural(place, paper, snapshot.sessions, convention)
+        window or _structural(place, paper, snapshot.sessions, convention, begin)
         for place, (window, paper) in enumerate(zip(placed, paper_windows(), strict=True))
     )
     return tuple(window for window in found if window is not None)
@@ -82,16 +89,18 @@ def _as_printed(window: PaperWindow, sessions: Days, convention: Convention) -> 
     return _window(window, sessions, range(start, stop), structural=False)
 
 
-def _structural(place: int, window: PaperWindow, sessions: Days, convention: Convention) -> NamedWindow | None:
-    room = sessions.size - WARM_UP
+def _structural(
+    place: int, window: PaperWindow, sessions: Days, convention: Convention, begin: int
+) -> NamedWindow | None:
+    room = sessions.size - begin
     length = window.length(convention)
     if window.code == LONG:
         length = min(length, room)
-        return _window(window, sessions, range(WARM_UP, WARM_UP + length), structural=True) if room > 0 else None
+        return _window(window, sessions, range(begin, begin + length), structural=True) if room > 0 else None
     if room < length:
         return None
     others = len(paper_windows()) - 2
-    start = WARM_UP + round(place * (room - length) / others)
+    start = begin + round(place * (room - length) / others)
     return _window(window, sessions, range(start, start + length), structural=True)
 
 
@@ -144,7 +153,7 @@ KTDFIN = Benchmark(
         "A-share data set in the store it is played on a synthetic market with the same rules."
     ),
     dataset="synthetic/ashare:7",
-    market=_ashares("ashare-flat-v1"),
+    market=_ashares("ashare-v1"),
     protocol="ktdfin",
     protocol_params={"convention": "sound"},
 )

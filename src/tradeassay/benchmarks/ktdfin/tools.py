@@ -404,7 +404,7 @@ SNAPSHOT = Tool(
 class CompareArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which names, and in which respects."""
 
-    stock_ids: Annotated[list[Stock], Meta(min_length=2)]
+    stock_ids: Annotated[list[Stock], Meta(min_length=1)]
     dims: Annotated[list[str], Meta(min_length=1, max_length=20)]
 
 
@@ -463,7 +463,7 @@ def _dimension(desk: Desk, dim: str, columns: Ints) -> Floats:
 
 COMPARISON = Tool(
     name="compare_candidates",
-    description=f"Put several names side by side. Dimensions: {', '.join(DIMS)}.",
+    description=f"Put one name or several side by side. Dimensions: {', '.join(DIMS)}.",
     arguments=CompareArguments,
     answer=compare_candidates,
 )

@@ -18,6 +18,7 @@ from tradeassay.benchmarks.error_messages import in_plain_words
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats
+from tradeassay.llm.json_text import unreadable
 from tradeassay.masking import Gate, UnknownAlias
 
 
@@ -139,15 +140,17 @@ class Wire:
             words = in_plain_words(str(error), fields=fields, choices=choices, may_repeat=self.may_repeat)
             raise BadArguments(words) from None
         except UNDECODABLE:
-            raise BadArguments("the arguments are not one JSON object") from None
+            said = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+            raise BadArguments(f"the arguments are not one JSON object: {unreadable(said)}") from None
 
     def may_repeat(self, word: str) -> bool:
         """Tell whether a word of the model's may be said back to it.
 
-        Under a mask only words that fields are called by: whether any other word comes back would tell the model
-        whether it names something in the data.
+        Only words that fields are called by, under every mask: whether any other word comes back would tell the
+        model whether it names something in the data, and a bright model must not be helped where a blinded one
+        is not.
         """
-        return word.lower() in _FIELD_WORDS or self.gate.config.level == "bright"
+        return word.lower() in _FIELD_WORDS
 
     def _shown(self, value: object) -> str:
         if isinstance(value, Stock):

@@ -6,10 +6,8 @@ Everything is rendered from the payload that agents get as data, after masking: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
-
-import msgspec
 
 from tradeassay.benchmarks.error_messages import cell, refusal_in_words, table
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
@@ -22,28 +20,11 @@ _UNIVERSE = {
     "open-research": "the universe that the tools show",
 }
 _HELD = ("stock_id", "board", "shares", "sellable", "price", "value", "weight", "profit", "held_days")
-BUY_EXAMPLE = {
-    "stock_id": "ID_TO_BUY",
-    "side": "BUY",
-    "target_weight": 0.05,
-    "confidence": 0.6,
-    "reason": "why it should rise",
-}
-SELL_EXAMPLE = {
-    "stock_id": "ID_YOU_HOLD",
-    "side": "SELL",
-    "target_weight": 0,
-    "confidence": 0.6,
-    "reason": "why it should fall",
-}
-
-
-@cache
-def example_action(holds: bool, *, smallest: bool = False) -> str:
-    """Return an action of the exact form, as JSON on one line; it sells only where something is held."""
-    orders = [BUY_EXAMPLE, SELL_EXAMPLE] if holds and not smallest else [BUY_EXAMPLE]
-    action = {"orders": orders, "overall_reason": "what you are doing today"}
-    return msgspec.json.format(msgspec.json.encode(action), indent=0).decode()
+FORM = (
+    '{"orders": [{"stock_id": "<stock_id>", "target_weight": <weight>, "confidence": <confidence>, '
+    '"reason": "<why>"}], "overall_reason": "<what you are doing today>"}'
+)
+"""The form of an action. It is no JSON and names nothing: whoever copies it has traded nothing by it."""
 
 
 @lru_cache(maxsize=64)
@@ -91,12 +72,12 @@ def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> s
     )
 
 
-def holds_in_words(seen: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return whether anything is held, and what that means for today's orders."""
+def holds_in_words(seen: Mapping[str, Any]) -> str:
+    """Return what can be sold today."""
     held = [row["stock_id"] for row in seen["account"]["positions"]]
     if not held:
-        return False, "You hold nothing, so there is nothing to sell: only BUY is possible."
-    return True, f"Only these can be sold, because you hold them: {', '.join(held)}."
+        return "You hold nothing, so there is nothing to sell: you can only buy."
+    return f"Only these can be sold, because you hold them: {', '.join(held)}."
 
 
 def _positions(rows: Sequence[Mapping[str, object]], figures: str) -> str:

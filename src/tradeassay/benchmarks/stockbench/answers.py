@@ -12,8 +12,10 @@ from msgspec import Meta
 from tradeassay.benchmarks.error_messages import in_plain_words, unknown_fields
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.orders import Order
 from tradeassay.llm.ask_again import Refused
+from tradeassay.llm.json_text import unreadable
 from tradeassay.llm.prompting import answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
@@ -168,9 +170,7 @@ def reason_of(decided: Decided) -> str:
 def _object(text: str, key: str) -> dict[str, object]:
     body = answer_object(text, key)
     if body is None:
-        raise AnswerRefused(
-            _schema("the answer is empty" if not text.strip() else "the answer holds no JSON object")
-        )
+        raise AnswerRefused(_schema(f"the answer holds no JSON object that can be read: {unreadable(text)}"))
     return body
 
 
@@ -181,6 +181,8 @@ def _schema(detail: str, symbol: str | None = None) -> AnswerComplaint:
 CENT = 0.01
 """Values are shown in cents; nothing is judged more finely than that."""
 DUST = 1e-9
+DRIFT = 0.1
+"""By how much of itself a position may have drifted past a target before the action contradicts the target."""
 
 
 def sift_orders(
@@ -197,7 +199,7 @@ def sift_orders(
     idle = 0
     for symbol, decided in decisions.items():
         name = briefing.by_symbol[symbol]
-        if _is_met(name, decided, tolerance):
+        if _is_met(name, decided, briefing.config):
             idle += 1
             continue
         found = list(_arithmetic(name, decided, tolerance))
@@ -222,12 +224,18 @@ def sift_orders(
     return tuple(orders), idle + len(paid), (*wrong, *short)
 
 
-def _is_met(name: Name, decided: Decided, tolerance: float) -> bool:
-    """Tell whether a position is already where an increase or a decrease would bring it."""
+def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
+    """Tell whether a position is already where an increase or a decrease would bring it.
+
+    Under ``sound`` it also is where prices have carried it a little past the target.
+    """
     if decided.action not in ("increase", "decrease") or name.shares == 0.0 or decided.target_shares is not None:
         return False
     assert decided.target_cash_amount is not None
-    return abs(decided.target_cash_amount - name.value) <= tolerance * name.value + CENT
+    more = decided.target_cash_amount - name.value
+    past = (more < 0) == (decided.action == "increase") and decided.target_cash_amount > 0
+    room = DRIFT if past and config.keeps_sound_decisions else config.tolerance
+    return abs(more) <= room * name.value + CENT
 
 
 def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[str], tuple[AnswerComplaint, ...]]:
@@ -298,13 +306,13 @@ def _against_action(name: Name, decided: Decided, tolerance: float) -> str | Non
         case "increase":
             assert target is not None
             if target <= value + CENT / 2:
-                return f"increase to {target:.2f}, but the position is worth {value:.2f} already"
+                return _contradiction(decided.action, target, value)
         case "decrease":
             assert target is not None
             if target == 0.0:
                 return "decrease to 0 is close"
             if target >= value - CENT / 2:
-                return f"decrease to {target:.2f}, but the position is worth {value:.2f}"
+                return _contradiction(decided.action, target, value)
         case "close":
             if target or decided.target_shares:
                 return "close leaves nothing, the target must be 0"
@@ -315,6 +323,13 @@ def _against_action(name: Name, decided: Decided, tolerance: float) -> str | Non
             if shares is not None and abs(shares - name.shares) > tolerance * name.shares:
                 return f"hold keeps {name.shares:g} shares, the target says {shares:g}"
     return None
+
+
+def _contradiction(action: Action, target: float, value: float) -> str:
+    return (
+        f"its worth is {value:.2f}, and {action} with a target_cash_amount of {target:.2f} contradicts itself; "
+        "target_cash_amount is what the position shall be worth after the trade"
+    )
 
 
 def _wanted_value(name: Name, decided: Decided) -> float:

@@ -1,10 +1,10 @@
 """One StockBench day as a sans-I/O generator: overview, analysis, decision, validation.
 
 Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Prompts are prose
-and plain tables and end with what is asked; refusals are prose with the smallest complete example; a sound
-decision stands beside one that is not (under ``sound``; the others are counted by kind); an error of the provider
-or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer
-stays in the conversation. Failure kinds:
+and plain tables and end with what is asked; refusals are prose that names what to change, with the form where it
+was not kept; a sound decision stands beside one that is not (under ``sound``; the others are counted by kind); an
+error of the provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the
+last refused answer stays in the conversation. Failure kinds:
 
 - ``schema``: an answer without the asked-for form (the overview's choice of names, or the decision);
 - ``arithmetic``, ``liquidity``: a decision whose targets contradict its actions, or that cannot be paid for;
@@ -49,9 +49,9 @@ from tradeassay.benchmarks.stockbench.payload import (
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.words import (
-    DECISION_EXAMPLE,
-    NOTES_EXAMPLE,
-    PICK_EXAMPLE,
+    DECISION_FORM,
+    NOTES_FORM,
+    PICK_FORM,
     analysis_in_words,
     decision_in_words,
     overview_in_words,
@@ -78,7 +78,7 @@ LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
 """At most this many of the things wrong with an answer are reported back."""
 NO_SHARES = "no_target_shares"
-_EXAMPLES = {"overview": PICK_EXAMPLE, "analysis": NOTES_EXAMPLE, "decision": DECISION_EXAMPLE}
+_FORMS = {"overview": PICK_FORM, "analysis": NOTES_FORM, "decision": DECISION_FORM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class _Talk:
 
     def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
         """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up."""
-        example, feedback = _EXAMPLES[stage.purpose], None
+        form, feedback = _FORMS[stage.purpose], None
         first, answered = Message(role="user", text=""), ModelReply()
 
         def ask(tail: Tail, attempt: int) -> AskModel:
@@ -215,12 +215,14 @@ class _Talk:
             complaints = refused.complaints[:MOST_COMPLAINTS]
             feedback = encode(AnswerFeedback(failures=complaints))
             wrong = listed([in_words(one) for one in complaints])
-            text = PROMPTS.fill("again", wrong=wrong, left=left_in_words(left), example=example)
+            # Whoever broke a rule of the market has shown that the form is known.
+            shown = f" {PROMPTS.fill('form', form=form)}" if refused.kind == "schema" else ""
+            text = PROMPTS.fill("again", wrong=wrong, left=left_in_words(left), form=shown)
             return (*own_words(reply), Message(role="user", text=text))
 
         def cut(reply: ModelReply) -> Tail:
             self._fail(CUT_OFF, f"{stage.purpose}: the answer was cut off at the token limit")
-            return (Message(role="user", text=PROMPTS.fill("cut", example=example)),)
+            return (Message(role="user", text=PROMPTS.fill("cut", form=form)),)
 
         inquiry = Inquiry(
             ask=ask,

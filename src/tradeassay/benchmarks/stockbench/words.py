@@ -14,11 +14,13 @@ from tradeassay.benchmarks.error_messages import cell, table
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 
-PICK_EXAMPLE = '{"analyse": ["SYMBOL"], "reason": "why this one"}'
-NOTES_EXAMPLE = '{"notes": {"SYMBOL": "what you make of it"}}'
-_INCREASE = '"SYMBOL": {"action": "increase", "target_cash_amount": 5000, "reasons": ["why"], "confidence": 0.6}'
-_CLOSE = '"ANOTHER": {"action": "close", "target_cash_amount": 0, "reasons": ["why"], "confidence": 0.6}'
-DECISION_EXAMPLE = f'{{"decisions": {{{_INCREASE}}}}}'
+# Forms, not examples: they are no JSON and name nothing, so that nothing is traded by copying them.
+PICK_FORM = '{"analyse": ["<symbol>", "<symbol>"], "reason": "<why these>"}'
+NOTES_FORM = '{"notes": {"<symbol>": "<what you make of it>"}}'
+DECISION_FORM = (
+    '{"decisions": {"<symbol>": {"action": "<action>", "target_cash_amount": <amount>, "reasons": ["<why>"], '
+    '"confidence": <confidence>}}}'
+)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -34,17 +36,19 @@ def overview_in_words(payload: str, config: StockbenchConfig) -> str:
         history=_history(seen.get("history", ())),
         news=_news(seen["symbols"], config),
         max_names=seen["max_names"],
+        form=PICK_FORM,
     )
 
 
 def analysis_in_words(payload: str, config: StockbenchConfig) -> str:
     """Return the second question."""
     rows = msgspec.json.decode(payload)["symbols"]
-    return PROMPTS.fill("analysis", rows=_rows(rows), fundamentals=_fundamentals(rows), news=_news(rows, config))
+    shown = {"rows": _rows(rows), "fundamentals": _fundamentals(rows), "news": _news(rows, config)}
+    return PROMPTS.fill("analysis", form=NOTES_FORM, **shown)
 
 
 def decision_in_words(payload: str, config: StockbenchConfig) -> str:
-    """Return the third question; its last words are an example of the answer."""
+    """Return the third question; its last words are the form of the answer."""
     seen = msgspec.json.decode(payload)
     held = [row["symbol"] for row in seen["symbols"] if row["position"] is not None]
     only = (
@@ -63,7 +67,7 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
         if config.keeps_sound_decisions
         else "",
         format=PROMPTS.fill(f"format.{config.prompt}"),
-        example=f"{_INCREASE}, {_CLOSE}" if held else _INCREASE,
+        form=DECISION_FORM,
     )
 
 

@@ -100,10 +100,13 @@ class OpenModels:
         if isinstance(agent, ModelAgent):
             yield await self.open(agent.config.model, params_for(episode, task.benchmark))
             return
+        settings = protocol_config(task.benchmark)
+        masked = getattr(settings, "mask", "bright") != "bright"
         opening = Opening(
-            benchmark=task.benchmark.id,
+            benchmark=task.benchmark.protocol if masked else task.benchmark.id,
             label=episode.label,
-            settings=protocol_config(task.benchmark),
+            salt=task.secret or "",
+            settings=settings,
             cassette=self._store,
             replay=self._asking.replay,
         )

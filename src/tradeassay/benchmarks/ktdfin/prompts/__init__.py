@@ -5,5 +5,5 @@ from __future__ import annotations
 from tradeassay.llm.prompting import PromptFolder
 
 _MODES = ("system.open-research", "system.fixed-candidate", "system.memory-only")
-_PARTS = ("rules", "factors", "control", "user", "research", "submit", "refused", "cut", "no_call")
+_PARTS = ("rules", "factors", "control", "user", "research", "submit", "refused", "form", "cut", "no_call")
 PROMPTS = PromptFolder(__name__, "v1", (*_MODES, *_PARTS))
