@@ -86,6 +86,26 @@ def made_of(assay: Assay | AgentAssay, agent: str | None = None) -> Figure:
             name=one.agent,
         )
     )
+    levels, level = [], 0.0
+    for step in steps:
+        level = step.value if step.kind == "total" else level + step.value
+        levels.append(level)
+    known = [(step, at) for step, at in zip(steps, levels, strict=True) if step.low is not None]
+    figure.add_trace(
+        _graphs().Scatter(
+            x=[step.label for step, _ in known],
+            y=[at for _, at in known],
+            mode="markers",
+            marker={"color": "#151a21", "size": 1},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [(step.high or 0.0) - step.value for step, _ in known],
+                "arrayminus": [step.value - (step.low or 0.0) for step, _ in known],
+            },
+            name="interval",
+        )
+    )
     figure.update_layout(title=one.verdict.sentence, showlegend=False)
     return figure
 

@@ -18,7 +18,7 @@
   }
   function long(text, label) {
     const made = make("pre", "", text);
-    made.tabIndex = 0; made.setAttribute("role", "region"); made.setAttribute("aria-label", label);
+    made.tabIndex = 0; made.setAttribute("role", "group"); made.setAttribute("aria-label", label);
     return made;
   }
   async function unpacked(text) {
@@ -93,10 +93,10 @@
     if ((row.problems || []).length) {
       const list = make("ul", "problems");
       for (const one of row.problems) list.append(make("li", "", one));
-      made.append(make("h5", "", "What went wrong"), list);
+      made.append(make("p", "h5", "What went wrong"), list);
     }
     if ((row.turns || []).length) {
-      const head = make("h5", "", "The conversation ");
+      const head = make("p", "h5", "The conversation ");
       head.append(make("small", "", [count(row.turns.length, "question"), row.attempts > 1 ? row.attempts + " attempts at the last" : "",
         (row.tokens || 0).toLocaleString("en") + " tokens", row.cost].filter(Boolean).join(", ")));
       made.append(head, spoken(row, texts));

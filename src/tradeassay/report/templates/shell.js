@@ -165,6 +165,17 @@
     filter();
   }
 
+  // What is wider than its frame can be reached and moved with the keyboard.
+  function reach() {
+    for (const frame of all(".scroll")) {
+      if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0; else frame.removeAttribute("tabindex");
+    }
+  }
+  window.addEventListener("resize", reach);
+  document.addEventListener("toggle", () => setTimeout(reach), true);
+  document.addEventListener("click", () => setTimeout(reach));
+  reach();
+
   window.addEventListener("hashchange", () => follow(location.hash.slice(1)));
   if (tabs.length) choose(tabs[0].getAttribute("aria-controls"));
   follow(location.hash.slice(1));
