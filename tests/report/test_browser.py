@@ -1,6 +1,8 @@
 """The page in a real browser: it opens alone, sorts, changes its theme, and fits a telephone."""
 
+import base64
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import date
@@ -99,7 +101,7 @@ def test_it_opens_without_errors_and_asks_nobody(driver: Any, pages: dict[str, P
 def test_lines_are_named_at_their_ends(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"])
     names = driver.execute_script(f"return {NAMES}.map(e => e.textContent)")
-    assert {"oracle-reader", "equal-weight", "random", "index IDX"} <= set(names)
+    assert {"oracle-reader", "equal-weight", "random"} <= set(names) and "index IDX" not in names
     boxes = driver.execute_script(f"return {NAMES}.map(e => e.getBoundingClientRect()).map(b => [b.top, b.right])")
     tops = sorted(top for top, _ in boxes)
     assert min(b - a for a, b in pairwise(tops)) > 9
@@ -254,15 +256,24 @@ def test_words_of_others_do_not_run(driver: Any, pages: dict[str, Path]) -> None
 def test_a_decision_unfolds_to_its_prompt_and_its_calls(driver: Any, pages: dict[str, Path]) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select, WebDriverWait
 
     opened(driver, pages["models"])
     panel = driver.find_element(By.CSS_SELECTOR, ".panel:not([hidden])")
     row = next(e for e in panel.find_elements(By.CSS_SELECTOR, "details.agent") if "live model" in e.text)
-    row.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    driver.execute_script("arguments[0].open = true; arguments[0].querySelector('.viewer').scrollIntoView()", row)
+    WebDriverWait(driver, 60).until(lambda _: row.find_elements(By.CSS_SELECTOR, ".viewer[data-state=open]"))
+    listed = "return arguments[0].querySelectorAll('.decision').length"
+    assert driver.execute_script(listed, row) == 3
+    kind, find = (row.find_element(By.CSS_SELECTOR, f".viewer {one}") for one in ("[data-kind]", "input"))
+    Select(kind).select_by_value("failed")
+    assert driver.execute_script(listed, row) == 0
+    Select(kind).select_by_value("refused")
+    find.send_keys("manage a portfolio")
+    assert driver.execute_script(listed, row) == 3
     decision = row.find_element(By.CSS_SELECTOR, "details.decision")
-    body = decision.find_element(By.CSS_SELECTOR, ".body")
-    assert not body.is_displayed()
     decision.find_element(By.CSS_SELECTOR, "summary").send_keys(Keys.ENTER)
+    body = WebDriverWait(driver, 60).until(lambda _: decision.find_element(By.CSS_SELECTOR, ".body"))
     assert body.is_displayed()
     for words in ("bought 10 at 99.5", "refused: lot", "schema: no JSON", "timeout:", "price unknown"):
         assert words in body.text
@@ -290,7 +301,7 @@ def test_a_mask_leads_to_its_tab(driver: Any, pages: dict[str, Path]) -> None:
     assert driver.execute_script(shown) == "KTD-Fin, bright"
 
 
-def test_on_paper_everything_is_shown_on_white(driver: Any, pages: dict[str, Path]) -> None:
+def test_on_paper_the_answer_is_on_two_white_sheets(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"], dark=True)
     driver.execute_cdp_cmd(
         "Emulation.setEmulatedMedia",
@@ -301,6 +312,8 @@ def test_on_paper_everything_is_shown_on_white(driver: Any, pages: dict[str, Pat
             driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         )
         heights = driver.execute_script("return [...document.querySelectorAll('.panel')].map(e => e.clientHeight)")
-        assert min(heights) > 100
+        assert heights[0] > 100 and heights[1:] == [0, 0]
+        sheets = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+        assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 2
     finally:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -1,0 +1,123 @@
+"""How time, memory and pages grow: names, sessions, agents and runs in a folder, each over a factor of ten.
+
+    python perf/growth.py                       # each axis tenfold from its small end
+    python perf/growth.py --far                 # the far ends: 5,000 names, 5,000 sessions, 200 agents, 1,000 runs
+    python perf/growth.py --only agents --picture growth.html
+
+Every command runs in a process of its own: CPU seconds and peak memory are the kernel's. The start of the process
+is taken away first. The exponent is the slope between the ends in logarithms; "flat" is a cost below 0.3 s, whose
+slope would be noise. The largest page of each size stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from machine import conditions
+
+NEAR = {"names": (100, 1_000), "sessions": (250, 2_500), "agents": (2, 20), "runs": (10, 100)}
+FAR = {"names": (100, 5_000), "sessions": (250, 5_000), "agents": (2, 200), "runs": (10, 1_000)}
+COMMANDS = ("run", "report", "assay", "verify", "site")
+MOST, FLAT = 1.1, 0.3
+
+
+def measured(*words: str, cwd: Path) -> tuple[float, float]:
+    """Return the CPU seconds and peak megabytes of a command line; its output is shown where it breaks."""
+    log = cwd / "log.txt"
+    with log.open("wb") as out:
+        actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
+        given = {**os.environ, "TRADEASSAY_HOME": str(cwd / "home"), "PYTHONPATH": str(Path("src").resolve())}
+        enter = f"import os, sys; os.chdir({str(cwd)!r}); from tradeassay.cli import main"
+        code = f"{enter}; sys.exit(main({[*words]}))"
+        pid = os.posix_spawn(sys.executable, [sys.executable, "-c", code], given, file_actions=actions)
+        _, status, used = os.wait4(pid, 0)
+    if os.waitstatus_to_exitcode(status) not in (0, 1):
+        raise SystemExit(f"{' '.join(words)}:\n{log.read_text()[-2_000:]}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0
+
+
+def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
+    """Return the words of ``tradeassay run`` for one size, and the run's name."""
+    from tradeassay.data import fetch_dataset, load_dataset
+
+    names, sessions = size if axis == "names" else 100, size if axis == "sessions" else 250
+    os.environ["TRADEASSAY_HOME"] = str(folder / "home")
+    options = {"preset": "us", "seed": 7, "names": names, "sessions": sessions + 300}
+    fetch_dataset("synthetic", "grown", options, home=folder / "home")
+    agents = size if axis == "agents" else 2
+    rules = [word for k in range(agents) for word in ("-a", f"momentum-12-1:k={k + 2}")]
+    days = load_dataset("grown", folder / "home").sessions
+    window = ["--first", days[-sessions], "--last", days[-1]]
+    return ["daily-us-v1", "--dataset", "grown", *window, *rules, "--slug", "grown"], "grown"
+
+
+def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
+    """Return CPU seconds, megabytes and the largest page's megabytes of every command, for one size."""
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        words, name = prepared(axis, size, folder)
+        start = measured("--version", cwd=folder)
+        lines = {
+            "run": ["run", *words, "--workers", "1"],
+            "report": ["report", name],
+            "assay": ["assay", name, "--portfolios", "200", "--workers", "1"],
+            "verify": ["verify", name, "--workers", "1"],
+            "site": ["site", "runs", "-o", "site", "--workers", "1"],
+        }
+        for command in COMMANDS:
+            if command == "site" and axis == "runs":
+                for copy in range(1, size):
+                    shutil.copytree(folder / "runs" / name, folder / "runs" / f"{name}-{copy}")
+            cpu, memory = measured(*lines[command], cwd=folder)
+            pages = [page.stat().st_size for page in folder.rglob("*.html")]
+            found[command] = (max(cpu - start[0], 0.0), memory, max(pages, default=0) / 1e6)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--far", action="store_true")
+    parser.add_argument("--only", choices=tuple(NEAR))
+    parser.add_argument("--picture", type=Path)
+    asked = parser.parse_args()
+    axes = FAR if asked.far else NEAR
+    rows = []
+    print("| axis | from | to | command | CPU s | exponent | memory MB | largest page MB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for axis, (low, high) in axes.items():
+        if asked.only not in (None, axis):
+            continue
+        first, last = costs(axis, low), costs(axis, high)
+        for command in ("site",) if axis == "runs" else COMMANDS:
+            (few, small, _), (many, large, page) = first[command], last[command]
+            slope = math.log(many / max(few, 0.05)) / math.log(high / low) if many > FLAT else None
+            rows.append({"axis": axis, "command": command, "few": few, "many": many, "slope": slope, "page": page})
+            told = "flat" if slope is None else f"{slope:.2f}{' !' if slope > MOST else ''}"
+            print(
+                f"| {axis} | {low:,} | {high:,} | {command} | {few:.1f} to {many:.1f} | {told} | "
+                f"{small:.0f} to {large:.0f} | {page:.2f}{' !' if page > 2 else ''} |",
+                flush=True,
+            )
+    print(f"\n{conditions()}")
+    if asked.picture is not None:
+        import plotly.express as express
+
+        shown = [{**row, "slope": row["slope"] or 0.0} for row in rows]
+        figure = express.bar(
+            shown, x="command", y="slope", color="axis", barmode="group", title="Exponent of CPU time"
+        )
+        figure.add_hline(y=MOST, line_dash="dash")
+        figure.write_html(asked.picture, include_plotlyjs="cdn")
+        asked.picture.with_suffix(".json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
