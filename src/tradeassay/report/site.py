@@ -43,8 +43,8 @@ _ROWS = 1_000
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of one run on the board of its benchmark.
 
-    ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed by the
-    runner, or how it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
+    ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed here, or how
+    it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
     style, or against the baseline. ``link`` leads to the account on the run's page, ``card`` to a picture.
     """
 

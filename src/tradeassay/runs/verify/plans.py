@@ -27,7 +27,6 @@ from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
 from tradeassay.runs.store.cache import describe_open
 from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
-    OWN,
     DatasetEntry,
     Manifest,
     RunManifest,
@@ -192,8 +191,7 @@ def check_plan(manifest: Manifest, record: PlanRecord) -> Iterator[str]:
         if name not in then:
             yield f"the plan does not commit to {name}"
         elif then[name] != now.get(name):
-            what = "changed since" if name.startswith(OWN) else "is"
-            yield f"{name} {what} {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
+            yield f"{name} is {now.get(name, 'missing')[:12]}, committed to was {then[name][:12]}"
 
 
 def verify_anything(
