@@ -259,7 +259,8 @@ def _revised(found: Iterable[_Repriced], moved: Iterable[_Repriced]) -> dict[str
     """
     units = Counter(_ratio(one.new[0], one.old[0]) for one in found)
     often = max(units.values(), default=0)
-    unit = 1.0 if units[1.0] == often else units.most_common(1)[0][0]
+    # One price alone says nothing of a unit: it was changed.
+    unit = 1.0 if often < 2 or units[1.0] == often else units.most_common(1)[0][0]
     told: dict[str, tuple[float, float]] = {}
     for one in moved:
         changed = [(end, old * unit, new) for end, old, new in one.ends if _ratio(new, old * unit) != 1.0]
