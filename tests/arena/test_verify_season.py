@@ -386,7 +386,7 @@ def test_a_season_under_way_is_not_accused(tmp_path: Path) -> None:
 def test_written_pages_are_those_of_the_journal(season: Path, tmp_path: Path) -> None:
     shutil.copyfile(season, tmp_path / "arena.db")
     site = tmp_path / "site"
-    assert main(["arena", "pages", str(site), "--db", str(tmp_path / "arena.db")]) == 0
+    assert main(["site", str(tmp_path / "arena.db"), "-o", str(site)]) == 0
     assert main(["verify", str(season), "--pages", str(site)]) == 0
     shown = ("seasons/tiny/index.html", "seasons/tiny/standings.json")
     for name in shown:
