@@ -173,6 +173,7 @@ def test_every_benchmark_with_every_setting_goes_through_every_command(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*played(name), "--runs", str(tmp_path / "made"), "--slug", "r", "--json"]) == 0
+    capsys.readouterr()
     every_command_reads(tmp_path / "made" / "r", tmp_path, capsys, programs=name in PROGRAMS)
 
 
