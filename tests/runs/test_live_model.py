@@ -16,8 +16,9 @@ import runs_world as world
 pytest.importorskip("inspect_ai")
 pytest.importorskip("openai")
 
+from tradeassay.core.errors import UserError
 from tradeassay.play.dialogue_log import Spending, read_dialogue
-from tradeassay.runs import AgentSpec, Asking, Run, RunSpec, VerifyReport, Window, resume, run
+from tradeassay.runs import AgentSpec, Asking, RunSpec, VerifyReport, Window, run
 from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
 from tradeassay.runs.verify.report import verify
@@ -97,17 +98,15 @@ def test_live_then_replayed(server: ThreadingHTTPServer, home: Path, tmp_path: P
     assert verify(again.folder, home=home, workers=1).exit_code == 3
 
 
-def test_a_missing_key_fails_the_model_and_nobody_else(
+def test_a_missing_key_is_found_before_anything_is_played(
     server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STANDIN_API_KEY")
-    failed: Run = run(spec(), tmp_path / "r", executor="inline", home=home)
-    assert {key.rpartition("__")[0] for key in failed.failed} == {"tiny-talk-v1__tiny-us__standin"}
-    assert "STANDIN_API_KEY" in str(failed.scores.episode(next(iter(failed.failed))).reason)
-    assert failed.scores.episode("tiny-talk-v1__tiny-us__equal-weight__s0").status == "done"
+    with pytest.raises(UserError, match="STANDIN_API_KEY"):
+        run(spec(), tmp_path / "r", executor="inline", home=home)
+    assert not (tmp_path / "r").exists()
     monkeypatch.setenv("STANDIN_API_KEY", "none")
-    mended = resume(tmp_path / "r", executor="inline", home=home, retry_failed=True)
-    assert not mended.failed
+    assert not run(spec(), tmp_path / "r", executor="inline", home=home).failed
 
 
 PRICED = """[prices."openai-api/standin/tiny"]

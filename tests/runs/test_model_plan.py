@@ -103,8 +103,8 @@ def test_lines_say_who_asks_what_and_what_it_took() -> None:
     listen(RunEnded(complete=True))
     assert stream.getvalue().splitlines() == [
         "playing: 2 episodes",
-        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 calls, 1,200 tokens, $0.25; model-a 2024-01-15 research",
-        "asked models: 1 calls, 1,200 tokens, $0.25",
+        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
+        "asked models: 1 call, 1,200 tokens, $0.25",
     ]
 
 
@@ -112,8 +112,8 @@ def test_the_bar_has_a_line_about_models() -> None:
     stream = io.StringIO()
     listen = BarListener(stream)
     tell(listen)
-    line = next(task for task in listen._bar.tasks if "calls" in task.description)
-    assert line.description == "1 calls, 1,200 tokens, $0.25"
+    line = next(task for task in listen._bar.tasks if "call" in task.description)
+    assert line.description == "1 call, 1,200 tokens, $0.25"
     assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
     listen(RunEnded(complete=False, hint="stopped"))
-    assert "asked models: 1 calls" in stream.getvalue()
+    assert "asked models: 1 call," in stream.getvalue()

@@ -280,9 +280,9 @@ def test_as_many_talk_at_once_as_may(home: Path, tmp_path: Path) -> None:
 def test_unknown_prices_are_not_zero(home: Path, tmp_path: Path) -> None:
     spent = Spending().plus(Usage(input_tokens=10, output_tokens=5, usd=None))
     assert spent.known_usd is None
-    assert spent.words() == "1 calls, 15 tokens, price unknown"
+    assert spent.words() == "1 call, 15 tokens, price unknown"
     mixed = spent.plus(Usage(input_tokens=1, usd=0.5))
-    assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 calls of unknown price"
+    assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 call of unknown price"
 
 
 def test_progress_says_who_asks_what(home: Path, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_an_uninstalled_provider_is_named(home: Path, tmp_path: Path, monkeypatc
     def missing(module: str, extra: str) -> None:
         raise MissingExtra(f"needs {module}", hint=extra)
 
-    monkeypatch.setattr("tradeassay.runs.spec.models.require", missing)
+    monkeypatch.setattr("tradeassay.llm.open.require", missing)
     agent = AgentSpec(name="model", params={"model": "openai/gpt-4o"}, label="x")
     with pytest.raises(MissingExtra):
         run(talk.talk_spec(agents=(agent,)), tmp_path / "r", home=home)

@@ -59,7 +59,8 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
             money = "price unknown"
         else:
             money = f"${self.usd:,.2f}" if self.usd >= 0.01 or not self.usd else f"${self.usd:.4f}"
-            money += f" and {self.unpriced:,} calls of unknown price" if self.unpriced else ""
+            some = "1 call" if self.unpriced == 1 else f"{self.unpriced:,} calls"
+            money += f" and {some} of unknown price" if self.unpriced else ""
         return f"{calls}, {self.tokens:,} tokens, {money}"
 
 

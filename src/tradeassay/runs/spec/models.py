@@ -12,7 +12,7 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, make_conversing, model_params
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.errors import MissingExtra, TradeassayError, UserError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.secrets import remember_address
 from tradeassay.llm import (
@@ -116,10 +116,11 @@ def refuse_bad_models(episodes: Sequence[EpisodeSpec], asking: Asking, home: str
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
     """Raise for whatever is certain to make every question to a model fail.
 
-    That is a scripted or local model that does not exist, an extra that is not installed, or a cap on a model
-    without a known price. A missing key is found when the model is asked: other models must not suffer from it.
+    That is a model that does not exist, an extra or a key that is missing, or a cap on a model without a known
+    price. All that is wrong is said at once.
     """
-    prices = load_prices(asking.prices)
+    prices, wrong = load_prices(asking.prices), []
+    access = Access(base_url=asking.base_url, home=None if home is None else Path(home))
     for name in dict.fromkeys(names):
         if asking.max_usd is not None and prices.of(name) is None:
             raise UserError(
@@ -128,10 +129,17 @@ def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = No
             )
         if asking.replay:
             continue
-        if parse_name(name).route == "inspect":
-            require("inspect_ai", "models")
-        else:
-            check_model(name, Access(base_url=asking.base_url, home=None if home is None else Path(home)))
+        try:
+            check_model(name, access)
+        except MissingExtra:
+            raise
+        except TradeassayError as error:
+            wrong.append(error)
+    if len(wrong) == 1:
+        raise wrong[0]
+    if wrong:
+        said = "; ".join(error.message for error in wrong)
+        raise UserError(said, hint=f"{wrong[0].hint or 'leave them out'}; nothing was played")
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
