@@ -38,7 +38,7 @@ def measured(*words: str, cwd: Path) -> tuple[float, float]:
         code = f"{enter}; sys.exit(main({[*words]}))"
         pid = os.posix_spawn(sys.executable, [sys.executable, "-c", code], given, file_actions=actions)
         _, status, used = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
+    if os.waitstatus_to_exitcode(status) not in (0, 1) or "Traceback" in log.read_text():
         raise SystemExit(f"{' '.join(words)}:\n{log.read_text()[-2_000:]}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0
 
@@ -54,7 +54,7 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     agents = size if axis == "agents" else 2
     rules = [word for k in range(agents) for word in ("-a", f"momentum-12-1:k={k + 2}")]
     days = load_dataset("grown", folder / "home").sessions
-    window = ["--first", days[-sessions], "--last", days[-1]]
+    window = ["--first", str(days[-sessions]), "--last", str(days[-1])]
     return ["daily-us-v1", "--dataset", "grown", *window, *rules, "--slug", "grown"], "grown"
 
 
