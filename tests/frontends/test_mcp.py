@@ -158,9 +158,9 @@ def test_stockbench_is_played_by_answers() -> None:
         text, wrong = await call("answer", answer={"names": []})
         assert wrong and "analyse" in text
         text, wrong = await call("answer", answer={"analyse": [symbol], "reason": "it stands first"})
-        assert not wrong and '{"notes": {"SYMBOL"' in text
+        assert not wrong and '{"notes": {"<symbol>"' in text
         text, wrong = await call("answer", text="It has moved little.")
-        assert not wrong and '{"decisions": {"SYMBOL"' in text
+        assert not wrong and '{"decisions": {"<symbol>"' in text
         held = {"action": "hold", "reasons": ["nothing to do"], "confidence": 0.5}
         text, wrong = await call("answer", text=json.dumps({"decisions": {symbol: held}}))
         assert not wrong and text.startswith("Accepted.") and '{"analyse": ["<symbol>"' in text
