@@ -12,8 +12,9 @@ from tradeassay.core.hashing import sha256_of
 def test_all_are_registered_under_their_own_id():
     for venue in BUILTIN:
         assert venues.get(venue.id) is venue
-    with pytest.raises(UserError, match="did you mean us-v1"):
-        venues.get("us")
+    assert venues.get("us") is venues.get("us-v1")  # without a version: the newest
+    with pytest.raises(UserError, match="us-v1"):
+        venues.get("us-v7")
 
 
 def test_a_venue_survives_json():

@@ -159,7 +159,7 @@ def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored: TrainedBasel
     with pytest.raises(UserError, match="start of 2 keys"):
         find_trained("abcdef")
     for wrong in ("", "abc", "../../x", "ffffffff"):
-        with pytest.raises(UserError, match="baselines list"):
+        with pytest.raises(UserError, match="tradeassay baselines"):
             find_trained(wrong)
 
 

@@ -206,7 +206,7 @@ def test_bad_seasons_are_refused() -> None:
         ({"entries": (entry, entry)}, "twice"),
         ({"assets": ()}, "no assets"),
         ({"last": "2021-01-01"}, "ends before"),
-        ({"warmup": -1}, "warm-up"),
+        ({"warmup": -1}, "warmup"),
     ):
         plan = {"id": "s", "assets": (asset,), "entries": (entry,), "first": "2022-01-01", **changed}
         with pytest.raises(UserError, match=words):

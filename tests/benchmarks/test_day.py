@@ -159,6 +159,10 @@ class Scripted:
         return answer
 
 
+RAISES = Scripted.answer.__code__.co_firstlineno + 3
+"""The line that raises: an own agent's fault is shown with its place."""
+
+
 def test_drive_plays_a_day() -> None:
     assert drive(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
 
@@ -166,7 +170,9 @@ def test_drive_plays_a_day() -> None:
 def test_an_agent_that_raises_has_failed_its_day() -> None:
     decision = drive(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
     assert decision.status == "failed"
-    assert decision.failures == (Failure(kind="agent", detail="ZeroDivisionError: division by zero"),)
+    assert decision.failures == (
+        Failure(kind="agent", detail=f"ZeroDivisionError: division by zero (test_day.py, line {RAISES})"),
+    )
 
 
 def test_what_differs_between_runs_is_kept_out_of_the_journal() -> None:

@@ -184,6 +184,7 @@ def test_a_snapshot_shows_no_market_data_of_its_own(snapshot: Snapshot) -> None:
         "folder",
         "manifest",
         "name",
+        "news_begin",
         "rows",
         "sessions",
         "sha256",

@@ -61,8 +61,9 @@ def test_making_a_spec() -> None:
     )
     with pytest.raises(UserError, match="nothing is given"):
         tradeassay.make_spec()
-    with pytest.raises(UserError, match="did you mean tiny-us-v1"):
-        tradeassay.make_spec("tiny-us")
+    assert tradeassay.make_spec("tiny-us") == tradeassay.make_spec("tiny-us-v1")
+    with pytest.raises(UserError, match="tiny-us-v1"):
+        tradeassay.make_spec("tiny-us-v7")
     with pytest.raises(UserError, match="different 'last' days"):
         tradeassay.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
 

@@ -52,8 +52,7 @@ def disguised(summary: RunSummary) -> tuple[RunSummary, dict[tuple[str, str], Me
                 drawn[agent.name, "difference"] = one
                 versus = msgspec.structs.replace(versus, difference=one)
             row = msgspec.structs.replace(agent.row, measures=measures, versus_baseline=versus)
-            corrected = None if agent.versus is None else drawn[agent.name, "difference"]
-            agents.append(msgspec.structs.replace(agent, row=row, corrected=corrected))
+            agents.append(msgspec.structs.replace(agent, row=row))
         limits = (f"{cell.id} takes about 98,765 sessions.",)
         cells.append(msgspec.structs.replace(cell, agents=tuple(agents), limits=limits))
     return msgspec.structs.replace(summary, cells=tuple(cells)), drawn
@@ -106,6 +105,7 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
     """What is imported into ``report`` from where figures are computed: names, units, records, and one door."""
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo"},
+        "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
         "tradeassay.assay.papers": {"StudyTable", "paper_studies"},
         "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},
     }

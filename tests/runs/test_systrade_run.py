@@ -139,7 +139,7 @@ def test_the_sums(run: CodeRun) -> None:
     rows = {row.model: row for row in run.scores.models}
     assert rows[BUILDERS[0]].valid.value == 1.0 and rows[BUILDERS[2]].valid.value == 0.0
     assert rows[BUILDERS[2]].gates["exec"].value == 1.0 and rows[BUILDERS[2]].gates["leak"].value == 0.0
-    assert rows[BUILDERS[2]].tier == "not scored" and rows[BUILDERS[0]].usd_per_strategy == 0.0
+    assert rows[BUILDERS[2]].worth == "not scored" and rows[BUILDERS[0]].usd_per_strategy == 0.0
     (strategy,) = run.scores.strategies
     assert strategy.items == 3 and strategy.complexity == pytest.approx(0.79, abs=0.01)
     assert run.scores.complexity.value is None, "one strategy has no correlation"
