@@ -104,7 +104,7 @@ def test_every_surface_shows_the_record_and_nothing_else(recorded: Run) -> None:
 def test_nothing_in_report_can_compute_a_figure() -> None:
     """What is imported into ``report`` from where figures are computed: names, units, records, and one door."""
     allowed = {
-        "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo"},
+        "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
         "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
         "tradeassay.assay.papers": {"StudyTable", "paper_studies"},
         "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},

@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from tradeassay import __version__
+from tradeassay.core import __version__
 from tradeassay.report import numbers
 from tradeassay.report.formatting import PasteTable
 
