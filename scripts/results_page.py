@@ -54,7 +54,7 @@ dash is a number that could not be computed.
 
 **On other Python versions.** The models were asked on Python 3.12; every recording was then played again on
 Python 3.11 and replays there. One SmolLM2 program that Python 3.11 cannot parse for its depth was told so only
-in the replay, and one Qwen program saw another folder in an error message; their later answers stand.
+in the replay, and two Qwen programs saw another folder in an error message; their later answers stand.
 Recordings of programs name the versions that the programs ran on and are refused under others with one line.
 
 **What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do

@@ -47,7 +47,12 @@ def _printed(what: object) -> str:
 def _of_run(run: Run, data: RunSummary, folder: Path) -> tuple[list[Surface], str]:
     shown = tradeassay.load_run(run.folder, home=run.home)
     page = shown.report(folder / f"{run.name}.html").read_text()
-    forms = [Surface(form, plain(paste(run, form).replace("\\", ""))) for form in ("md", "latex", "csv", "card")]
+    # LaTeX shows a few columns unless it is asked for all.
+    every = {"latex": tuple(dict.fromkeys(name for table in paste_tables(run) for name in table.columns[1:]))}
+    forms = [
+        Surface(form, plain(paste(run, form, every.get(form, ())).replace("\\", "")))
+        for form in ("md", "latex", "csv", "card")
+    ]
     return [
         Surface("terminal", _printed(terminal(run))),
         Surface("page", visible(page)),

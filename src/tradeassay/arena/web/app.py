@@ -122,7 +122,9 @@ class _Guarded:
             await refused(scope, receive, send)
             return
         if any(c < " " for c in scope["path"]):  # no address of ours; a database could not even look for it
-            await Response("there is nothing here", 404, media_type="text/plain")(scope, receive, send)
+            await Response(b'{"detail":"there is nothing here"}', 404, media_type="application/json")(
+                scope, receive, send
+            )
             return
         head = scope["method"] == "HEAD"
 
