@@ -50,7 +50,7 @@ def _of_run(run: Run, data: RunSummary, folder: Path) -> tuple[list[Surface], st
     # LaTeX shows a few columns unless it is asked for all.
     every = {"latex": tuple(dict.fromkeys(name for table in paste_tables(run) for name in table.columns[1:]))}
     forms = [
-        Surface(form, plain(paste(run, form, every.get(form, ())).replace("\\", "")))
+        Surface(form, plain(paste(run, form, every.get(form, ())).replace("\\", "").replace("{scriptsize[", " [")))
         for form in ("md", "latex", "csv", "card")
     ]
     return [
