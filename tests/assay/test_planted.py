@@ -66,7 +66,7 @@ def test_noise_and_the_luckiest_of_many_have_no_skill(judged: dict[str, list[Age
 def test_style_is_style_and_memory_is_no_skill(judged: dict[str, list[AgentAssay]]) -> None:
     assert "style" in kinds(judged, "style")
     assert "skill" not in kinds(judged, "style")
-    assert all("MOM_12_1" in one.verdict.sentence for one in judged["style"])
+    assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
     assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
     assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
 

@@ -9,6 +9,7 @@ contradiction about one quantity is flagged, never decided.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -69,7 +70,13 @@ def same_story(one: str, other: str, published: date) -> bool:
 
 
 def _same_figures(one: str, other: str, published: date) -> bool:
-    """The figures of the text with fewer of them must be in the other, and must not go the other way."""
+    """The figures of the text with fewer of them must be in the other, and must not go the other way.
+
+    A text that was cut short has the other's figures; the last may have lost its unit ("rose by 75", "August 27").
+    """
+    short, whole = sorted((_words(one), _words(other)), key=len)
+    if whole[: len(short)] == short:
+        return True
     fewer, more = sorted((claims(one, published), claims(other, published)), key=len)
     units = frozenset(claim.number.unit for claim in more)
     for claim in fewer:
@@ -102,14 +109,15 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether telling words stand in the place of others that are neither forms of them nor neutral.
 
     A story that is told again is cut, reordered or dressed up; a few words exchanged in an otherwise equal
-    sentence change what is told. English words that stand elsewhere in the other text were moved, not exchanged.
+    sentence change what is told. English words that the other text has as often were moved, not exchanged.
     """
+    more, fewer = Counter(one) - Counter(other), Counter(other) - Counter(one)
     for left, right in _differences(one, other):
         han = [HAN.match(word) is not None for word in (*left, *right)]
         if all(han):
             mine, theirs = set(left) - set(right), set(right) - set(left)
         else:
-            mine, theirs = set(left) - set(other), set(right) - set(one)
+            mine, theirs = {word for word in left if more[word]}, {word for word in right if fewer[word]}
             stems = {word[:4] for word in mine} & {word[:4] for word in theirs}
             mine, theirs = ({word for word in words if word[:4] not in stems} for words in (mine, theirs))
         mine, theirs = mine - _neutral(), theirs - _neutral()

@@ -622,7 +622,9 @@ def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> 
     days = [day for day in series.returns if day in other.returns]
     if len(days) < 0.5 * len(series.returns):  # they hardly meet, which is refused where they are judged
         return replace(series, against=other.returns, notes=tuple(notes))
-    start = max((one for one in (series.since, other.since) if one is not None and one < days[0]), default=None)
+    # Where nobody says since when the first row was earned, that row cannot be split: both begin after it.
+    began = max(one.since or next(iter(one.returns)) for one in (series, other))
+    start = began if began < days[0] else None
     mine, theirs = (_compounded(one, days, start) for one in (series, other))
     lost = [day for day in series.returns if day > days[-1] or (day < days[0] and (start is None or day <= start))]
     inside = len(series.returns) - len(lost) - len(mine)

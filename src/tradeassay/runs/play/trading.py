@@ -21,7 +21,7 @@ from tradeassay.runs.play.concurrency import play_model_there, play_models, take
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.progress import Finished, RunWatch
 from tradeassay.runs.play.worker_tasks import ENCODE, ENTRY, PLAYED_DECODER, PREPARED_DECODER, SCORED_DECODER
-from tradeassay.runs.score.scores import Scored, ScoreTask, encode_scores, gather
+from tradeassay.runs.score.scores import GatherTask, Scored, ScoreTask
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.models import Options, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
@@ -128,9 +128,12 @@ class Trading:
             for done in self._results(tasks, None, watch):
                 parts.append(SCORED_DECODER.decode(done.payload))
                 watch.listen(Finished(key=done.key))
-        return encode_scores(
-            gather(manifest.work_sha256, manifest.episodes, parts, level=manifest.spec.bootstrap.level)
+        level = manifest.spec.bootstrap.level
+        whole = GatherTask(
+            work_sha256=manifest.work_sha256, episodes=manifest.episodes, parts=tuple(parts), level=level
         )
+        (done,) = self._results([Task("scores", ENCODE(whole))], None, watch)
+        return done.payload
 
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
         """Yield results. An episode whose process died, again and again, has failed; its whole lines stay.

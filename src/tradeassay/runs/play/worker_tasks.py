@@ -6,7 +6,7 @@ import msgspec
 
 from tradeassay.core.executors import Stopping, Tick
 from tradeassay.runs.play.episodes import PlayTask, play
-from tradeassay.runs.score.scores import Scored, ScoreTask, score_agent
+from tradeassay.runs.score.scores import GatherTask, Scored, ScoreTask, encode_scores, gather, score_agent
 from tradeassay.runs.store.cache import PrepareTask, describe
 from tradeassay.runs.store.manifest import DatasetEntry
 from tradeassay.runs.store.outcome import Played
@@ -14,9 +14,8 @@ from tradeassay.runs.verify.checks import Checked, CheckTask, check_episode
 
 ENTRY = "tradeassay.runs.play.worker_tasks:perform"
 """The function that performs these tasks, as executors want it named."""
-TASK_DECODER: msgspec.msgpack.Decoder[PrepareTask | PlayTask | ScoreTask | CheckTask] = msgspec.msgpack.Decoder(
-    PrepareTask | PlayTask | ScoreTask | CheckTask
-)
+WorkerTask = PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask
+TASK_DECODER: msgspec.msgpack.Decoder[WorkerTask] = msgspec.msgpack.Decoder(WorkerTask)
 ENCODE = msgspec.msgpack.Encoder().encode
 PREPARED_DECODER = msgspec.msgpack.Decoder(DatasetEntry)
 PLAYED_DECODER = msgspec.msgpack.Decoder(Played)
@@ -32,4 +31,6 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
         return ENCODE(play(task, tick, stopping))
     if isinstance(task, CheckTask):
         return ENCODE(check_episode(task))
+    if isinstance(task, GatherTask):
+        return encode_scores(gather(task.work_sha256, task.episodes, task.parts, level=task.level))
     return ENCODE(score_agent(task))

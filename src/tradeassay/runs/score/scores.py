@@ -220,6 +220,17 @@ def score_agent(task: ScoreTask) -> Scored:
     return Scored(episodes=rows, agent=agent)
 
 
+class GatherTask(msgspec.Struct, frozen=True, kw_only=True, tag="gather"):
+    """Put the scored agents of a run together; a task, for correcting intervals loads scipy, which takes longer
+    than all else the caller of a short run does.
+    """
+
+    work_sha256: str
+    episodes: tuple[EpisodeSpec, ...]
+    parts: tuple[Scored, ...]
+    level: float
+
+
 def gather(
     work_sha256: str, episodes: Sequence[EpisodeSpec], scored: Iterable[Scored], *, level: float = 0.95
 ) -> Scores:
