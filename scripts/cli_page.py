@@ -17,7 +17,7 @@ HEAD = """# Command line
 
 Results go to stdout, prose and progress to stderr, and commands that print a result take `--json`. `-o`, `--out`
 is the page, file or folder to write. An id without its version (`daily-us`) means the newest. The options of
-a command are named here; `--help` says what each does, `--help-advanced` for those marked `*`.
+a command are named here; `--help` says what each does, with examples, `--help-advanced` for those marked `*`.
 `scripts/cli_page.py` writes this page from the commands.
 
 | exit status | means |
@@ -51,7 +51,8 @@ def described(command: click.Command, path: tuple[str, ...]) -> str:
     """Return one command: usage, what it does, its own options."""
     context = click.Context(command, info_name=" ".join(path), **root.context_settings)
     usage = " ".join(command.collect_usage_pieces(context)).replace("[OPTIONS]", "").strip()
-    lines = [" ".join((*path, usage)).strip(), "", *cleandoc(command.help or "").replace("\b\n", "").splitlines()]
+    said = cleandoc(command.help or "").replace("\b\n", "").partition("\n\n")[0]
+    lines = [" ".join((*path, usage)).strip(), "", *said.splitlines()]
     folded = isinstance(command, FoldedCommand)
     options = [
         option.opts[-1] + ("*" if folded and isinstance(option, Advanced) else "")

@@ -44,9 +44,8 @@ order. Four of five of its QuantCode programs compile, one in twenty runs, none 
 SysTradeBench submissions are valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives
 no valid answer on any day of KTD-Fin and StockBench; one of its programs runs, and none trades.
 
-**What a failure is.** Questions show the form of an answer with open places instead of an example that could be
-copied, and no rule depends on how long a name is, which a mask changes: days without a valid answer can be
-compared between masks. Whether a rule is fair to a weak model is another question: read the failures.
+**What a failure is.** Questions show the form of an answer with open places, and no rule depends on how long a
+name is: days without a valid answer can be compared between masks.
 
 **What models of this size can show.** That the prompts can be followed, how tokens are spent, and what a
 failure profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A
@@ -80,7 +79,7 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def trading(run: Run) -> str:
     """Write a run that trades: returns, failed days and tokens, cell by cell."""
-    rows, baselines = [], set()
+    rows, baselines, unanswered = [], set(), Counter[str]()
     for one in run.scores.agents:
         measures = {name: found.median for name, found in one.measures.items()}
         if one.baseline:
@@ -88,6 +87,9 @@ def trading(run: Run) -> str:
             continue
         played = [episode for episode in run.scores.episodes if episode.key in one.episodes]
         kinds = sum((Counter(episode.failures) for episode in played), Counter[str]())
+        if measures["failure_rate"].value == 1:
+            unanswered += kinds + Counter({"settings": 1})
+            continue
         outcomes = [run.outcome(episode.key) for episode in played]
         spent = [one.spending for one in outcomes if one is not None and one.spending is not None]
         setting = one.cell.split("__")[-1] if one.cell.count("__") > 1 else ""
@@ -105,7 +107,11 @@ def trading(run: Run) -> str:
         "failures",
         "questions",
     )
-    return f"Baseline: {'; '.join(sorted(baselines))}.\n\n{table(head, rows)}"
+    parts = [f"Baseline: {'; '.join(sorted(baselines))}."] + [table(head, rows)] * bool(rows)
+    if settings := unanswered.pop("settings", 0):
+        failures = ", ".join(f"{kind} {count}" for kind, count in unanswered.most_common(3))
+        parts.append(f"No valid answer on any day of {settings} setting{'s' * (settings > 1)}: {failures}.")
+    return "\n\n".join(parts)
 
 
 def quantcode(run: CodeRun) -> str:
@@ -212,41 +218,35 @@ def arena(opened: OpenRecording) -> str:
     return text
 
 
-def beside(folder: Path) -> list[str]:
-    """Write what is kept beside a model's recordings as JSON: mask probe, the model as a judge."""
-    parts = []
-    if (file := folder / "probe.json").is_file():
-        report = json.loads(file.read_text())
-        masks = list(dict.fromkeys(row["mask"] for row in report["rows"]))
-        found: dict[str, list[str]] = {}
-        for row in report["rows"]:
-            cells = [row["of_all"][name]["value"] for name in ("top_1", "date_1", "joint")]
-            found.setdefault(row["attacker"], []).append(
-                " / ".join("-" if c is None else f"{c:.0%}" for c in cells)
-            )
-        parts += [
-            f"### The mask probe, attacked by this model ({report['benchmark']})",
-            f"Share of {report['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
-            "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs "
-            "that know the real prices: they look up the shown price, search for the scale under which prices are "
-            "whole cents, or look for the same pattern.",
-            table(("attacker", *masks), [(name, *cells) for name, cells in found.items()]),
-        ]
-    if (file := folder / "judge.json").is_file():
-        rows = [
-            (
-                one["judge"],
-                _plain(one["false_rejects"]),
-                _plain(one["false_accepts"]),
-                one.get("note") or one["false_rejects"]["reason"] or "-",
-            )
-            for one in json.loads(file.read_text())["judges"]
-        ]
-        parts += [
-            "### This model as a judge of programs: references it rejects, decoys it accepts",
-            table(("judge", "rejects a reference", "accepts a decoy", "note"), rows),
-        ]
-    return parts
+def beside(folders: Sequence[Path]) -> list[str]:
+    """Write what is kept beside the models' recordings as JSON: mask probes, models as judges of programs."""
+    reports = [json.loads(file.read_text()) for folder in folders if (file := folder / "probe.json").is_file()]
+    masks = list(dict.fromkeys(row["mask"] for report in reports for row in report["rows"]))
+    found: dict[tuple[str, str], str] = {}
+    for row in (row for report in reports for row in report["rows"]):
+        cells = [row["of_all"][name]["value"] for name in ("top_1", "date_1", "joint")]
+        found[row["attacker"], row["mask"]] = " / ".join("-" if c is None else f"{c:.0%}" for c in cells)
+    attackers = sorted({name for name, _ in found}, key=lambda name: ("/" not in name, name))
+    judges = {
+        one["judge"]: (
+            one["judge"],
+            _plain(one["false_rejects"]),
+            _plain(one["false_accepts"]),
+            one.get("note") or one["false_rejects"]["reason"] or "-",
+        )
+        for folder in folders
+        if (file := folder / "judge.json").is_file()
+        for one in json.loads(file.read_text())["judges"]
+    }
+    return [
+        f"## The mask probe ({reports[0]['benchmark']})",
+        f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
+        "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
+        "know the real prices.",
+        table(("attacker", *masks), [(name, *(found[name, mask] for mask in masks)) for name in attackers]),
+        "## The models as judges of programs: references they reject, decoys they accept",
+        table(("judge", "rejects a reference", "accepts a decoy", "note"), list(judges.values())),
+    ]
 
 
 def _plain(value: Any) -> str:
@@ -261,23 +261,18 @@ def _plain(value: Any) -> str:
 
 def render() -> str:
     """Return the page."""
-    parts = [HEAD.strip()]
-    model = ""
-    left_out = []
+    parts, left_out, folders = [HEAD.strip()], [], dict[str, Path]()
     for info in list_recordings():
-        if model and info.name.partition("/")[0] != model:
-            parts += beside(Path(info.path).parent.parent / model)
         name, _, what = info.name.partition("/")
         if not info.label.complete:
             left_out.append(f"`{info.name}` was not finished ({info.label.answers} answers are in it)")
             continue
-        if name != model:
+        if name not in folders:
             parts.append(f"## {name}")
-            model = name
+            folders[name] = Path(info.path).parent
         opened = open_recording(Path(info.path))
         parts += [f"### {', '.join(info.label.benchmarks)} ({what})", spent(opened), body(opened)]
-    if model:
-        parts += beside(Path(list_recordings()[-1].path).parent)
+    parts += beside(list(folders.values()))
     if left_out:
         parts.append("## What is missing\n\n" + "\n".join(f"- {line}" for line in left_out))
     return "\n\n".join(parts) + "\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_WORDS = 72_500
+MOST_WORDS = 65_000
 
 
 @pytest.mark.parametrize("script", ["cli_page", "api_index"])
@@ -21,7 +21,8 @@ def test_a_generated_page_is_current(script: str) -> None:
 
 
 def test_the_manual_can_be_read_in_a_day() -> None:
-    words = {page: len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")}
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    words = {page.name: len(page.read_text().split()) for page in pages}
     assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda one: -one[1])[:5]
 
 
