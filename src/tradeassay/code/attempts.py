@@ -21,12 +21,10 @@ def no_answer(reply: ModelReply) -> str:
 
 
 def exchange(reply: ModelReply, told: str) -> tuple[Message, Message]:
-    """Return an answer and what the model is told about it, as the next two messages."""
     return Message(role="assistant", text=reply.text), Message(role="user", text=told)
 
 
 def total_usage(parts: Iterable[Usage]) -> Usage:
-    """Return the sum of usages."""
     total = NOTHING_SPENT
     for part in parts:
         total = total.plus(part)

@@ -49,7 +49,6 @@ _FIRST: Final[dict[bool, dict[Clock, str]]] = {
 
 
 def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
-    """Return the opening instants of the first ``bars`` bars."""
     per_session = bars_per_session(clock, timeframe)
     days = _sessions(clock, _FIRST[timeframe == "1d"][clock], -(-bars // per_session))
     if timeframe == "1d":
@@ -63,7 +62,6 @@ def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
 
 
 def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
-    """Return how many bars one session has; the last one may be shorter."""
     return 1 if timeframe == "1d" else -(-SESSION_MINUTES[clock] // MINUTES[timeframe])
 
 
@@ -140,7 +138,6 @@ class Path:
 
 
 def make_paths(spec: MarketSpec, timeframe: Timeframe, assets: int, bars: int, seed: int) -> list[Path]:
-    """Draw the assets of a market; asking for more assets keeps the first ones unchanged."""
     sigma, opens = _sigma(spec, timeframe, bars)
     shared = _shocks(spec, Draws(seed, "bars", spec.title, timeframe, "common"), bars)
     paths: list[Path] = []
@@ -336,22 +333,18 @@ class TaskBars:
 
     @property
     def assets(self) -> tuple[str, ...]:
-        """The labels, in order."""
         return tuple(self.feeds)
 
     @property
     def times(self) -> NDArray[np.datetime64]:
-        """When each bar opens; the same for all assets."""
         return next(iter(self.feeds.values()))["time"]
 
     @property
     def rows(self) -> int:
-        """How many bars every asset has."""
         return int(self.times.size)
 
     @property
     def sessions(self) -> NDArray[np.datetime64]:
-        """The session (its day) that each bar belongs to."""
         return session_days(self.clock, self.times)
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -359,7 +352,6 @@ class TaskBars:
         return {f"{label}/{name}": feed[name] for label, feed in self.feeds.items() for name in FIELDS}
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> TaskBars:
-        """Return bars with other columns (in the form of :meth:`columns`), same timeframe and clock."""
         feeds: dict[str, dict[str, NDArray[Any]]] = {}
         for key, values in columns.items():
             label, _, name = key.rpartition("/")
@@ -367,17 +359,14 @@ class TaskBars:
         return TaskBars(feeds, self.timeframe, self.clock, self.name)
 
     def first(self, rows: int) -> TaskBars:
-        """Return the first ``rows`` bars of every asset."""
         return self.with_columns({name: values[:rows] for name, values in self.columns().items()})
 
 
 def make_bars(
     market: str, timeframe: Timeframe = "1d", assets: int = 1, bars: int = 1500, seed: int = 1
 ) -> TaskBars:
-    """Return the bars of a synthetic market: always the same for the same arguments.
-
-    Raises :class:`UserError` for an unknown market or timeframe, or a number of assets (1 to 26) or bars
-    (1 to 1,000,000) that cannot be made.
+    """Return the bars of a synthetic market, always the same for the same arguments; :class:`UserError` for bad
+    ones.
     """
     if market not in MARKETS:
         raise UserError(f"no market '{market}'", hint=f"one of {', '.join(MARKETS)}")
@@ -393,10 +382,8 @@ def make_bars(
 def bars_from_snapshot(
     snapshot: Snapshot, symbols: tuple[str, ...], *, first: str | None = None, last: str | None = None
 ) -> TaskBars:
-    """Return daily bars of stored data, adjusted for splits, on the sessions on which all ``symbols`` traded.
-
-    The symbols become assets A, B and so on, in their order. Raises :class:`UserError` for an unknown symbol or
-    when they have no session in common.
+    """Return split-adjusted daily bars of stored data as assets A, B, ..., on the sessions on which all
+    ``symbols`` traded.
     """
 
     if not 1 <= len(symbols) <= len(LABELS):

@@ -55,12 +55,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def passed(self) -> bool:
-        """Whether it was asked and held."""
         return self.status == "passed"
 
     @property
     def failed(self) -> bool:
-        """Whether it was asked and did not hold."""
         return self.status == "failed"
 
     @property
@@ -69,7 +67,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.passed if self.passed or self.failed else None
 
     def named(self, name: str) -> Finding:
-        """Return it under the name of its check."""
         return msgspec.structs.replace(self, name=name)
 
 
@@ -85,7 +82,6 @@ def failed(
     evidence: tuple[Exhibit, ...] = (),
     measures: Measures | None = None,
 ) -> Finding:
-    """Return a failure."""
     return Finding(
         status="failed",
         reason=reason,
@@ -103,22 +99,18 @@ def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> 
 
 
 def passed(reason: str = "", measures: Measures | None = None) -> Finding:
-    """Return a check that held, with its numbers."""
     return Finding(status="passed", reason=reason, measures=measures or {})
 
 
 def not_scored(reason: str) -> Finding:
-    """Return a check that could not be decided."""
     return Finding(status="not_scored", reason=reason)
 
 
 def not_reached(after: str) -> Finding:
-    """Return a check that was not asked because an earlier one failed."""
     return Finding(status="not_reached", reason=after)
 
 
 def not_run(reason: str) -> Finding:
-    """Return a check that could not be asked."""
     return Finding(status="not_run", reason=reason)
 
 
@@ -181,10 +173,7 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
 def to_sarif(
     findings: Sequence[Finding], *, questions: Mapping[str, str], properties: Mapping[str, str] | None = None
 ) -> str:
-    """Return findings as SARIF 2.1.0: failures as errors, advice and what was not asked as notes.
-
-    ``questions`` are what the checks ask, by name.
-    """
+    """Return findings as SARIF 2.1.0: failures as errors, advice and what was not asked as notes."""
     results: list[dict[str, Any]] = []
     for finding in findings:
         if finding.failed:
@@ -206,7 +195,6 @@ def to_sarif(
 
 
 def _plain(text: str) -> str:
-    """Return text without characters that XML 1.0 cannot hold."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 

@@ -27,10 +27,8 @@ _API: Final = frozenset(
 
 
 def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | None:
-    """Return the statements of a program's shape in order, None where the source is not Python.
-
-    Names the program chose become ``v0``, ``v1`` and so on; without ``tell_apart`` all of them become ``v``, so
-    that a statement looks the same wherever it stands.
+    """Return the statements of a program's shape, its own names as ``v0``, ``v1`` (or all ``v``); None if not
+    Python.
     """
     tree = parses(source)
     if tree is None:
@@ -50,7 +48,6 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
 
 
 def shape_sha256(source: str) -> str | None:
-    """Return the hash of a program's shape, None where the source is not Python."""
     lines = shape_lines(source)
     return None if lines is None else sha256_bytes("\n".join(lines).encode())
 
@@ -117,7 +114,6 @@ class _Shaper(ast.NodeTransformer):
 
 
 def _own_names(tree: ast.Module) -> set[str]:
-    """Return the names that the program itself binds, attributes of ``self`` as ``self.name``."""
     own: set[str] = set()
     imported: set[str] = set()
     for node in ast.walk(tree):

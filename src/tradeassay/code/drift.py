@@ -19,10 +19,7 @@ BUDGET: Final = 50
 
 
 def changed_lines(before: str, after: str) -> int:
-    """Return the number of lines added or replaced, plus those removed without a replacement.
-
-    Blank lines and trailing blanks do not count; a replaced line counts once.
-    """
+    """Return the lines added or replaced, plus those removed without a replacement; blank lines do not count."""
     a, b = ([line.rstrip() for line in text.splitlines() if line.strip()] for text in (before, after))
     codes = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     return sum(
@@ -37,11 +34,8 @@ AGREEMENT: Final = 1e-6
 
 
 def trace_distance(left: DecisionList, right: DecisionList, agreement: float = AGREEMENT) -> float:
-    """Return the smallest number of insertions, deletions and replacements that turns one list of actions into the
-    other, over the length of the longer: 0 when they are the same, 1 when they share nothing.
-
-    An action is a bar, a leg, a share of equity and a signal; two agree when all four do. A quiet bar is not
-    an action: if it were, a strategy that seldom trades could change all its trades and stay under any threshold.
+    """Return the edit distance of two lists of actions over the longer one's length. A quiet bar is not an
+    action: a strategy that seldom trades could change all its trades and stay under any threshold.
     """
     a, b = (
         list(zip(*(column.tolist() for column in (one.row, one.leg, one.fraction, one.signal)), strict=True))
@@ -112,10 +106,7 @@ _NUMERIC = 1e-6
 
 
 def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantics) -> tuple[str, ...]:
-    """Return what a patched card says differently from the first one; empty when both mean the same.
-
-    A change back to the frozen value of a parameter or constraint does not count: the first card was wrong.
-    """
+    """Return what a patched card says differently from the first; a change back to a frozen value does not count."""
     found: list[str] = []
     if first.core_sha256 != patched.core_sha256:
         named = [name for name, text in patched.core_logic.items() if text != first.core_logic[name]]
@@ -171,11 +162,7 @@ def check_drift(
     previous: Submission | None = None,
     justification: str = "",
 ) -> DriftReport:
-    """Return what a patch did. ``first`` is Iter0; ``previous``, if not the same, is what was patched.
-
-    Lines are counted against ``previous``, everything else against ``first``. A justification is kept but decides
-    nothing.
-    """
+    """Return what a patch did: lines are counted against ``previous``, everything else against ``first`` (Iter0)."""
     config = config or DriftConfig()
     changes, unread = _card(spec, first.submission, patched.submission)
     scenarios, missing = _scenarios(spec, first.runs, patched.runs)

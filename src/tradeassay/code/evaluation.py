@@ -170,7 +170,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def grave_tricks(self) -> tuple[TrickFound, ...]:
-        """The tricks that score zero."""
         return tuple(trick for trick in self.tricks if trick.grave)
 
     @property
@@ -181,13 +180,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def solved(self) -> bool | None:
-        """Whether every stage was passed; None when it could not be decided."""
         score = self.score
         return None if score is None else score == 1.0
 
     @property
     def reason(self) -> str:
-        """Why it is not solved, in one line; empty when it is."""
         outcome = self.outcome
         if outcome == "trick":
             return "; ".join(f"{trick.name}: {trick.detail}".rstrip(": ") for trick in self.grave_tricks)
@@ -219,11 +216,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What each check found, under its name."""
         return tuple(self.stage(name).named(name) for name in STAGES)
 
     def stage(self, name: str) -> Finding:
-        """Return a stage's result by name; raises KeyError for another name."""
         if name not in STAGES:
             raise KeyError(name)
         result: Finding = getattr(self, name)
@@ -262,11 +257,8 @@ def evaluate(
     framework: Framework = "backtrader",
     rules: Rules | None = None,
 ) -> Evaluation:
-    """Return everything there is to say about a program. A bad program is a result; only a broken executor raises.
-
-    The language judge is asked when ``judge`` is given and the program gets that far. ``rules`` are today's, with
-    a secret of their own, unless others are given. Raises :class:`UserError` for a framework that the task has no
-    variant for.
+    """Return everything there is to say about a program. A bad program is a result; only a broken executor
+    raises. A given ``judge`` is asked if the program gets that far.
     """
     config = config or EvaluateConfig()
     found = examine(task, source, executor=executor, config=config, framework=framework, rules=rules)
@@ -276,7 +268,6 @@ def evaluate(
 def ask_judge(
     found: Evaluation, judge: JudgeClient, task: CodeTask, source: str, config: EvaluateConfig
 ) -> Evaluation:
-    """Return an evaluation with what a language judge says of the program, if it got that far."""
     if not wants_language_judge(found):
         return found
     case = judge_case(task, source, framework=found.framework)
@@ -295,10 +286,8 @@ def examine(
     strict: bool = False,
     home: TaskBars | None = None,
 ) -> Evaluation:
-    """Return an evaluation without the language judge, which the caller may ask; see :func:`with_language`.
-
-    ``strict`` makes every call that the kernel refused a failure. ``home`` are bars to run a task without a
-    reference on, instead of a drawn market.
+    """Return an evaluation without the language judge; ``strict`` makes every call that the kernel refused a
+    failure, ``home`` are bars to run a task without a reference on.
     """
     rules, config = rules or rules_of(None), config or EvaluateConfig()
     program = _Program(task, source, executor, config, framework, rules)
@@ -309,9 +298,7 @@ def examine(
 def examine_unjudged(
     executor: JobExecutor, task: CodeTask, source: str, framework: Framework, rules: Rules, config: EvaluateConfig
 ) -> Evaluation:
-    """Return an evaluation in which nobody judges, and only the home market is run, as far as
-    :meth:`~tradeassay.code.judges.markets.JudgedMarket.brief` goes.
-    """
+    """Return an evaluation in which nobody judges and only the beginning of the home market is run."""
     program = _Program(task, source, executor, config, framework, rules)
     program.unjudged = True
     return program.evaluation(run_checks(CHECKS, program))
@@ -350,17 +337,14 @@ class _Program:
 
     @property
     def home(self) -> Backtest:
-        """Its run on the task's home market."""
         return self.runs[0]
 
     @property
     def bars(self) -> TaskBars:
-        """The bars of the home market."""
         assert self.judging is not None
         return self.judging.markets[0].bars
 
     def runs_through(self) -> Finding:
-        """Say whether it ran to its end, and in strict mode without a refused call."""
         found = backtest_stage(self.home)
         if found.passed and self.strict and self.home.attempts:
             first = self.home.attempts[0]
@@ -387,19 +371,16 @@ class _Program:
         return compile_failure(self.home) or found
 
     def _asks_for_later_bars(self) -> bool:
-        """Return whether it reached for later bars, or makes no trade and asks how many bars there are: a program
-        that looks ahead only where there is something ahead. One that trades may ask, to close on its last bar.
+        """Whether it reached for later bars, or makes no trade and asks how many there are. One that trades may
+        ask.
         """
         if POINTERS & {trick.name for trick in self.home.tricks}:
             return True
         return not self.home.trades and asks_length(self.source)
 
     def _compare_with_whole(self) -> None:
-        """Run a program that asks for later bars where it has them: what it decides then says whether it used
-        them.
-
-        It gains nothing either way. But a program that trades only with later bars at hand has looked ahead, and
-        is told so instead of being told that it does not trade.
+        """Run it with all bars at hand. It gains nothing, but one that trades only then has looked ahead, and is
+        told so.
         """
         (whole,) = self._run([self.bars], fed=False)
         if not whole.ok:
@@ -462,11 +443,9 @@ class _Program:
         return found
 
     def spend(self, runs: int, cpu_s: float = 0.0) -> None:
-        """Book runs of the program."""
         self.usage = EvaluationUsage(runs=self.usage.runs + runs, cpu_s=self.usage.cpu_s + cpu_s)
 
     def evaluation(self, found: dict[str, Finding]) -> Evaluation:
-        """Return the record."""
         run = self.runs[0] if self.runs else None
         honest = run is not None and found["trick"].passed
         tried = dict.fromkeys(attempt.text for run in self.runs for attempt in run.attempts)
@@ -499,9 +478,7 @@ class _Program:
         )
 
     def _drawn(self, draw: Callable[..., Judging]) -> Judging:
-        """Draw markets: the home market before anything else, the others for programs that get so far. Bars that
-        are given are the only market.
-        """
+        """Draw markets: home first, the others for programs that get so far. Given bars are the only market."""
         if self.given is not None:
             return Judging(markets=(JudgedMarket(bars=self.given, events=(), trades=0),))
         found = draw(self.executor, self.task, self.framework, self.rules, DRAWS)
@@ -555,7 +532,6 @@ def wants_language_judge(found: Evaluation) -> bool:
 def judge_case(
     task: CodeTask, source: str, *, framework: Framework = "backtrader", wording: Wording = "formal"
 ) -> JudgeCase:
-    """Return what a language judge is shown; a wording that the task lacks becomes the formal one."""
     description = task.text(wording, framework) or task.text("formal", framework) or task.formal
     return JudgeCase(
         task_id=task.id,
@@ -568,16 +544,13 @@ def judge_case(
 
 
 def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None = None) -> Evaluation:
-    """Return an evaluation with the language judge's verdict added and the judge stage decided again."""
     config = config or EvaluateConfig()
     stage, by = _decide(found.judge_behaviour, verdict, config.decides)
     return msgspec.structs.replace(found, judge_language=verdict, judge=stage, decided_by=by)
 
 
 def compile_failure(run: Backtest) -> Finding | None:
-    """Return what a run shows about the stage before: no strategy after all, or a source that the child's parser
-    refused; otherwise None.
-    """
+    """Return a fault of the stage before that only a run shows: no strategy after all, or a parser that refused."""
     failure = run.failure
     if isinstance(failure, ChildClaim) and failure.kind == "no_entry":
         return failed(failure.message, "no_strategy", claimed=True)
@@ -589,10 +562,7 @@ def compile_failure(run: Backtest) -> Finding | None:
 
 
 def backtest_stage(run: Backtest) -> Finding:
-    """Return whether a run finished.
-
-    ``error_class`` is the exception's name where the program says it raised one, otherwise the host's finding.
-    """
+    """Return whether a run finished; ``error_class`` is the exception that it claims, else the host's finding."""
     failure = run.failure
     if failure is None:
         return PASSED
@@ -605,7 +575,6 @@ def backtest_stage(run: Backtest) -> Finding:
 
 
 def trade_stage(run: Backtest) -> Finding:
-    """Return whether at least one trade was opened, by the host's own fills."""
     if run.trades:
         return PASSED
     orders = run.orders.orders
@@ -614,7 +583,6 @@ def trade_stage(run: Backtest) -> Finding:
 
 
 def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
-    """Return the panel of a run; ``equity`` is the account's value at every bar's close."""
     per_year = _SESSIONS_PER_YEAR[bars.clock] * bars_per_session(bars.clock, bars.timeframe)
     hold = np.mean([feed["close"] / feed["open"][0] for feed in bars.feeds.values()], axis=0)
     paths = []

@@ -54,11 +54,9 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def extract_block(answer: str, *, cut_off: bool = False) -> Extraction:
-    """Return the program of an answer; ``cut_off`` says that the model ran out of tokens.
-
-    Fenced blocks come first. Among several, the last one that defines a strategy is taken (a model that corrects
-    itself ends with what it means), then the last one that is Python at all, then the last. Without fences the
-    whole answer, or its longest run of Python after prose, is the program. Thoughts in tags never count.
+    """Return the program of an answer: the last fenced block that defines a strategy (a model that corrects
+    itself ends with what it means), else the last Python, else the last; without fences the longest run of
+    Python. Thoughts never count.
     """
     note = ""
     if len(answer) > LONGEST_ANSWER:
@@ -78,11 +76,8 @@ def extract_block(answer: str, *, cut_off: bool = False) -> Extraction:
 def extract(
     answer: str, framework: Framework = "backtrader", *, cut_off: bool = False, last: bool = True
 ) -> Extraction:
-    """Return the program of an answer, read as a careful person reads it.
-
-    The last program among the candidates is taken, as in :func:`extract_block`. A ``last`` answer, after which
-    nothing is asked again, may have been cut off behind its strategy. Lone halves of characters become question
-    marks, because nothing that is written down may hold them.
+    """Return the program of an answer, read as a careful person reads it. A ``last`` answer may have been cut off
+    behind its strategy; lone surrogates become question marks, because nothing written down may hold them.
     """
     whole, answer = len(answer) <= LONGEST_PROGRAM_ANSWER, answer[:LONGEST_PROGRAM_ANSWER]
     if not answer.isascii():
@@ -111,11 +106,7 @@ def extract(
 
 
 def _whole_class(found: Extraction, framework: Framework) -> Extraction:
-    """Return a program whose fence never ends without the statement that was cut off, where that is all it lost.
-
-    The strategy must be whole: what is left out begins at the margin, after it, as the lines that start a backtest
-    do. A strategy that was itself cut off stays as it is, and does not compile.
-    """
+    """Return a program whose fence never ends without the statement that was cut off, if its strategy is whole."""
     if (
         found.form != "unclosed"
         or found.code is None
@@ -133,7 +124,6 @@ def _whole_class(found: Extraction, framework: Framework) -> Extraction:
 
 
 def _candidates(text: str) -> list[str]:
-    """Return every passage that is set apart as code, in the order of the text."""
     fenced, _ = _blocks(text, every=True)
     tagged = [textwrap.dedent(found[2].strip("\n")) + "\n" for found in _TAGGED.finditer(text)]
     body = parse_object(text.strip()) if len(text) <= _PARSED else None
@@ -211,9 +201,8 @@ def _without_thoughts(answer: str) -> tuple[str, bool]:
 
 
 def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
-    """Return the Python blocks that are closed, and the rest of one that is not.
-
-    ``every`` takes blocks of all labels, and removes the indentation that they have in a list.
+    """Return the Python blocks that are closed, and the rest of one that is not; ``every`` takes blocks of all
+    labels.
     """
     blocks: list[str] = []
     fence, label, lines = "", "", list[str]()

@@ -55,12 +55,7 @@ class BadTargets(BadOrders):
 
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
-    """Return the targets as an array of shape (rows, assets), each in -1 .. 1.
-
-    One asset: one column of any name. Several: one column per asset, under its label. Raises
-    :class:`BadTargets` for missing or extra columns, a wrong length, and values that are not numbers in that
-    range.
-    """
+    """Return targets in -1 .. 1, (rows, assets): one column of any name, or one per asset; :class:`BadTargets`."""
     named = _by_asset(columns, assets)
     table = np.empty((rows, len(assets)))
     for place, (asset, values) in enumerate(named):
@@ -127,13 +122,11 @@ def run_frame(
     terms: BrokerTerms,
     **options: Unpack[JobOptions],
 ) -> Backtest:
-    """Run one program. A bad program or invalid targets give a ``failure``; only a broken executor raises."""
     job = FrameJob(source=source, bars=bars, terms=terms, **options)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
 def many_frames(executor: JobExecutor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
-    """Run many programs, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 
 
@@ -153,7 +146,6 @@ def sandbox_job(job: FrameJob) -> Job:
 
 
 def read_result(job: FrameJob, result: JobResult) -> Backtest:
-    """Return the outcome of a run: the targets checked, turned into orders and carried out."""
     return read_with_targets(job, result)[0]
 
 

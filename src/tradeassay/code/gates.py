@@ -130,7 +130,6 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> dict[str, str]:
-        """What each gate asks, by name."""
         return QUESTIONS
 
     def gate(self, name: str) -> Finding:
@@ -155,7 +154,6 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first_failure(self) -> Finding | None:
-        """The first gate that failed; None when none did."""
         return next((gate for gate in self.gates if gate.failed), None)
 
     def junit(self) -> str:
@@ -190,11 +188,8 @@ def pass_gates(
     trust: Literal["untrusted", "reference"] = "untrusted",
     scenarios: Mapping[str, SubmissionRun] | None = None,
 ) -> Gated:
-    """Ask every gate and keep the runs. ``executor`` needs :func:`submission_config`; without ``bars`` the scored
-    run uses 500 synthetic ones. A bad submission is a report; only a broken executor raises.
-
-    ``trust`` is ``reference`` for sources that the project itself ships;
-    ``scenarios`` are the same submission's runs on the micro-scenarios, where they have been made already.
+    """Ask every gate and keep the runs. ``executor`` needs :func:`submission_config`. A bad submission is a
+    report; only a broken executor raises. ``trust`` is ``reference`` for sources that the project itself ships.
     """
     config = config or GateConfig()
     bars = bars if bars is not None else spec.practice_bars()
@@ -225,7 +220,6 @@ def pass_gates(
 
 
 def parse_gate(submission: Submission) -> Finding:
-    """Read the card as JSON and the source as Python, without running any of it."""
     found = (*_card_faults(submission.card), *_source_faults(submission.source))
     return convicted(found) if found else passed("", {"lines": len(submission.source.splitlines())})
 
@@ -265,7 +259,6 @@ def _source_faults(source: str) -> list[Exhibit]:
 
 
 def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
-    """Check the card's form, then its name, legs, parameters (within their tolerances) and constraints."""
     try:
         card = submission.read_card()
     except UserError as error:
@@ -422,9 +415,8 @@ class _Inquiry:
         return schema_gate(self.submission, self.spec.semantics)
 
     def runs(self) -> Finding:
-        """Run on all scenarios; then ask on the beginnings of the scored bars, and only then run on all of them:
-        no process may know a later bar while an earlier one can still be answered for. Work that never trades
-        where the frozen semantics trade has not run.
+        """Scenarios first; then the beginnings of the scored bars, and only then all of them: no process may know
+        a later bar while an earlier one can still be answered for.
         """
         slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
@@ -469,14 +461,12 @@ class _Inquiry:
         return determinism_gate({f"seed {self.config.seeds[0]}": self.scored, **varied})
 
     def leaks(self) -> Finding:
-        """Compare what it said on the beginnings of the scored bars with what it decided on all of them."""
         assert self.scored is not None and self.scored.trades is not None and self.growth is not None
         trades = self.scored.trades
         record = self.growth.compare(trades.trace(share=self.runner.shares(trades, self.columns)))
         return leak_gate(record, self.runner.source)
 
     def audited(self) -> Finding:
-        """Follow every trade of the scored run."""
         assert self.scored is not None
         closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
@@ -535,10 +525,6 @@ _WORDS: Final = {
 
 
 def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, tolerance: float) -> Finding:
-    """Follow every trade of the scored run through the audit log, and compare every figure.
-
-    ``completeness`` and ``tolerance`` are those of :class:`GateConfig`.
-    """
     assert scored.trades is not None and scored.audit is not None and scored.account is not None
     trades, audit = scored.trades, scored.audit
     if not len(trades):
@@ -601,9 +587,7 @@ def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
 def _wrong(
     trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccount, tolerance: float
 ) -> tuple[Ints, dict[str, Floats]]:
-    """Return for each row of a chain 1 when it is of another bar or asset, 2 when its figure is false, else 0; and
-    the host's own figures, for the kinds of rows that claim one.
-    """
+    """Return for each row of a chain 1 (another bar or asset), 2 (false figure) or 0; and the host's own figures."""
     scale = tolerance * float(np.abs(trades.quantity).max())
     worth = tolerance * max(account.capital, float(np.abs(account.equity).max()))
     rooms = {"risk_check": 1e-9, "order": scale, "position": scale, "pnl": worth}
@@ -646,9 +630,8 @@ def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance:
 
 
 def audit_chains(audit: AuditLog, order_ids: Sequence[object]) -> Ints:
-    """Return the audit rows from each order's signal to its P&L, shape (kinds, orders); -1 for a missing one.
-
-    Of several rows with one id, or of one kind under one parent, the last counts.
+    """Return the audit rows from each order's signal to its P&L, (kinds, orders), -1 if missing; the last one
+    counts.
     """
     ids, parents, kinds = audit.id.tolist(), audit.parent.tolist(), audit.kind.tolist()
     by_id = {name: place for place, name in enumerate(ids) if name is not None}

@@ -36,10 +36,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
-    """Return all mutants of a program, by line; none of a source that is not Python.
-
-    ``doubled`` doubles constants instead of moving them a little.
-    """
+    """Return all mutants of a program, by line; ``doubled`` doubles constants instead of moving them a little."""
     tree = parses(source)
     if tree is None:
         return ()
@@ -59,7 +56,6 @@ def _constants(tree: ast.Module, *, doubled: bool) -> Iterator[Mutant]:
 
 
 def _stated(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the numbers that say something: not those that pick an item, and no zeros."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

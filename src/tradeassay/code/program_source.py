@@ -17,21 +17,17 @@ _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
 
 
 def read_source(source: str, *, compiles: bool = False) -> ast.Module | SourceFault:
-    """Return the syntax tree of a source, or why it has none; with ``compiles`` it must compile as well."""
     return program_tree(source.removeprefix(BOM), compiles=compiles)
 
 
 def parses(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, None where it has none."""
     found = read_source(source)
     return None if isinstance(found, SourceFault) else found
 
 
 def check_compiles(source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE) -> Finding:
-    """Return whether a source compiles and holds the one thing its framework asks for.
-
-    ``backtrader``: exactly one class that derives from ``bt.Strategy``, not counting base classes of others in
-    the file. ``frame``: a function ``signals`` at the top level.
+    """Return whether a source compiles and holds exactly one ``bt.Strategy``, or for frames a function
+    ``signals``.
     """
     if len(source) > longest:
         return failed(f"the source has more than {longest} characters", "too_long")
@@ -51,10 +47,8 @@ def asks_length(source: str) -> bool:
 
 
 def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
-    """Return the classes that derive from Backtrader's ``Strategy`` and that no other class derives from.
-
-    Bases are followed by name through the file: ``bt.Strategy`` under any alias of the import, ``Strategy``
-    imported by name, and classes of the file itself. A class made at run time is not seen.
+    """Return the classes that derive from Backtrader's ``Strategy`` and that no other derives from; bases are
+    followed by name, so a class made at run time is not seen.
     """
     known = _strategy_names(tree)
     parents: dict[str, list[str]] = {}

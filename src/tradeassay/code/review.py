@@ -89,7 +89,6 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) -> ReviewBoard:
-    """Return the board of a set of reviews. Own reviews count in the biases and in what names them only."""
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
@@ -166,7 +165,6 @@ UNMARKED: Final = not_scored("no peer has marked it")
 
 
 def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:
-    """Return the mean peer mark of one submission (the paper's D1, or D2 with ``risk``)."""
     marks = [
         review.risk if risk else review.fidelity
         for review in reviews
@@ -247,7 +245,6 @@ class ReviewForm(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[ReviewEntry, ...]
 
     def as_json(self) -> str:
-        """Return the form as JSON, files included."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
     def as_csv(self, rater: str = "") -> str:
@@ -281,7 +278,6 @@ class Raters(msgspec.Struct, frozen=True, kw_only=True):
 def make_form(
     submissions: Sequence[tuple[str, Submission]], *, seed: int = 0
 ) -> tuple[ReviewForm, dict[str, tuple[str, str]]]:
-    """Return a blind form of (strategy, submission) pairs, and its key: item to (author, strategy)."""
     order = np.random.default_rng(seed).permutation(len(submissions))
     entries, key = [], {}
     for number, place in enumerate(order.tolist(), 1):

@@ -71,12 +71,9 @@ def reward(
     framework: Framework = "backtrader",
     secret: str | None = None,
 ) -> Reward:
-    """Return the reward of a program: without a judge, by the behavioural judge, or by a language judge.
-
-    ``executor`` should be one that stays open over many calls (:func:`open_code_executor`); without one a sandbox
-    is opened and closed for this call. ``secret`` is what the judged markets are drawn from; without one it is
-    drawn once in a process, so that all programs of a training step meet the same markets. Raises what opening a
-    sandbox raises.
+    """Return the reward of a program. ``executor`` should stay open over many calls (:func:`open_code_executor`);
+    ``secret``, from which judged markets are drawn, is by default one of this process, so that all programs of a
+    training step meet the same markets.
     """
     if executor is None:
         with open_code_executor() as opened:
@@ -95,7 +92,6 @@ def reward(
 
 
 def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = None) -> Reward:
-    """Return the reward for an existing evaluation."""
     config = config or RewardConfig()
     outcome = found.outcome
     whole = 1.0 if judged else 1.0 - config.judge

@@ -31,8 +31,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rules_of(secret: str | None) -> Rules:
-    """Return today's rules with a run's secret. Without one it is drawn, once in a process: all programs of one
-    session are compared on the same markets, and those of the next on others.
+    """Return today's rules. Without a secret one is drawn, once in a process: all programs of one session meet
+    the same markets.
     """
     return Rules(secret=_own_secret() if secret is None else secret)
 

@@ -23,11 +23,7 @@ PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
 
 
 def open_code_executor(workers: int = 1) -> JobExecutor:
-    """Return a sandbox for programs of every framework.
-
-    Raises SandboxRefused where code cannot be contained, and MissingExtra, before any program is run and charged
-    for it, when a library that programs are promised cannot be imported inside.
-    """
+    """Return a sandbox for programs of every framework; SandboxRefused or MissingExtra before any program is run."""
     require_code_extra()
     pool = SandboxPool(sandbox_config(), workers=workers)
     missing = [name for name in PROMISED if name not in pool.modules]
@@ -41,14 +37,12 @@ def open_code_executor(workers: int = 1) -> JobExecutor:
 
 
 def require_code_extra() -> None:
-    """Raise :class:`MissingExtra` when what programs are run with is not installed. Nothing is imported."""
     for module in ("backtrader", "talib"):
         if find_spec(module) is None:
             raise absent(module, "code", "running programs")
 
 
 def task_bars(task: CodeTask, market: str | None = None, seed: int = HOME_SEED) -> TaskBars:
-    """Return the bars of a task: its home market, or another market or seed in the same shape."""
     timeframe: Timeframe = task.timeframe
     return make_bars(market or task.market, timeframe, task.assets, task.bars, seed)
 
@@ -63,10 +57,7 @@ def run_programs(
     rules: Rules | None = None,
     fed: bool = False,
 ) -> Iterator[Backtest]:
-    """Run programs on bars on a task's terms, in parallel where the executor can; results in their order.
-
-    ``fed`` gives Backtrader programs one bar at a time.
-    """
+    """Run programs on a task's terms, in order; ``fed`` gives Backtrader programs one bar at a time."""
     terms, options = terms_of(task), JobOptions(limits=limits)
     if rules is not None:
         options["steps"] = rules.steps
@@ -84,7 +75,6 @@ def run_frames_with_targets(
     rules: Rules,
     limits: JobLimits | None = None,
 ) -> list[tuple[Backtest, Floats | None]]:
-    """Run a program on frames on several tables; returns each run with its targets, None where it gave none."""
     terms = terms_of(task)
     jobs = [
         BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=rules.steps) for bars in tables
@@ -94,7 +84,6 @@ def run_frames_with_targets(
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:
-    """Return the task's reference for a framework, empty where it has none."""
     if framework == "backtrader":
         return task.reference if task.has_reference else ""
     return task.frame.reference if task.frame is not None else ""

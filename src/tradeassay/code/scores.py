@@ -63,9 +63,8 @@ COMPLETE: Final = 0.95
 
 
 def d3(source: str, completeness: float | None = None) -> PaperScore:
-    """Return reliability and auditability: 0.30 determinism + 0.30 leakage + 0.25 logs + 0.15 quality.
-
-    With the ``completeness`` of the logs, eq. 11 takes twice what it lacks of 0.95 away.
+    """Return reliability and auditability. With the ``completeness`` of the logs, eq. 11 takes twice what it
+    lacks of 0.95.
     """
     tree = parses(source) or ast.Module([], [])
     lines = [line for line in source.splitlines() if line.strip()]
@@ -226,9 +225,8 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
 def examine(
     regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> Discipline:
-    """Return the breaches of a run, counted on the bars where it traded.
-
-    Only what a decision did is counted: an exposure that drifts over a limit because prices moved is not a breach.
+    """Return the breaches of a run. Exposure that drifts over a limit because prices moved is not one: only
+    decisions count.
     """
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text
@@ -258,7 +256,6 @@ def examine(
 def broken_bars(
     run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> dict[str, Ints]:
-    """Return the bars on which each constraint was broken, where it was."""
     return {name: at for name, (at, _) in _beyond(run, bars, legs, constraints).items()}
 
 
@@ -290,7 +287,6 @@ def _beyond(
 
 
 def discipline(found: Mapping[str, Discipline]) -> Measure:
-    """Return D2, 0 to 10: half from ordinary times, half from the stresses."""
     if "normal" not in found:
         return not_scored("it was not run in ordinary times")
     stresses = [1.0 - one.rate for name, one in found.items() if name != "normal"]
@@ -359,10 +355,9 @@ def daily_curve(curve: Floats, session: Floats | None) -> Floats:
 def robustness(
     decisions: DecisionList, closes: Floats, session: Floats | None, *, trials: int, year: int = 252
 ) -> Robustness:
-    """Return the test year of a decision list on closes of shape (legs, bars).
-
-    ``trials`` is how many submissions and iterations were scored on this split; the variance of their yearly
-    Sharpe ratios is taken to be the sampling variance of one ratio over the year.
+    """Return the test year of a decision list on closes (legs, bars). ``trials`` is how many submissions and
+    iterations were scored on this split; their yearly Sharpe ratios are taken to vary as one ratio's sampling
+    does.
     """
     from tradeassay.account.compiled.shares import price_decisions
 
@@ -428,7 +423,6 @@ def cohort(names: Sequence[str], returns: Floats, benchmark: Floats) -> Cohort:
 
 
 def _break_even(decisions: DecisionList, closes: Floats) -> Measure:
-    """Return the cost at which the final equity is 1, by bisection: final equity falls as costs rise."""
     from tradeassay.account.compiled.shares import price_decisions
 
     if not len(decisions):
@@ -458,10 +452,8 @@ def fidelity(
     scored: SubmissionRun | None,
     expected: DecisionList | None,
 ) -> Measure:
-    """Return D1, 0 to 10: half from the micro-scenarios, half from the test data.
-
-    ``expected`` is what the frozen semantics decide on the data of ``scored``. A scenario that could not be run
-    counts as no agreement. Not scored when there is no run at all.
+    """Return D1, 0 to 10: half from the micro-scenarios, half from the test data, on which the frozen semantics
+    decide ``expected``. A scenario that could not be run counts as no agreement.
     """
     if scored is None or scored.decisions is None or expected is None:
         return not_scored("it could not be run on the test data")
@@ -477,10 +469,8 @@ def fidelity(
 
 
 def agreement(ours: DecisionList, theirs: DecisionList) -> tuple[float, int]:
-    """Return the share of decisions that both made at the same bar, in the same leg and size, out of those that
-    either made, and how many those are; the last decision of a bar and leg counts.
-
-    The share is 1 when neither decided anything: doing nothing is right where there is nothing to do.
+    """Return the share of decisions made alike (bar, leg, size) of those that either made, and how many those
+    are. It is 1 when neither decided anything: doing nothing is right where there is nothing to do.
     """
     mine, other = (
         dict(zip(zip(one.row.tolist(), one.leg.tolist(), strict=True), one.fraction.tolist(), strict=True))
@@ -500,11 +490,8 @@ CAP: Final = 5.0
 
 
 def reliability(report: GateReport) -> Measure:
-    """Return D3, 0 to 10. The audit counts by its share of complete cells and of traceable trades; false prices
-    and claims cost its part by the share of trades that hold one, and at least half of it.
-
-    A gate that could not be asked counts as not held, because nothing speaks in its favour. Not scored when
-    the submission could not even be parsed.
+    """Return D3, 0 to 10. The audit counts by its complete cells and traceable trades; false claims cost at least
+    half of it. A gate that could not be asked counts as not held: nothing speaks in its favour.
     """
     if not report.gate("parse").passed:
         return not_scored("it could not be parsed")
@@ -581,7 +568,6 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
         return all((self.sound[name].value or 0.0) >= TARGET for name in DIMENSIONS[:3])
 
     def named(self, submission: str) -> Scorecard:
-        """Return the same card for equal files handed in by another author."""
         gates = msgspec.structs.replace(self.gates, submission=submission)
         return msgspec.structs.replace(self, submission=submission, gates=gates)
 
@@ -589,9 +575,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 def score_gated(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
 ) -> Scorecard:
-    """Score a submission that has been through the gates. What could not be run is not scored, with the reason.
-
-    The paper's D1 and D2 are open until peers have marked it; invalid work has none of the paper's scores.
+    """Score a submission that has been through the gates. The paper's D1 and D2 wait for peers; invalid work has
+    none.
     """
     report = gated.report
     runner = SubmissionRunner(
@@ -676,7 +661,6 @@ def _regimes(
 def _windows(
     spec: StrategySpec, runner: SubmissionRunner, gated: Gated, config: ScoreConfig
 ) -> Windows | msgspec.UnsetType:
-    """Run valid work on pieces of ten bars, at places drawn from the secret, as section 5.4 of the paper does."""
     if not gated.report.valid or gated.bars.rows < WINDOW:
         return msgspec.UNSET
     draws = np.random.default_rng(seed_from(config.gates.secret or "", "windows", spec.id))

@@ -45,7 +45,6 @@ _CHUNK: Final = 1 << 16
 
 
 def trace_of(decisions: list[BarDecision], *, cpu_s: float | None = None) -> Trace:
-    """Return decisions as the trace that all checks compare."""
     rows, feeds, kinds, quantities, prices = zip(*decisions, strict=True) if decisions else ((),) * 5
     return Trace(
         rows=np.asarray(rows, dtype=np.int64),
@@ -85,16 +84,12 @@ class Streamed:
 
     @property
     def trace(self) -> Trace:
-        """The decisions as a trace."""
         return trace_of(list(self.decisions), cpu_s=self.cpu_s)
 
 
 def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
-    """Feed a trusted strategy in this process; what it raises goes to the caller.
-
-    Causal for code that plays by the rules. Code in the same process could reach around the feed, so this is not
-    certified: use :func:`stream_in_sandbox` for code that is not yours. Raises UserError for missing columns or
-    columns that differ in length.
+    """Feed a trusted strategy in this process. Code here could reach around the feed, so it is not certified: use
+    :func:`stream_in_sandbox` for code that is not yours.
     """
     layout, bars = _layout(columns)
     desk = BarDesk(layout.feeds[0])
@@ -113,11 +108,8 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
 def stream_in_sandbox(
     executor: JobExecutor, source: str, columns: Columns, *, limits: JobLimits | None = None, seed: int = 0
 ) -> Streamed:
-    """Feed untrusted source bar by bar from outside its sandbox; the result is certified.
-
-    The child gets a bar once its decisions on the last one are in, so it never holds a later one. ``executor``
-    must be a sandbox with :data:`HARNESS` among its harnesses. Raises UserError for columns that cannot be fed,
-    and SandboxError when the executor cannot feed a child.
+    """Feed untrusted source bar by bar from outside its sandbox, which needs :data:`HARNESS`: certified, because
+    the child gets a bar only once its decisions on the last one are in.
     """
     layout, bars = _layout(columns)
     try:

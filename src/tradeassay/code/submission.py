@@ -85,13 +85,11 @@ class StrategyCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def core_logic(self) -> dict[str, str]:
-        """The texts that may not change, with blanks normalised."""
         names = ("strategy_family", "entry_rule", "exit_rule", "position_sizing_rule")
         return {name: " ".join(str(getattr(self, name)).split()) for name in names}
 
     @property
     def core_sha256(self) -> str:
-        """The hash of the core logic, of the strategy's name and of how orders are filled."""
         return sha256_bytes(
             canonical_json([self.strategy, self.version, self.execution, list(self.legs), self.core_logic])
         )
@@ -106,7 +104,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sha256(self) -> str:
-        """The hash of both files."""
         return sha256_bytes(f"{self.card}\0{self.source}".encode("utf-8", "surrogatepass"))
 
     def read_card(self) -> StrategyCard:
@@ -118,7 +115,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def card_schema() -> bytes:
-    """Return the JSON schema of a strategy card."""
     return canonical_json(schema_of_type(StrategyCard))
 
 
@@ -139,7 +135,6 @@ def read_submission(folder: Path, name: str = "") -> Submission:
 
 
 def write_submission(submission: Submission, folder: Path) -> None:
-    """Write a submission's files into a folder, which is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CODE).write_text(clean_text(submission.source), encoding="utf-8")
     (folder / CARD).write_text(clean_text(submission.card), encoding="utf-8")
@@ -169,11 +164,9 @@ class StrategySpec:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """The names that a trade's signal may have, in the order of the rules."""
         return tuple(rule.signal for rule in self.semantics.rules)
 
     def frozen_decisions(self, bars: TaskBars) -> DecisionList:
-        """Return what the frozen semantics decide on bars, bar by bar. The assets are the legs, in order."""
         feeds = dict(zip(self.semantics.inputs.legs, bars.feeds.values(), strict=False))
         return interpret(self.semantics, feeds, bars.times)
 
@@ -186,9 +179,8 @@ class StrategySpec:
         return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times))
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
-        """Return synthetic bars of the right shape: daily where the strategy has a daily version, else 15 minutes.
-
-        Quarter hours stand in for minutes, so that the bars span enough sessions.
+        """Return synthetic bars: daily, or quarter hours that stand in for minutes, so that they span enough
+        sessions.
         """
         daily = "1d" in self.semantics.inputs.timeframes
         timeframe: Timeframe = "1d" if daily else "15m"
@@ -256,9 +248,8 @@ class AuditLog:
 
 
 def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
-    """Return the trade log in columns ``trade/...``; raises :class:`BadLog` for impossible trades.
-
-    Those have a time that is not a bar's, a leg or side that does not exist, or a quantity that is not positive.
+    """Return the trade log; :class:`BadLog` for a time that is no bar, an unknown leg or side, a quantity that is
+    not positive.
     """
     found, row, leg = _log(columns, "trade", _TRADE, times, legs)
     sign = np.array([_SIDES.get(str(side).upper(), 0.0) for side in found["side"]], dtype=np.float64)
@@ -343,7 +334,6 @@ class SubmissionRun:
 
 
 def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
-    """Return a sandbox's configuration with the harness of submissions loaded in its zygote."""
     base = config or SandboxConfig()
     if HARNESS in base.harnesses:
         return base
@@ -351,10 +341,8 @@ def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
 
 
 def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return bars as a submission gets them: the assets under the names of the legs, in order.
-
-    ``session_last`` marks the last bar of every day; it comes from the timetable, so code need not look at
-    the next bar to know it. Raises :class:`UserError` when there are fewer assets than legs.
+    """Return bars under the names of the legs. ``session_last``, the last bar of a day, comes from the timetable,
+    so that code need not look at the next bar to know it.
     """
     if len(bars.assets) < len(legs):
         raise UserError(
@@ -381,7 +369,6 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What it is called in findings."""
         parts = [f"seed {self.seed}"]
         if self.zone:
             parts.append(f"time zone {self.zone}, {abs(self.days)} days {'later' if self.days > 0 else 'earlier'}")
@@ -424,7 +411,6 @@ class Spent:
     retried: list[str] = field(default_factory=list)
 
     def add(self, result: JobResult) -> JobResult:
-        """Book one job and return it."""
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
         self.retried += [result.retried] if result.retried else []
@@ -463,7 +449,6 @@ class SubmissionRunner:
         return found
 
     def logs(self, wanted: Iterable[tuple[Columns, int]]) -> Iterator[SubmissionRun]:
-        """Run on tables with seeds, in parallel where the executor can; results come in their order."""
         kept: list[Columns] = []
 
         def jobs() -> Iterator[Job]:
@@ -475,7 +460,6 @@ class SubmissionRunner:
             yield self._read(kept[number], self.spent.add(result))
 
     def run(self, columns: Columns) -> Trace | RunFailure:
-        """Run once, for the look-ahead check."""
         job = replace(self._job(columns, 0), params=self._only_trades)
         result = self.spent.add(self.executor.run(job))
         if result.columns is None:
@@ -485,9 +469,8 @@ class SubmissionRunner:
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterable[Trace | RunFailure]:
-        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn, and
-        no further one after an outcome that is ``enough``. A second look at some ``rows`` is one with the first,
-        and no run of its own.
+        """Run at every bar with a false bar behind it, in a child that never holds a true bar before its turn,
+        until ``enough``. A second look at some ``rows`` is one with the first, and no run of its own.
         """
         if self.trust == "reference":
             return map(self.run, with_false_bars(columns, false, rows))
@@ -587,14 +570,12 @@ class SubmissionRunner:
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
-    """Return the closes of the legs, of shape (legs, bars)."""
     return np.stack([np.asarray(columns[f"{leg}/close"], dtype=np.float64) for leg in legs])
 
 
 def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signals: Sequence[str]) -> DecisionList:
-    """Return trades as exposures wanted: one decision for each bar and leg that was traded.
-
-    ``signals`` are the names of the rules, whose places become the decisions' signals.
+    """Return trades as exposures wanted, one for each bar and leg; ``signals`` are the names of the rules, in
+    order.
     """
     bars = closes.shape[1]
     keys = trades.row * closes.shape[0] + trades.leg

@@ -74,10 +74,8 @@ def sweep(
     workers: int | None = None,
     executor: ExecutorName = "local",
 ) -> tuple[Backtested, ...]:
-    """Return all backtests in the order of the batches, whatever the number of workers (default: the cores).
-
-    ``local`` are threads, since compiled code releases Python's lock. Raises :class:`UserError` for an unknown
-    executor.
+    """Return all backtests in the order of the batches. ``local`` are threads: compiled code releases Python's
+    lock.
     """
     listed = tuple(batches)
     one = partial(run_batch, costs_bp=tuple(costs_bp))
@@ -90,9 +88,8 @@ def sweep(
 
 
 def spread_parameters(semantics: Semantics, count: int, seed: int = 0) -> tuple[dict[str, float], ...]:
-    """Return ``count`` different settings around the frozen ones, the frozen ones first.
-
-    They stand for submissions that read the same document a little differently; whole numbers stay whole.
+    """Return ``count`` settings around the frozen ones (first): submissions that read the document a little
+    differently.
     """
     generator = np.random.default_rng(seed)
     found: list[dict[str, float]] = [{}]

@@ -25,10 +25,6 @@ _STAMP: Final = np.dtype("M8[ns]")
 
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the module's strategy once and return both logs as columns.
-
-    Raises :class:`NoEntry` or :class:`Unreturnable`, or whatever the strategy raises.
-    """
     if "zone" in params:
         pretend(str(params["zone"]), float(params["later_s"]))
     trades, audit = _called(module, shape(columns, "frames"), float(params["capital"]))
@@ -40,9 +36,8 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
 
 def pretend(zone: str, later_s: float) -> None:
-    """Move the clock and the time zone that Python code sees. Libraries that ask the system in C are not moved.
-
-    It runs inside the child, before the strategy does anything; a strategy that undoes it is only seen as it is.
+    """Move the clock and time zone that Python code sees (not C), in the child, before the strategy does
+    anything.
     """
     os.environ["TZ"] = zone
     time.tzset()
@@ -81,11 +76,8 @@ def pretend(zone: str, later_s: float) -> None:
 
 
 def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Take bars one at a time, each with a false bar behind it, and run the strategy on all bars so far and the
-    false one; answer with its trades each time.
-
-    The child never holds a bar that it has not answered for, so no answer can depend on a later one. A frame may
-    say at its end whether anything is asked about it.
+    """Take bars one at a time, each with a false bar behind it, and answer with the trades on all so far and the
+    false one. The child never holds a bar that it has not answered for, so no answer can depend on a later one.
     """
     row = struct.Struct(str(params["format"]))
     letters = str(params["format"])[1:]
@@ -137,7 +129,6 @@ class GrowingFrames:
             self._columns[name][row] = value
 
     def first(self, rows: int) -> Any:
-        """Return new frames of the first rows; whoever changes them changes nothing here."""
         if self._legs is None:
             seen = {name: self._columns[name][:rows] for name in self._names}
             seen |= {name: had.view("M8[ns]") for name, had in seen.items() if name.endswith("/time")}
@@ -189,7 +180,6 @@ def _audit_columns(log: Any) -> dict[str, Any]:
 
 
 def _typed(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Give empty and all-missing columns their type too."""
     made: dict[str, Any] = {}
     for name, values in columns.items():
         numbers = name.rpartition("/")[2] in (*TRADE_NUMBERS, "value")

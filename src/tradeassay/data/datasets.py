@@ -45,10 +45,8 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_dataset(name: str, home: Path | None = None) -> Snapshot:
-    """Open a dataset by name; raises :class:`UserError` suggesting near names when there is none.
-
-    ``synthetic/<preset>:<seed>`` is made on first use and kept; a path (with a separator at its start, or of an
-    existing folder with a manifest) is opened in place; anything else is looked up in the store.
+    """Open a dataset: ``synthetic/<preset>:<seed>`` is made on first use and kept, a path is opened in place,
+    anything else is looked up in the store.
     """
     if name.startswith(_PATHS):
         return open_snapshot(Path(name).expanduser())
@@ -61,10 +59,8 @@ def load_dataset(name: str, home: Path | None = None) -> Snapshot:
 
 
 def load_stored(name: str, home: Path | None = None) -> Snapshot:
-    """Open a dataset of the store, or a synthetic world, but never a folder that a name leads to.
-
-    For names that somebody else wrote down: a folder can be sent along with them, and hold anything. Raises
-    :class:`UserError` when there is none.
+    """Open a dataset of the store or a synthetic world, never a folder: for names that somebody else wrote down,
+    who could send a folder along.
     """
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
@@ -79,10 +75,8 @@ def load_stored(name: str, home: Path | None = None) -> Snapshot:
 
 
 def load_proven(name: str, home: Path | None = None) -> Snapshot:
-    """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it.
-
-    The store is only a cache of such a world: whoever edits it can hash it again too. Making one takes about a
-    second, once for a process. Raises :class:`DataError` for a stored world that is not that of its seed.
+    """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it:
+    whoever edits the store can hash it again too.
     """
     snapshot = load_stored(name, home)
     if _SYNTHETIC.fullmatch(name) and (snapshot.sha256, snapshot.facts) != _made_again(name):
@@ -101,7 +95,6 @@ def _made_again(name: str) -> tuple[str, PanelFacts]:
 
 
 def list_datasets(home: Path | None = None) -> tuple[DatasetInfo, ...]:
-    """Return the stored datasets, sorted by name; a damaged one is listed with its problem, not hidden."""
     return tuple(sorted((_info(folder) for folder in _stored(store_folder(home))), key=lambda info: info.name))
 
 

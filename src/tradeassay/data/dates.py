@@ -161,10 +161,7 @@ def _reads(parse: Parser, cell: str) -> bool:
 
 
 def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, Parser]:
-    """Return the spelling that reads most cells; ties go to the first in the list, so to month before day.
-
-    With ``months`` a cell may also be a whole month.
-    """
+    """Return the spelling that reads most cells (``months``: also whole months); ties go to month before day."""
     candidates = _SPELLINGS | _MONTHS_ALONE if months else _SPELLINGS
     if cells and all(cell.removesuffix(".0").isdigit() for cell in cells[:50]):
         numeric = ("digits", "days of a spreadsheet", "2024-01")
@@ -190,9 +187,8 @@ def month_of(text: str) -> int | None:
 
 
 def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[str]:
-    """Return a column as ISO days, times of day and zones left out; a month is its last day.
-
-    Raises :class:`UserError` for what is no day, and without ``order`` for days that can be read in two ways.
+    """Return a column as ISO days (a month is its last); :class:`UserError` for what is no day, or two without
+    ``order``.
     """
     cells = []
     for value in values:
@@ -221,7 +217,6 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
 
 
 def is_day(text: str) -> bool:
-    """Say whether a text is a calendar day written in figures, which no symbol is."""
     compact = re.fullmatch(r"((?:19|20)\d\d)[-_/.]?(\d\d)[-_/.]?(\d\d)(?:[ T].*)?", text)
     if compact:
         return _day_number(*map(int, compact.groups())) is not None
@@ -359,11 +354,8 @@ class DatesWanted(NamedTuple):
 def find_dates(
     text: str, low: str, words: Set[str], is_number: Callable[[int], bool], today: int, wanted: DatesWanted
 ) -> list[DateHit]:
-    """Return the dates in a text, left to right, none inside another.
-
-    ``low`` is the text in lower case and ``words`` its tokens: they tell which spellings are worth looking for.
-    ``is_number`` tells whether the digits at a place are a JSON number. A date without a year is taken to be the
-    one nearest to ``today``.
+    """Return the dates in a text, left to right, none inside another. ``words`` (its tokens) tell which spellings
+    are worth looking for; a date without a year is taken to be the one nearest to ``today``.
     """
     found = list(_usual(text, low, words, today, wanted))
     if wanted.festivals:
@@ -525,7 +517,6 @@ def _full_year(text: str) -> int:
 
 
 def _dated(found: re.Match[str], year: int | None, month: int, day: int, today: int = 0) -> list[DateHit]:
-    """Return the hit of a day, nothing where there is no such day; without a year, the one nearest to today."""
     if year is not None:
         days = [_day_number(year, month, day)]
     else:

@@ -81,9 +81,8 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
 
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return where both open and close lie more than :data:`GAP` away from the (adjusted) previous close.
-
-    A split that nobody recorded moves both; a crash within the day moves the close alone.
+    """Return where open and close both lie more than :data:`GAP` from the previous close: a crash moves the close
+    alone.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
@@ -220,9 +219,8 @@ NAN_WARNING, NAN_ERROR = 0.05, 0.50
 
 
 def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
-    """Return everything that looks wrong in a panel of correct form, errors before warnings.
-
-    A synthetic panel's sessions are its own (no calendar check) and its moves intended (a gap is a warning).
+    """Return everything that looks wrong, errors first. A synthetic panel's sessions are its own and its gaps
+    intended.
     """
     faults = [
         *_check_calendar(panel),
@@ -298,7 +296,6 @@ def _check_bars(panel: Panel) -> Iterator[DataFault]:
 
 
 def listed_mask(panel: Panel) -> Bools:
-    """Return where an instrument may trade, by its listing dates."""
     days: Days = panel.sessions.astype("datetime64[D]")[:, None]
     first = np.array([entry.listed for entry in panel.listings], dtype="datetime64[D]")
     last = np.array([entry.delisted or "9999-12-31" for entry in panel.listings], dtype="datetime64[D]")

@@ -69,7 +69,6 @@ def grouped(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
 
 
 def told_once(faults: Iterable[DataFault]) -> list[str]:
-    """Return one sentence per check and file: how many rows, and the first of them."""
     groups: dict[tuple[str, str], list[DataFault]] = {}
     for fault in faults:
         groups.setdefault((fault.check, fault.file), []).append(fault)

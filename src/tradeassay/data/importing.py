@@ -38,10 +38,8 @@ def import_files(
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> ImportResult:
-    """Import a folder or file of bars under ``config.name`` (default: the folder's name).
-
-    Raises :class:`UserError` when a file is not understood and :class:`DataRefused` when the doctor finds faults
-    that are not accepted.
+    """Import a folder or file of bars under ``config.name`` (default: the folder's); :class:`DataRefused` for
+    faults.
     """
     _known(config.drop)
     imported = read_files(config)
@@ -77,12 +75,7 @@ def fetch_dataset(
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> Manifest:
-    """Load a panel from a registered source and store it as ``name``.
-
-    ``options`` are the fields of the source's ``Config``; texts are turned into the field's type. Raises
-    :class:`UserError` for a wrong option, :class:`SourceError` when the vendor fails, :class:`DataRefused` for
-    faults that are not accepted.
-    """
+    """Load a panel from a registered source and store it; ``options`` are the fields of the source's ``Config``."""
     panel = make_source(source, options).load()
     return write_snapshot(
         replace(panel, name=name),
@@ -106,11 +99,7 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
 
 
 def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
-    """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first.
-
-    ``FilesConfig`` says how to read files where guessing is not enough. Raises a one-line :class:`UserError`
-    when a file cannot be understood at all.
-    """
+    """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first."""
     if isinstance(what, Snapshot):
         return _diagnose_snapshot(what.folder)
     if isinstance(what, FilesConfig):

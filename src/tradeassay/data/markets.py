@@ -48,10 +48,7 @@ MARKETS = {
 
 
 def read_market(name: str, days: Iterable[str], home: Path | None = None) -> OwnSeries:
-    """Return the returns of a market by name, with a note on what it is.
-
-    Raises :class:`UserError` where its span and that of ``days`` do not meet.
-    """
+    """Return the returns of a market by name, with a note on what it is; UserError where spans do not meet."""
     market, asked = MARKETS[name], sorted(days)
     found, levels, source = _packaged(market)
     more = ""
@@ -77,7 +74,6 @@ def read_market(name: str, days: Iterable[str], home: Path | None = None) -> Own
 
 
 def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
-    """Return the days of a market, its levels, and where they come from."""
     table = import_module(f"arch.data.{market.module}").load()
     if market.module != "frenchdata":
         return table.index.strftime("%Y-%m-%d").tolist(), table["Adj Close"].to_numpy(float), "the package arch"

@@ -59,10 +59,8 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def live_actions(self) -> tuple[Literal["split", "dividend"], ...]:
-        """The kinds of corporate action that the prices do not contain yet.
-
-        Only these adjust a series on reading, and only these may change an account: applying a split
-        or paying a dividend that a vendor has already applied to its prices would count it twice.
+        """The kinds that the prices do not contain yet: applying a split that a vendor has applied would count it
+        twice.
         """
         if self.adjusted == "none":
             return ("split", "dividend")

@@ -40,11 +40,8 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def export_parquet(snapshot: Path, folder: Path) -> tuple[Path, ...]:
-    """Write a snapshot as Parquet: long ``bars`` (session, symbol, fields), ``minutes``, a table per record kind.
-
-    ``folder`` must not exist or be empty; raises :class:`UserError` otherwise. It holds everything, so
-    :func:`import_parquet` gives back a snapshot with the same content hash. It is written under another name and
-    renamed when it is whole.
+    """Write a snapshot as Parquet into a new folder. It holds everything: :func:`import_parquet` gives back a
+    snapshot with the same content hash.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty", hint="choose another folder")
@@ -74,10 +71,7 @@ def _export(panel: Panel, folder: Path) -> None:
 
 
 def import_parquet(folder: Path, snapshot: Path, *, allow_faults: bool = False) -> Manifest:
-    """Write a snapshot from a folder of :func:`export_parquet`; raises :class:`DataError` naming a wrong file.
-
-    (Parquet files from elsewhere are read by the source ``parquet``.)
-    """
+    """Write a snapshot from a folder of :func:`export_parquet`; raises :class:`DataError` naming a wrong file."""
     facts = _facts(folder)
     for name, entry in facts.files.items():
         check_hash(folder / name, entry)

@@ -54,7 +54,6 @@ class Snapshot:
 
     @property
     def facts(self) -> PanelFacts:
-        """What a reader must know about the data."""
         return self._manifest.facts
 
     @property
@@ -63,7 +62,6 @@ class Snapshot:
 
     @property
     def sessions(self) -> Days:
-        """The days of all sessions (a calendar, not market data), read-only."""
         return self._history.sessions
 
     def news_begin(self, share: float) -> int:
@@ -72,10 +70,7 @@ class Snapshot:
         return bisect_left(self._history.open_times, share * len(news), key=news.up_to) if len(news) else 0
 
     def rows(self, first: str | None = None, last: str | None = None) -> range:
-        """Return the rows of the sessions from ISO day ``first`` to ``last``, both included.
-
-        Raises :class:`UserError` when there are none.
-        """
+        """Return the rows of the sessions from ISO day ``first`` to ``last``, never none."""
         days = self._history.sessions
         start = 0 if first is None else int(np.searchsorted(days, np.datetime64(parse_day(first), "D")))
         stop = (
@@ -89,7 +84,6 @@ class Snapshot:
         return range(start, stop)
 
     def at(self, row: int, moment: Moment) -> AsOfView:
-        """Return the view of a moment of the session in ``row``; raises :class:`DataError` for a wrong row."""
         try:
             clocks = self._clocks[moment]
         except KeyError:
@@ -104,12 +98,8 @@ class Snapshot:
 
 
 def open_snapshot(folder: Path) -> Snapshot:
-    """Open the snapshot in ``folder``.
-
-    The manifest is held to its own hash, and every file to its recorded hash before any of it is decoded (news,
-    figures and minutes when they are first asked for). ``verify_snapshot`` computes the content hash as well; so
-    does this for a store of an earlier version, whose manifest has no hash of its own. Raises :class:`DataError`
-    naming the file that is missing, half-written or altered.
+    """Open the snapshot in ``folder``. Every file is held to its recorded hash before any of it is decoded (news,
+    figures and minutes when first asked for); :class:`DataError` names one that is missing or altered.
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
@@ -157,12 +147,10 @@ class AsOfView:
 
     @property
     def row(self) -> int:
-        """The row of the current session; -1 before the first one."""
         return self._row
 
     @property
     def moment(self) -> Moment:
-        """How far the current session has progressed."""
         return self._moment
 
     @property
@@ -190,11 +178,9 @@ class AsOfView:
 
     @property
     def instruments(self) -> tuple[Instrument, ...]:
-        """The facts about them, in column order."""
         return self._history.instruments(self._visible)
 
     def column(self, symbol: str) -> int:
-        """Return a symbol's column; raises :class:`DataError` if unknown by now."""
         column = self._history.column_of.get(symbol, self._visible)
         if column >= self._visible:
             raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
@@ -205,10 +191,8 @@ class AsOfView:
         return self._history.every_instrument[self.column(symbol)]
 
     def tradable(self) -> Bools:
-        """Return which columns are listed and were not suspended in the last known state.
-
-        Before the open that is the state of the previous session (a name listed today counts as tradable), from
-        the open on it is today's.
+        """Return which columns are listed and not suspended: before the open by the previous session's state,
+        then today's.
         """
         history, row, visible = self._history, self._row, self._visible
         if row < 0:
@@ -238,11 +222,8 @@ class AsOfView:
         return self._history.sessions[self._start(lookback) : self._completed]
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none.
-
-        Adjustment is as of the current session, whose ex-date actions count from its pre-open on. Volume follows
-        splits inversely, ``amount`` is never adjusted, and what the vendor has already adjusted stays as it is
-        (``Snapshot.facts.adjusted``). Raises :class:`UserError` for an unknown field or a negative lookback.
+        """Return completed daily bars, (rows, columns), oldest first, NaN where there is none; adjusted as of the
+        current session. Volume follows splits inversely; ``amount`` is never adjusted.
         """
         values = self._history.fields.get(field)
         if values is None:
@@ -254,17 +235,12 @@ class AsOfView:
         return self._history.adjusted(window, field, adjust, start, self._row)
 
     def opens(self) -> Floats | None:
-        """Return today's opening prices as traded when the session has opened by now, else None."""
         if self._moment == "pre_open" or self._row < 0:
             return None
         return self._history.fields["open"][self._row, : self._visible]
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
-        """Return the last completed minute bars of one symbol, as traded: closing instants and fields.
-
-        Minutes in which the symbol has no bar are left out. Raises :class:`DataError` when the snapshot has no
-        minute bars of it.
-        """
+        """Return the last completed minute bars of one symbol, as traded: closing instants and fields."""
         if lookback < 0:
             raise UserError(f"lookback {lookback} is negative")
         self.column(symbol)
@@ -277,7 +253,6 @@ class AsOfView:
         return times[start:stop], {name: values[start:stop] for name, values in columns.items()}
 
     def session_bars(self) -> SessionBars:
-        """Return the current session whole, for an exchange; raises :class:`FutureDataError` before its close."""
         history, row, visible = self._history, self._row, self._visible
         if self._moment != "close" or row < 0:
             raise FutureDataError(
@@ -315,7 +290,6 @@ class AsOfView:
         return levels[self._start(lookback) : self._completed]
 
     def index_name(self, index: str) -> str:
-        """Return what the data itself calls an index that is named by its role."""
         return self._history.name_of(index)
 
     # -- records -------------------------------------------------------------------------------------------------
@@ -329,10 +303,7 @@ class AsOfView:
     def news(
         self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
     ) -> tuple[NewsItem, ...]:
-        """Return items published in (since, clock], newest first, at most ``limit`` of them.
-
-        With ``symbols``, only items about one of them. Raises :class:`FutureDataError` for a later ``since``.
-        """
+        """Return items published in (since, clock], newest first, at most ``limit``, about any of ``symbols``."""
         self._not_later(since)
         table = self._history.news
         published = table.between(since, self._clock)
@@ -341,10 +312,8 @@ class AsOfView:
         return tuple(table.record(row) for row in newest)
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
-        """Return corporate actions that became known in (since, clock], oldest first.
-
-        These are announcements, including those a vendor has already applied to its prices; what really happens
-        to an account is :meth:`todays_actions`. Raises :class:`FutureDataError` for a later ``since``.
+        """Return corporate actions announced in (since, clock], oldest first, those that prices contain already
+        included; what happens to an account is :meth:`todays_actions`.
         """
         self._not_later(since)
         history = self._history
@@ -353,9 +322,8 @@ class AsOfView:
         ]
 
     def todays_actions(self) -> tuple[CorporateAction, ...]:
-        """Return the actions that take effect in the current session and are not yet in the prices.
-
-        They come by column, a dividend before a split: a dividend is per share held before the split.
+        """Return what takes effect in the current session and is not yet in the prices; a dividend before a
+        split, because it is per share held before.
         """
         return self._history.actions_of(self._row)
 
@@ -376,10 +344,8 @@ class AsOfView:
 
 
 def locate(history: History, clock: Instant) -> tuple[int, Moment]:
-    """Return the current session of an instant and its moment.
-
-    Between two sessions the earlier one is current ("close") until an hour before the next opens, from when on
-    the next one is ("pre_open"). Before the first pre-open there is none: row -1.
+    """Return the current session of an instant and its moment. From an hour before the next open on, the next
+    session is current ("pre_open"); before the first there is none: row -1.
     """
     row = bisect_right(history.open_times, clock) - 1
     closed = row < 0 or history.close_times[row] <= clock

@@ -27,9 +27,7 @@ class Source(Protocol):
     extra: ClassVar[str | None]
     """The extra that must be installed, or None."""
 
-    def __init__(self, config: Any) -> None:
-        """Take a ``Config`` instance; no I/O happens here."""
-        ...
+    def __init__(self, config: Any) -> None: ...
 
     def load(self) -> Panel:
         """Fetch or generate the panel; raises :class:`~tradeassay.core.errors.SourceError` when it cannot."""

@@ -73,7 +73,6 @@ class _Spliced(History):
         self.instruments = self._instruments  # type: ignore[assignment]  # ditto
 
     def _own(self, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return a read-only view of an array that :meth:`move` writes to."""
         self._arrays[name] = values.copy()
         shown = self._arrays[name].view()
         shown.setflags(write=False)

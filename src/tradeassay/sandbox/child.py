@@ -112,10 +112,7 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
 
 
 def _place_descriptors(fds: list[int]) -> int:
-    """Put the job's descriptors where the filter and the code expect them.
-
-    Returns the first number from which no descriptor belongs to the job.
-    """
+    """Put the job's descriptors where filter and code expect them; returns the first number behind them."""
     # The zygote's own 0 is one open file for all its children: flags set on it by one job are read by the next.
     fresh = os.open(os.devnull, os.O_RDONLY)
     os.dup2(fresh, 0)

@@ -82,9 +82,8 @@ _decode_head = msgspec.json.Decoder(Head).decode
 
 
 def encode(columns: Mapping[str, Any]) -> list[bytes]:
-    """Return the message for named array-likes, in parts to be written one after the other.
-
-    Raises TypeError for values that no kind can hold, ValueError for names or sizes beyond the format.
+    """Return the message for named array-likes, in parts; TypeError or ValueError for what the format cannot
+    hold.
     """
     heads: list[ColumnHead] = []
     parts: list[bytes] = []
@@ -101,9 +100,8 @@ def encode_claim(claim: ClaimHead) -> bytes:
 
 
 def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
-    """Return the columns as read-only arrays over ``data`` (strings as object arrays), or the claim.
-
-    Raises :class:`CodecError` on anything else; never allocates more than a few times ``len(data)``.
+    """Return the columns as read-only arrays over ``data``, or the claim; :class:`CodecError` on anything else.
+    Never allocates more than a few times ``len(data)``.
     """
     if len(data) > caps.total:
         raise CodecError(f"{len(data)} bytes, more than the {caps.total} allowed")

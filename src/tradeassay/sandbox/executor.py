@@ -16,7 +16,6 @@ def open_executor(
     config: SandboxConfig | None = None,
     workers: int = 1,
 ) -> JobExecutor:
-    """Return an executor by name; raises SandboxRefused where walls are missing, MissingExtra without Ray."""
     if workers < 1:
         raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
     if kind == "sandbox":

@@ -289,11 +289,8 @@ _FOR_WANT_OF_ROOM: Final = tuple(
 
 
 def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
-    """Return how far an outcome can be put down to the code rather than to the machine.
-
-    A child cannot kill itself, nor end before its source was read: that is the machine's doing, as is a lack of
-    memory when the child had not taken half of what it may. A crash, an error of the parser, or a claim that
-    memory or files ran out may be either's.
+    """Return how far an outcome can be put down to the code rather than to the machine. A child cannot kill
+    itself, nor end before its source was read; a crash or a claim that memory ran out may be either's.
     """
     if isinstance(outcome, dict) or facts.stopped is not None:
         return ""

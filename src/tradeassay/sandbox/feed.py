@@ -45,7 +45,6 @@ class FrameFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receive(size: int) -> bytes | None:
-    """Wait for the next frame (called in the child); None after the last."""
     frame = os.read(FEED_FD, size)
     while frame and len(frame) < size:
         more = os.read(FEED_FD, size - len(frame))
@@ -56,7 +55,6 @@ def receive(size: int) -> bytes | None:
 
 
 def answer(payload: bytes = b"") -> None:
-    """Answer the last frame (called in the child)."""
     message = _LENGTH.pack(len(payload)) + payload
     sent = os.write(ANSWER_FD, message)
     while sent < len(message):
@@ -134,7 +132,6 @@ class FeedLine:
         self._push(first=True)
 
     def _push(self, *, first: bool = False) -> None:
-        """Write what is pending. A child that answers without reading fills its pipe, and waits until it reads."""
         gone = False
         try:
             self._pending = self._pending[os.write(self._out, self._pending) :]

@@ -103,7 +103,6 @@ class Job:
 
     @property
     def sha256(self) -> str:
-        """The hash of the source, under which its result is recorded."""
         return sha256_bytes(self.source.encode("utf-8", "surrogatepass"))
 
 

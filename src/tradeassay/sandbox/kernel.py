@@ -71,7 +71,6 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
 
 
 def make_read_only(target: str, *, allow_devices: bool = False) -> None:
-    """Make the mount at ``target`` read-only and without set-uid; flags are only ever added."""
     attributes = _MOUNT_ATTR_RDONLY_NOSUID | (0 if allow_devices else _MOUNT_ATTR_NODEV)
     packed = struct.pack("=QQQQ", attributes, 0, 0, 0)
     syscall("mount_setattr", _AT_FDCWD, os.fsencode(target), 0, packed, len(packed))

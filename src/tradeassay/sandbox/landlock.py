@@ -58,10 +58,7 @@ def ruleset_attributes(version: int) -> bytes:
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]]) -> None:
-    """Remove every right except ``rules``, pairs of (descriptor of a path, rights beneath it), irrevocably.
-
-    Needs ``no_new_privileges``; raises OSError.
-    """
+    """Remove every right except ``rules`` (descriptor of a path, rights beneath it), irrevocably."""
     attributes = ruleset_attributes(version)
     ruleset = kernel.syscall("landlock_create_ruleset", attributes, len(attributes), 0)
     handled = handled_rights(version)

@@ -38,7 +38,6 @@ class LibraryRoots(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.stdlib, *self.packages, *self.zones)
 
     def readable_one_by_one(self) -> tuple[str, ...]:
-        """Return the same with the standard library's parts listed one by one, where nothing can be covered."""
         parts = [
             os.path.join(folder, name)
             for folder in self.stdlib
@@ -127,10 +126,8 @@ _SPACES: Final = (
 
 
 def why_not_leave() -> str | None:
-    """Return why this machine does not allow namespaces, or None when it does.
-
-    Tested in a throw-away process, because it cannot be undone: some machines let a process into a user
-    namespace and then deny it every right there.
+    """Return why this machine does not allow namespaces; tested in a throw-away process, because it cannot be
+    undone.
     """
     mine, theirs = os.pipe()
     probe = os.fork()
@@ -154,10 +151,7 @@ def why_not_leave() -> str | None:
 
 
 def leave_host() -> None:
-    """Enter new mount, network, IPC, UTS and PID namespaces (and a user namespace when not root); raises OSError.
-
-    The next fork is process 1 of the new PID namespace.
-    """
+    """Enter new namespaces (a user one when not root); the next fork is process 1 of the new PID namespace."""
     uid, gid = os.geteuid(), os.getegid()
     if uid != 0 or not _unshared(_SPACES):
         kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
@@ -177,9 +171,8 @@ def _unshared(spaces: int) -> bool:
 
 
 def enter_private_root(roots: LibraryRoots) -> None:
-    """Build a root of read-only binds of ``roots``, a few devices and an empty scratch folder, and move there.
-
-    Raises OSError. Paths keep their names, so a loaded interpreter finds its libraries where they were.
+    """Build a root of read-only binds, a few devices and an empty scratch folder, and move there. Paths keep
+    their names, so a loaded interpreter finds its libraries where they were.
     """
     shown = {path: os.open(path, os.O_PATH) for path in (*roots.readable(), *DEVICES) if os.path.exists(path)}
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)

@@ -51,14 +51,10 @@ class Sandbox:
         return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job in its own child and return the result.
-
-        A bad job is a result, not an error. An end that may be the machine's doing (see
-        :func:`~tradeassay.sandbox.failures.doubt`) is tried once more in a fresh child, unless the child had tried
-        something that fails a job: a second chance hides nothing. A job that has answered a row of its feed is
-        never tried again: its second child could be told what its first one saw. Raises UserError for columns that
-        cannot be sent or shaped, and SandboxError when the sandbox or the machine fails twice, or while a job was
-        being fed.
+        """Run one job in its own child. A bad job is a result, not an error. An end that may be the machine's
+        doing (:func:`~tradeassay.sandbox.failures.doubt`) is tried once more, unless the child had tried
+        something that fails a job, or answered a row of its feed: its second child could be told what its first
+        one saw.
         """
         zygote, seen = self._line.current(), tuple[RefusedCall, ...]()
         try:
@@ -133,7 +129,6 @@ class _ZygoteLine:
         self._zygote: ZygoteProcess | None = ZygoteProcess(config)
 
     def current(self) -> ZygoteProcess:
-        """Return the zygote to use; raises SandboxError after :meth:`close` or in a forked copy of the host."""
         zygote = self._zygote
         if zygote is None:
             raise SandboxError("the sandbox is closed", hint="open a new one")

@@ -159,7 +159,6 @@ def has_action(action: int) -> bool:
 
 
 def install(program: bytes, *, listener: bool) -> int:
-    """Install the filter for good; returns the listener's descriptor (0 without one). Raises OSError."""
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     return kernel.syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listener else 0, header)

@@ -54,10 +54,7 @@ def is_allowed(module: str, allowed: frozenset[str]) -> bool:
 
 
 def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | None:
-    """Return the first import statement, by line, of a module that is not on the list.
-
-    One that the code can do without, because it catches the error, is left to fail where it stands.
-    """
+    """Return the first import, by line, of a module not on the list; one whose error is caught is left to fail."""
     found: list[ImportFound] = []
     optional = {
         id(node)
@@ -177,10 +174,7 @@ def fix_seeds(seed: int) -> None:
 def run_code(
     code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> dict[str, Any]:
-    """Execute the code and call it; returns named array-likes.
-
-    Raises whatever the code raises, :class:`NoEntry`, or :class:`Unreturnable`.
-    """
+    """Execute the code and call it; raises what it raises, :class:`NoEntry`, or :class:`Unreturnable`."""
     module = ModuleType(MODULE)
     names = dict(vars(builtins))
     if allowed is not None:

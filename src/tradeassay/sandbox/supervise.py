@@ -82,10 +82,7 @@ class Supervisor:
         return self._line is not None and bool(self._line.answers)
 
     def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
-        """Run the job to its end; returns the result and whether it may be the machine's rather than the code's.
-
-        Raises :class:`ZygoteLost` or :class:`WallsDown`.
-        """
+        """Run the job; returns the result and whether it may be the machine's rather than the code's."""
         killed_before = _oom_kills()
         started = time.monotonic()
         self._send_to(zygote)
@@ -123,7 +120,6 @@ class Supervisor:
         return result, doubt(facts, outcome)
 
     def _send_to(self, zygote: socket.socket) -> None:
-        """Seal the job, make its pipes, and hand the child's ends to the zygote."""
         job = self._job
         source = job.source.encode("utf-8", "surrogatepass")
         order = msgspec.json.encode(
@@ -183,8 +179,8 @@ class Supervisor:
                     self._take_output(descriptor)
 
     def _next_events(self, seconds: float) -> list[tuple[int, int]]:
-        """Wait for something to happen, and count the child's time. What the whole machine stood still for is not
-        the child's: from one waking to the next no more counts than a healthy host would sleep.
+        """Wait for something to happen, and count the child's time: what the whole machine stood still for is not
+        its.
         """
         events = self._poll.poll((seconds if seconds < _BEAT_S else _BEAT_S) * 1000 + 1)
         before, self._woke = self._woke, time.monotonic()
@@ -194,10 +190,7 @@ class Supervisor:
         return events
 
     def _seconds_left(self, started: float) -> float:
-        """Return how long to wait for the next thing to happen; stops the child when its time is up.
-
-        Time in which it could have run and got no processor does not count.
-        """
+        """Return how long to wait; stops the child when its time is up, time without a processor not counted."""
         if self._stopped is not None:
             left = self._stopped_at + _DEATH_S - time.monotonic()
         elif self._process < 0:
@@ -216,7 +209,6 @@ class Supervisor:
         return left
 
     def _take_message(self) -> None:
-        """Read one message from the zygote, or from the child before it runs any code."""
         assert self._control is not None
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
         self._owned += fds
@@ -333,10 +325,7 @@ _MAX_FILES: Final = 64
 
 
 def collect(folder: int, cap: int) -> dict[str, bytes]:
-    """Return the plain files at the top of ``folder`` (a descriptor), by name, at most ``cap`` bytes and 64 files.
-
-    Links, devices and folders are left alone; a name that is not text is left out.
-    """
+    """Return the plain files at the top of ``folder`` by name, at most ``cap`` bytes and 64 files."""
     found: dict[str, bytes] = {}
     for name in sorted(os.listdir(folder))[:_MAX_FILES]:
         content = _read(folder, name, cap)

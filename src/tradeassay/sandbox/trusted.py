@@ -32,7 +32,6 @@ class TrustedCodeInProcess:
         return IN_PROCESS
 
     def run(self, job: Job) -> JobResult:
-        """Run one reference job; raises SandboxError for any other."""
         if job.trust != "reference":
             raise SandboxError(
                 "only code marked trust='reference' may run inside the host's process",

@@ -101,9 +101,8 @@ class ChildWatch:
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
     def _path(self, notice: Notice, position: int) -> str:
-        """Return the path of an argument; one relative to the scratch folder comes back as an absolute one.
-
-        A path relative to a descriptor stays relative: such a descriptor was opened under these same rules.
+        """Return the path of an argument. One relative to a descriptor stays so: it was opened under these same
+        rules.
         """
         path = self._text(notice.arguments[position])
         if path.startswith("/"):

@@ -240,8 +240,8 @@ _LARGE: Final = 2 << 20
 
 
 def _take_large_pages(proc: int) -> None:
-    """Put the libraries' data into large pages, where the kernel has some: every fork copies the table of pages,
-    and every child takes it down again, which is most of what an empty job costs.
+    """Put the libraries' data into large pages: every fork copies the table of pages, most of what an empty job
+    costs.
     """
     descriptor = os.open("self/maps", os.O_RDONLY, dir_fd=proc)
     with open(descriptor, encoding="utf-8", errors="replace") as file:

@@ -40,9 +40,7 @@ _HELLO_BYTES: Final = 1 << 18
 
 
 def _homes(modules: tuple[str, ...]) -> list[str]:
-    """Return the folders that hold promised modules, wherever this process finds them: the zygote's own search
-    path knows nothing of PYTHONPATH and of what was added at run time.
-    """
+    """Return the folders of promised modules: the zygote's own search path knows nothing of PYTHONPATH."""
     found: dict[str, None] = {}
     for name in dict.fromkeys(module.partition(".")[0] for module in modules):
         try:

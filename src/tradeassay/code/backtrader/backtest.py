@@ -88,7 +88,6 @@ class Backtest:
         return tuple(trick for trick in self.tricks if trick.grave)
 
     def trace(self) -> Trace:
-        """Return the orders as decisions by bar; raises UserError for a run that failed."""
         if self.failure is not None:
             raise UserError(f"a run that failed has no decisions: {self.failure.text}")
         log = self.orders

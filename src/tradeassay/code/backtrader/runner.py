@@ -55,7 +55,6 @@ class BacktestJob:
 
 
 def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
-    """Return a sandbox's configuration with the Backtrader harnesses loaded in its zygote."""
     import msgspec
 
     base = config or SandboxConfig()
@@ -70,16 +69,12 @@ def run_backtrader(
     terms: BrokerTerms,
     **options: Unpack[JobOptions],
 ) -> Backtest:
-    """Run one strategy. A bad strategy is a result with a ``failure``; only a broken executor raises.
-
-    The executor's zygote should have been given :func:`sandbox_config`: a child may not read this package.
-    """
+    """A bad strategy is a result with a ``failure``; only a broken executor raises."""
     job = BacktestJob(source=source, bars=bars, terms=terms, **options)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
 def many(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-    """Run many strategies, in parallel where the executor can; results come in the order of the jobs."""
     return in_order(executor, jobs, sandbox_job, read_result)
 
 
@@ -107,7 +102,6 @@ def terms_of(task: CodeTask) -> BrokerTerms:
 
 
 def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
-    """Return what a harness is told about the account and the bars."""
     return {
         "cash": float(terms.cash),
         "commission": float(terms.commission),
@@ -176,7 +170,6 @@ def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: in
 
 
 def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Return the child's own figures; raises :class:`BadOrders`."""
     account = columns.get(ACCOUNT)
     if account is None or account.dtype != np.float64 or account.shape != (_ACCOUNT_FIGURES,):
         raise BadOrders("the account's figures are missing")

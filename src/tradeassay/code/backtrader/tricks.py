@@ -35,12 +35,10 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 
 def tricks_in(source: str, notes: Iterable[str]) -> list[Trick]:
-    """Return what the source and the child's notes show."""
     return [*_noted(notes), *_arrays(source)]
 
 
 def tricks_of_orders(log: OrderLog) -> list[Trick]:
-    """Return what the times of the orders show."""
     cheats = int((log.row == log.turn).sum()) if len(log) else 0
     if not cheats:
         return []
@@ -49,7 +47,6 @@ def tricks_of_orders(log: OrderLog) -> list[Trick]:
 
 
 def account_mismatch(value: float, cash: float, done: BrokerReplay) -> list[Trick]:
-    """Compare the child's account with the host's."""
     if abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT:
         return []
     text = (
@@ -62,10 +59,8 @@ def account_mismatch(value: float, cash: float, done: BrokerReplay) -> list[Tric
 def scrub(
     failure: Failure | None, environment: Mapping[str, str] | None = None
 ) -> tuple[Failure | None, list[Trick]]:
-    """Remove from a child's words what looks like a secret, and name it.
-
-    ``environment`` is the host's by default: values of variables that sound secret are looked for. The child
-    does not have them, so finding one means that a wall has a hole.
+    """Remove from a child's words what looks like a secret, and name it: finding one means that a wall has a
+    hole.
     """
     if not isinstance(failure, ChildClaim):
         return failure, []
@@ -114,7 +109,6 @@ def _noted(notes: Iterable[str]) -> list[Trick]:
 
 
 def _arrays(source: str) -> list[Trick]:
-    """Return whether the source accesses whole lines, which hold later bars as well."""
     tree = parses(source)
     if tree is None:
         return []

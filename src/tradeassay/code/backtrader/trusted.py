@@ -19,7 +19,6 @@ from tradeassay.sandbox.strategy import FILE, MODULE
 
 @lru_cache(maxsize=1)
 def recorder() -> type:
-    """Return the analyser's class; made on first use, because the framework is slow to import."""
     import backtrader as bt
 
     class Recorder(bt.Analyzer):  # type: ignore[misc]  # backtrader has no types
@@ -90,10 +89,8 @@ class TrustedRun:
 
 
 def run_trusted(source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Literal["reference"]) -> TrustedRun:
-    """Run a strategy that this project ships with the framework as it is, its own feeds and broker included.
-
-    There is no isolation: ``trust`` must be ``reference``, else SandboxError. Whatever the code raises is
-    raised here.
+    """Run a strategy that this project ships with the framework as it is: no isolation, ``trust`` must be
+    ``reference``.
     """
     if trust != "reference":
         raise SandboxError("only code marked trust='reference' may run inside the host's process")

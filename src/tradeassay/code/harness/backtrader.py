@@ -33,10 +33,6 @@ class NoStrategy(NoEntry):
 
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the module's strategy on the columns and return what it decided.
-
-    Raises :class:`NoStrategy`, or whatever the strategy raises.
-    """
     notes = changes(_ORIGINAL)
     strategy = find_strategy(module)
     broker = RecordingBroker()
@@ -66,9 +62,8 @@ def _account(broker: RecordingBroker) -> Any:
 
 
 def find_strategy(module: ModuleType) -> type:
-    """Return the one strategy class that the module defines; base classes of its other classes do not count.
-
-    Raises :class:`NoStrategy`.
+    """Return the one strategy class of the module, base classes of its others not counted; or
+    :class:`NoStrategy`.
     """
     own = [
         value
@@ -85,7 +80,6 @@ def find_strategy(module: ModuleType) -> type:
 
 
 def add_sizer(cerebro: Any, kind: str, value: float) -> None:
-    """Give orders without a size the size that the task states."""
     if kind == "percent":
         cerebro.addsizer(bt.sizers.PercentSizer, percents=value)
     else:
@@ -103,14 +97,12 @@ class _Line:
         self.values: tuple[float, ...] | None = ()
 
     def step(self) -> None:
-        """Answer the last bar with what was decided on it, then wait for the next."""
         self.settle()
         frame = receive(self._row.size)
         self._owed = frame is not None
         self.values = None if frame is None else self._row.unpack(frame)
 
     def settle(self) -> None:
-        """Answer the last bar, if that has not been done."""
         if not self._owed:
             return
         columns = [self._record[name][self._sent :] for name in (*INTEGERS, *FLOATS)]
@@ -145,15 +137,10 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
     def _tick_nullify(self) -> None:
         """Do nothing; see :class:`ColumnFeed`."""
 
-    def _tick_fill(self, force: bool = False) -> None:
-        """Do nothing; see above."""
+    def _tick_fill(self, force: bool = False) -> None: ...
 
 
 def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the module's strategy on bars that come one at a time; its orders leave as answers.
-
-    Raises what the strategy raises; the answers up to then have been sent.
-    """
     notes = changes(_ORIGINAL)
     strategy = find_strategy(module)
     broker = RecordingBroker()

@@ -126,8 +126,7 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
     def _tick_nullify(self) -> None:
         """Do nothing: where a feed keeps no ticks the broker reads the bar itself, with the same numbers."""
 
-    def _tick_fill(self, force: bool = False) -> None:
-        """Do nothing; see above."""
+    def _tick_fill(self, force: bool = False) -> None: ...
 
 
 def frame_of(timeframe: str) -> tuple[int, int]:

@@ -23,10 +23,7 @@ Columns = Mapping[str, Any]
 
 @lru_cache(maxsize=64)
 def bar_type(columns: tuple[str, ...]) -> type[Any]:
-    """Return the tuple type of bars with these columns, e.g. ``Bar(time=..., open=..., close=...)``.
-
-    ``time`` is in nanoseconds since 1970. Raises UserError for a column whose name cannot be an attribute.
-    """
+    """Return the tuple type of bars with these columns; ``time`` is in nanoseconds since 1970."""
     for name in columns:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise UserError(f"column '{name}' cannot be an attribute of a bar", hint="rename it")
@@ -114,7 +111,6 @@ class BarDesk:
             self._add("market", quantity, math.nan, feed)
 
     def cancel(self, feed: str | None = None) -> None:
-        """Take back all open orders of a feed."""
         self._add("cancel", 0.0, math.nan, feed)
 
     def _add(self, kind: str, quantity: float, price: float, feed: str | None) -> None:
@@ -131,10 +127,7 @@ class WireError(ValueError):
 
 
 def frame_format(columns: Columns) -> str:
-    """Return the struct format of one row: ``q`` for times and integers, ``d`` for floats, ``?`` for flags.
-
-    Raises TypeError for other columns.
-    """
+    """Return the struct format of one row: ``q`` for times and integers, ``d`` for floats, ``?`` for flags."""
     codes = {"M": "q", "i": "q", "u": "q", "f": "d", "b": "?"}
     letters = []
     for name, values in columns.items():
@@ -146,7 +139,6 @@ def frame_format(columns: Columns) -> str:
 
 
 def pack_rows(columns: Columns) -> bytes:
-    """Return all rows, one frame after the other."""
     types = {"M": "<i8", "i": "<i8", "u": "<i8", "f": "<f8", "b": "?"}
     fields = [np.asarray(values) for values in columns.values()]
     dtype = np.dtype([(f"c{place}", types[values.dtype.kind]) for place, values in enumerate(fields)])

@@ -29,11 +29,8 @@ ROWS: Final = "rows of the answer"
 
 
 def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Take rows a few at a time; where the last of them is wanted, call the program with all rows so far and
-    answer its last target. Return what it says about the whole table, where that came.
-
-    A call that raises is answered with the claim; the others go on. With numbers in ``DRAWN`` the whole table is
-    followed by calls on the first rows up to four places: a hint, for a program that forgets between two calls.
+    """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
+    target. With numbers in ``DRAWN`` it is called again on the first rows up to four places, as a hint.
     """
     function = vars(module).get(ENTRY)
     if not callable(function):
@@ -85,7 +82,7 @@ none)."""
 
 def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int]:
     """Return rows on which the program changes its mind: two where it does so for the shortest time, and drawn
-    ones. None where the answer is not one number a row, which the host will refuse.
+    ones.
     """
     if not whole or any(len(values) != rows or values.dtype.kind not in "fiub" for values in whole.values()):
         return []

@@ -33,7 +33,6 @@ def advance(self: Any, size: int = 1) -> None:
 
 
 def forward(self: Any, value: float = NAN, size: int = 1) -> None:
-    """Move a line on and make room for the values."""
     advance(self, size)
     if size == 1:
         self.array.append(value)

@@ -15,9 +15,8 @@ from tradeassay.sandbox.feed import answer, receive
 
 
 def find_strategy(space: Mapping[str, Any]) -> Any:
-    """Return an instance of the class ``Strategy`` in a loaded module, or of the only class with ``on_bar``.
-
-    Raises LookupError when there is none, or more than one without that name.
+    """Return an instance of the class ``Strategy``, or of the only class with ``on_bar``; LookupError without
+    one.
     """
     found = space.get("Strategy")
     if found is None:
@@ -35,7 +34,6 @@ def find_strategy(space: Mapping[str, Any]) -> Any:
 
 
 def serve(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Feed the strategy until the host hangs up; returns how many bars it saw."""
     layout = Layout(str(params["columns"]).split("\n"))
     row = struct.Struct(str(params["format"]))
     strategy = find_strategy(vars(module))

@@ -164,7 +164,6 @@ class Members(NamedTuple):
 
 
 def fingerprint() -> list[Print | Members]:
-    """Return what every function of the framework's moving parts is made of."""
     names = [f"backtrader.{part}" for part in _PARTS]
     names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
     prints: list[Print | Members] = [
@@ -182,12 +181,10 @@ def fingerprint() -> list[Print | Members]:
 
 
 def changes(prints: list[Print | Members]) -> list[str]:
-    """Return the notes about what has since been replaced, removed or added."""
     return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
 
 
 def shadowed(*things: Any) -> list[str]:
-    """Return the notes about methods that were replaced on a single object."""
     found = []
     for thing in things:
         for name, value in list(vars(thing).items()):

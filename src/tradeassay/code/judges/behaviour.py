@@ -73,7 +73,6 @@ def _above(value: int, most: int | None) -> bool:
 def judge_decisions(
     task: CodeTask, judging: Judging, runs: Sequence[Backtest], config: DecisionsConfig
 ) -> BehaviourVerdict:
-    """Return the verdict: every market has to be passed. ``runs`` are the candidate's, home first."""
     found: list[MarketAgreement] = []
     lost: list[str] = []
     said: list[str] = []

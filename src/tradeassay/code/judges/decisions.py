@@ -83,7 +83,6 @@ class DecisionsMatched:
 
 
 def decision_events(run: Backtest, bars: TaskBars, cash: float) -> tuple[DecisionEvent, ...]:
-    """Return what a run decided, in order of bar and asset."""
     place = {label: number for number, label in enumerate(bars.assets)}
     netted: dict[tuple[int, int], list[float]] = {}
     for fill in run.fills:
@@ -119,7 +118,6 @@ def compare_decisions(
     rows: int,
     config: DecisionsConfig | None = None,
 ) -> DecisionsMatched:
-    """Return how far a candidate (``mine``) decides what the reference (``theirs``) does."""
     config = config or DecisionsConfig()
     partners = {event.key: event for event in theirs}
     matched = {
@@ -154,8 +152,8 @@ def compare_decisions(
 def _in_step(
     mine: tuple[DecisionEvent, ...], theirs: tuple[DecisionEvent, ...], rows: int, config: DecisionsConfig
 ) -> float:
-    """Return the bar from which on two runs are held to each other: the end of the warm-up, or later the first bar
-    after which both hold the same side of every asset. Where that never comes in time, the end of the warm-up.
+    """Return the bar from which two runs are compared: the warm-up's end, or later the first on which both hold
+    the same side of every asset.
     """
     first = min((event.bar for event in theirs), default=0)
     end = first + config.warm_up * rows
@@ -179,7 +177,6 @@ def _in_step(
 
 
 def passes(found: DecisionsMatched, config: DecisionsConfig | None = None) -> bool:
-    """Return whether a market is passed. One on which nothing at all matches never is."""
     config = config or DecisionsConfig()
     if found.reference and not found.matched:
         return False

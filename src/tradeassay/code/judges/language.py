@@ -56,7 +56,6 @@ class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sha256(self) -> str:
-        """The hash by which a verdict identifies what was asked."""
         return sha256_of(self)
 
 
@@ -76,10 +75,7 @@ def quote_mark(kind: str, text: str) -> str:
 
 
 def without_remarks(source: str) -> str:
-    """Return a program without comments and docstrings: only what runs, and no words to its reader.
-
-    A source that is not Python comes back unchanged.
-    """
+    """Return a program without comments and docstrings: only what runs, and no words to its reader."""
     tree = parses(source)
     if tree is None:
         return source
@@ -112,18 +108,12 @@ class JudgeClient(Protocol):
     """A language model that judges: its prompts, and the way to ask it."""
 
     @property
-    def name(self) -> str:
-        """The model's full name."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def prompts(self) -> JudgePrompts:
-        """The prompts it is asked with."""
-        ...
+    def prompts(self) -> JudgePrompts: ...
 
-    def ask(self, request: AskModel) -> ModelReply:
-        """Answer one request; a failure is a reply with an error, never an exception."""
-        ...
+    def ask(self, request: AskModel) -> ModelReply: ...
 
 
 class LanguageJudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,10 +218,7 @@ def judge_dialogue(
 
 
 def read_answer(text: str) -> tuple[Criterion, ...] | str:
-    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose.
-
-    A reason without a single word is refused: the dots of the form that was shown.
-    """
+    """Return the criteria of an answer, or what is wrong with it. Nothing is guessed from prose."""
     body = parse_object(text)
     if body is None:
         blocks = [found for block in fenced_blocks(text) if (found := parse_object(block.text)) is not None]
@@ -257,7 +244,6 @@ _DIRECTIONS: Final = {"long": "it only buys", "short": "it only sells short", "b
 
 
 def _advice(case: JudgeCase) -> str:
-    """Say what a reader would look for, as advice."""
     known = [f"indicators: {', '.join(case.indicators)}"] if case.indicators else []
     known += [_DIRECTIONS[case.direction]] if case.direction in _DIRECTIONS else []
     if not known:

@@ -67,8 +67,8 @@ class JudgedMarket:
     kinds: frozenset[str] | None = None
 
     def brief(self) -> JudgedMarket:
-        """Return the market up to the reference's sixth entry, a year of days at least: long enough to see whether
-        a program trades at all, a third of the bars of most tasks.
+        """Return the market up to the reference's sixth entry, a year of days at least: enough to see a program
+        trade.
         """
         entries = [event.bar for event in self.events if event.bar == event.opened]
         if len(entries) <= _SHOWN:
@@ -113,7 +113,6 @@ class DrawnMarkets:
     def home(
         self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
     ) -> Judging:
-        """Return the home market of a task alone: all that a program needs which does not reach the judge."""
         key = ("home", sha256_of(task), framework, sha256_of(rules), sha256_of(config))
         return self._once(key, lambda: draw_home(executor, task, framework, rules, config))
 
@@ -166,9 +165,7 @@ def draw_markets(
     config: DrawConfig,
     home: Judging | None = None,
 ) -> Judging:
-    """Draw the markets of a task, ``home`` first. Without a reference, or one that trades there, there is no
-    other.
-    """
+    """Draw the markets of a task, ``home`` first; no other without a reference that trades there."""
     home = home or draw_home(executor, task, framework, rules, config)
     source = reference_of(task, framework)
     if not source or not home.markets:
@@ -200,10 +197,8 @@ def draw_markets(
 
 
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
-    """Return whether the task's words name the number that a mutant changes, as it is or in per cent, or a branch
-    with orders is gone.
-
-    Others are the reference's own way of writing it down, and a task promises nothing about them.
+    """Return whether the task's words name the number that a mutant changes (others it promises nothing about),
+    or a branch with orders is gone.
     """
     known = task.cannot_matter or ()
     if any((one.framework, one.line, one.change) == (framework, mutant.line, mutant.change) for one in known):
@@ -236,8 +231,8 @@ _CENT: Final = 100.0
 
 
 def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
-    """Return a market of any kind, its bars stretched: calm and wild spells, jumps, each asset its own. From the
-    ``_COILED``-th on prices coil up as well: bars that lie inside each other, which orders wait in.
+    """Return a market with its bars stretched: calm and wild spells, jumps; from the ``_COILED``-th on also
+    coils, bars that lie inside each other, which orders wait in.
     """
     own = [task.market, *(name for name in MARKETS if MARKETS[name].clock == MARKETS[task.market].clock)]
     plain = drawn_bars(task, own[draw % len(own)], secret, _ADDED, draw)
@@ -282,10 +277,7 @@ _SIDES: Final = ("open", "high", "low", "close")
 
 
 def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
-    """Return one asset with coils: runs of up to nine bars, each strictly inside the one before.
-
-    Between coils every bar moves from the last close as it did. A coil ends early where no cent is left inside.
-    """
+    """Return one asset with coils: runs of up to nine bars, each strictly inside the one before."""
     rows = feed["close"].size
     lengths = np.where(draws.random(rows) < _COILS, draws.integers(1, _LONGEST_COIL + 1, rows), 0).tolist()
     places = draws.random((rows, 4)).tolist()
@@ -367,9 +359,7 @@ class _Hand:
         return left
 
     def add_for(self, left: list[Mutant]) -> list[Mutant]:
-        """Add markets with spells on which the judge notices mutants that it has not noticed so far; return those
-        that are left.
-        """
+        """Add markets with spells on which the judge notices further mutants; return those that are left."""
         room = self._config.added if self.markets else 0
         for draw in range(self._config.tried):
             if not left or not room:
@@ -411,7 +401,6 @@ class _Hand:
         ]
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
-        """Run programs of ours; whole tables will do for them."""
         self.runs += len(sources)
         wanted = ((source, bars) for source in sources)
         return list(run_programs(self._executor, self._task, wanted, self._framework, rules=self._rules))

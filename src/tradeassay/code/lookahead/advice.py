@@ -42,10 +42,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def source_advice(source: str | ast.Module) -> tuple[Advice, ...]:
-    """Return places that look like look-ahead, in the order of their lines; ``source`` may be parsed already.
-
-    Nothing for source that does not parse.
-    """
+    """Return places that look like look-ahead, by line; none for source that does not parse."""
     tree = parses(source) if isinstance(source, str) else source
     found: list[Advice] = []
     for node in ast.walk(tree) if tree is not None else ():
@@ -138,11 +135,9 @@ _BUILTINS: Final = frozenset(
 
 
 def forgets(source: str) -> bool:
-    """Return whether a source shows plainly that nothing is kept between two calls and no later row is meant.
-
-    Plainly: at the top level only imports of calculating libraries, constants and functions; no decorator, class,
-    or mutable default; nothing is named, of a library or of an object, but what is known to compute and to keep
-    nothing. An honest program need not be plain.
+    """Return whether nothing is plainly kept between two calls and no later row meant: only imports of
+    calculating libraries, constants and functions at the top, and nothing named but what is known to compute. An
+    honest program need not be plain.
     """
     try:
         tree = parses(source)

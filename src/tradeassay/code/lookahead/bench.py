@@ -24,11 +24,6 @@ _SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
 
 @lru_cache(maxsize=2)
 def bench_columns(data: Data) -> dict[str, Array]:
-    """Return time, open, high, low, close, volume and a sparse ``score`` (missing on three rows of four).
-
-    Daily bars are business days that end in December 2024; hourly ones are seven a day. Prices wander with quiet
-    and nervous spells.
-    """
     bars = BARS[data]
     rng = np.random.default_rng(_SEEDS[data])
     spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
@@ -108,7 +103,6 @@ class BenchLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_bench(seed: int, cases: Iterable[BenchCase] | None = None) -> list[BenchLine]:
-    """Return a line for each case. A case that cannot be decided counts as not found."""
     lines = []
     for case in load_bench() if cases is None else cases:
         record = check_leaks(case.subject(), bench_columns(case.data), seed=seed, deterministic=True)

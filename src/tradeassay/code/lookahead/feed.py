@@ -42,7 +42,6 @@ _RECORD: Final = np.dtype([*((name, "<i8") for name in INTEGERS), *((name, "<f8"
 
 
 def fed_job(job: BacktestJob) -> Job:
-    """Return the sandbox's job: no rows in the child, all of them in the feed."""
     limits, bars = job.limits or LIMITS, job.bars
     slower = msgspec.structs.replace(limits, cpu_s=limits.cpu_s * _SLOWER, wall_s=limits.wall_s * _SLOWER)
     values = [day_numbers(bars.times), *(feed[name] for feed in bars.feeds.values() for name in PRICES)]
@@ -58,10 +57,7 @@ def fed_job(job: BacktestJob) -> Job:
 
 
 def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
-    """Return the orders of a fed run. What came in answer to a bar must have been decided on it.
-
-    Raises :class:`BadOrders`.
-    """
+    """Return the orders of a fed run; what came in answer to a bar must have been decided on it, else BadOrders."""
     if any(len(payload) % ACTION.size for payload in result.answers):
         raise BadOrders("an answer that is no whole number of orders")
     counts = np.array([len(payload) // ACTION.size for payload in result.answers], dtype=np.int64)
@@ -75,12 +71,10 @@ def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
 
 
 def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-    """Run strategies on bars that are fed one at a time, and carry out what they decided: the scored run."""
     return in_order(executor, jobs, fed_job, read_fed)
 
 
 def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
-    """Return the outcome of a fed run. What came in answer to a bar is taken as decided on its close."""
     if result.columns is None:
         failure, tricks = scrub(result.failure)
         return failed_run(result, failure, [*tricks_in(job.source, ()), *tricks])

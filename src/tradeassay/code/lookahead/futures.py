@@ -46,7 +46,6 @@ class Feeds:
 
     @classmethod
     def of(cls, columns: Columns) -> Feeds:
-        """Group columns by what precedes the last slash in their names."""
         groups: dict[str, dict[str, Array]] = {}
         for name, values in columns.items():
             feed, _, column = name.rpartition("/")
@@ -76,11 +75,9 @@ class Feeds:
 
     @property
     def aligned(self) -> bool:
-        """Whether all feeds have the master's rows."""
         return all(self.length(feed) == len(self) for feed in self.groups)
 
     def join(self, groups: Mapping[str, Group]) -> dict[str, Array]:
-        """Return grouped columns under their full names, in the order of the original ones."""
         named = {
             f"{feed}/{name}" if feed else name: values
             for feed, group in groups.items()
@@ -89,7 +86,6 @@ class Feeds:
         return {name: named[name] for name in self.names}
 
     def count(self, feed: str, rows: int) -> int:
-        """Return how many rows of ``feed`` are known when the master has ``rows`` rows."""
         if rows == len(self):
             return self.length(feed)
         if self.length(feed) == len(self) or rows == 0:
@@ -97,7 +93,6 @@ class Feeds:
         return int(np.searchsorted(self.groups[feed][TIME], self.master[TIME][rows - 1], side="right"))
 
     def head(self, rows: int) -> dict[str, Array]:
-        """Return the first ``rows`` rows of the master, and what was known from the other feeds by then."""
         return self.join(
             {
                 feed: {name: values[: self.count(feed, rows)] for name, values in group.items()}
@@ -127,7 +122,6 @@ def _snapped(new: Array, true: Array, rows: Ints) -> Array:
 
 
 def _enclose(prices: dict[str, Array]) -> None:
-    """Widen bars so that no open or close lies outside their range."""
     inside = [prices[name] for name in PRICES if name in prices]
     if "high" in prices:
         prices["high"] = np.maximum.reduce(inside)
@@ -142,11 +136,8 @@ def _base_of(group: Group) -> str | None:
 def other_future(
     feeds: Feeds, known: int, length: int, rng: np.random.Generator, *, mirror: bool
 ) -> dict[str, Array]:
-    """Return ``length`` rows of which the first ``known`` are true and the rest are another plausible path.
-
-    Times stay as they are. Prices go on from the last true close by moves of bars drawn from the whole series in
-    short blocks, the same bars for every feed, so that high and low enclose open and close as they did. With
-    ``mirror`` the moves are the true ones, sign flipped. Other columns take the values of the drawn bars.
+    """Return ``length`` rows, the first ``known`` true, the rest another plausible path: moves of bars drawn in
+    short blocks, the same for every feed, or with ``mirror`` the true moves, sign flipped. Times stay.
     """
     groups: dict[str, dict[str, Array]] = {}
     drawn = _drawn_bars(len(feeds), length - known, rng)
@@ -237,9 +228,8 @@ def _signs(true: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _other_volume(values: Array, cuts: Ints, rows: Ints, place: Ints, sides: Floats | float = -1.0) -> Array:
-    """Return volumes that rise where they fell from the cut's, and the other way round, by at least a factor 3.
-
-    ``sides`` says for each row whether they do so (-1) or go on the way they went (1).
+    """Return volumes that rise where they fell and the other way round (``sides`` 1: go on), by at least a factor
+    3.
     """
     numbers = np.asarray(values, dtype=np.float64)
     at_cut = np.maximum(np.abs(numbers[cuts]), 1.0)[place]
@@ -281,7 +271,6 @@ def _next_bars(feeds: Feeds, sides: Floats, rng: np.random.Generator) -> dict[st
     sizes = rng.choice(_SIZES, bars - 1)
 
     def drawn(true: Floats) -> Floats:
-        """Return moves on the given sides of the true ones, as large as others of the series."""
         return sides * _signs(true, rng) * np.abs(true[rng.integers(0, true.size, true.size)])
 
     groups: dict[str, dict[str, Array]] = {}
@@ -324,7 +313,6 @@ class InPlace:
     columns: dict[str, Array]
 
     def alone(self, feeds: Feeds, number: int) -> dict[str, Array]:
-        """Return the true rows up to one cut and the false ones behind it, and nothing else."""
         cut, length = int(self.cuts[number]), int(self.lengths[number])
         made = {}
         for name, values in feeds.head(cut + 1 + length).items():
@@ -334,8 +322,8 @@ class InPlace:
 
 
 def choose_places(bars: int, wanted: Ints, visited: Flags, gap: int, rng: np.random.Generator) -> Ints:
-    """Return rows to cut after, at least ``gap`` apart: half of them ``wanted`` ones not yet visited, where there
-    are any, the rest anywhere.
+    """Return rows to cut after, at least ``gap`` apart: half of them ``wanted`` and not yet visited, the rest
+    anywhere.
     """
     last = bars - 2
     room = max(1, bars // (2 * gap))
@@ -382,10 +370,8 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
 def _moved_prices(
     group: Group, moved: tuple[Ints, Ints, Ints, Ints], away: Floats, *, logarithms: bool
 ) -> dict[str, Array]:
-    """Return prices with the ``moved`` rows (cuts, lengths, rows, cut of each row) taken ``away`` from the truth.
-
-    Bars open near where the ones before closed, as they did: the first true one behind a change, and the first
-    moved one, on the other side of that close than the true one opened.
+    """Return prices with the ``moved`` rows (cuts, lengths, rows, cut of each row) taken ``away`` from the truth;
+    bars open near where the ones before closed, as true ones do.
     """
     cuts, lengths, rows, place = moved
     true = {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}

@@ -161,9 +161,9 @@ class LeakSubject(Protocol):
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
     ) -> Iterable[Outcome]:
-        """Run on the first row, the first two, and so on up to the last but one, each with the false bar of its
-        row behind it; ``false`` has the same columns and rows. With ``rows`` only up to each of those. What
-        follows an outcome that is ``enough`` may be left out: runs cost with the square of their number.
+        """Run on the first row, the first two, and so on (or up to each of ``rows``), with the false bar of its
+        row behind it. What follows an outcome that is ``enough`` may be left out: runs cost with the square of
+        their number.
         """
         ...
 
@@ -182,7 +182,6 @@ class FunctionSubject:
         self._function = function
 
     def run(self, columns: Columns) -> Outcome:
-        """Run it once; whatever it raises is a failure."""
         before = time.process_time()
         try:
             trace = self._function(columns)
@@ -240,11 +239,8 @@ def check_leaks(
     seed: int | np.random.Generator,
     deterministic: bool = False,
 ) -> LeakRecord:
-    """Return whether any decision of the code on ``columns`` was seen to depend on later rows.
-
-    ``deterministic`` skips the repetition of the scored run. The same seed gives the same record. The verdict is
-    None when the run failed, two equal runs differ, it would take too long, there are too few rows, or runs on
-    other futures failed. Raises UserError for columns that cannot be cut.
+    """Return whether any decision on ``columns`` was seen to depend on later rows; None where nobody could tell.
+    ``deterministic`` skips the repetition of the scored run. The same seed gives the same record.
     """
     config = config or LeakConfig()
     feeds = Feeds.of(columns)
@@ -271,9 +267,7 @@ def check_leaks(
 
 
 def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> RunFailure | None:
-    """Run the first 5,000 and 20,000 rows of a longer table; returns why running all of it is pointless, if it is:
-    a failure, or time that grows too fast.
-    """
+    """Run the first 5,000 and 20,000 rows; returns why running all of a longer table is pointless, if it is."""
     feeds = Feeds.of(columns)
     if not config.probe or len(feeds) <= LONG:
         return None
@@ -392,8 +386,8 @@ class Growth:
         return not chain.parted and chain.count >= len(wanted)
 
     def _ask_at_some(self, hints: Ints) -> None:
-        """Ask at some places of a long table, or of one whose feeds do not share rows, in the order of time; then
-        change it in place.
+        """Ask at some places of a long table, or of feeds that share no rows, in the order of time; then change
+        it in place.
         """
         config, bars, rng = self._config, len(self._feeds), self._rng
         in_place = self._feeds.aligned and bars > 4 * config.gap
@@ -491,9 +485,6 @@ class Growth:
         return None
 
     def _knows_length(self, scored: Trace, evidence: ChangedDecision) -> bool:
-        """Return whether other prices in a table of the same length change nothing: then the length is what it
-        knows.
-        """
         for mirror in (True, False):
             bars = len(self._feeds)
             outcome = self._run(other_future(self._feeds, evidence.cut_row + 1, bars, self._rng, mirror=mirror))

@@ -61,8 +61,7 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def fewest_met(self, rows: int) -> int:
         """Return how many rows a leak must touch, wherever they lie, to be met by a drawn one in 95 of 100
-        secrets. Rows of the warm-up, and those on which a target changes, are asked about too, but a leak can do
-        without them.
+        secrets.
         """
         if rows <= self.every or self.drawn >= rows:
             return 1
@@ -92,8 +91,8 @@ class GrownRun:
     suspect: int | None = None
 
     def difference(self) -> tuple[int | None, str, tuple[str, ...]]:
-        """Return the first row on which the whole table and the rows so far differ, how (empty: nowhere), and what
-        was tolerated: a program may break on fewer rows than it needs before its first position.
+        """Return the first row on which the whole table and the rows so far differ, how, and what was tolerated:
+        a program may break on fewer rows than it needs before its first position.
         """
         assert self.targets is not None
         held = np.flatnonzero((self.targets != 0.0).any(axis=1))
@@ -127,10 +126,8 @@ def run_grown(
     *,
     again: bool = False,
 ) -> list[GrownRun]:
-    """Call programs on growing tables and then on the whole ones, a child for each table. With ``again`` the child
+    """Call programs on growing tables, then on the whole ones, a child for each table. With ``again`` the child
     calls once more on the first rows up to four places where the whole answer changes, as a hint.
-
-    Raises SandboxError when the executor cannot feed a child.
     """
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
     # A program that was asked on every row, or keeps nothing between calls, may be called on the whole table by
@@ -179,8 +176,7 @@ def frame_lookahead(
     hinted: bool = False,
 ) -> tuple[Finding, LeakRecord]:
     """Compare what programs said before and after they saw the whole table; a difference on any market convicts.
-
-    With ``hinted`` a second call in the same process stands in for a second child: only suspects are asked again.
+    With ``hinted`` only suspects are asked again in a second child.
     """
     ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
     asked, fewest, runs, notes = 0, 1, 0, list[str]()
@@ -234,8 +230,8 @@ def _changes(targets: Floats | None, most: int, rng: np.random.Generator) -> Int
 
 
 def _grown_job(job: BacktestJob, wanted: Ints, rows: int, slower: int, drawn: Floats | None) -> Job:
-    """Return the sandbox's job: the first ``rows`` rows in the feed, none in the child. A feed of all rows ends
-    with a call on the whole table. Each wanted row ends a frame, and no frame is mostly empty.
+    """Return the job: the first ``rows`` rows in the feed, each wanted one ending a frame. A feed of all rows
+    ends with a call on the whole table.
     """
     bars, single = job.bars, len(job.bars.assets) == 1
     feed = next(iter(bars.feeds.values()))
@@ -282,7 +278,6 @@ def _frames(wanted: Ints, rows: int) -> tuple[Ints, int]:
 
 
 def _answers(job: BacktestJob, wanted: Ints, rows: int, result: JobResult) -> tuple[dict[int, Floats | str], str]:
-    """Return the answers by row, and why they ended early, empty where they did not."""
     ends, _ = _frames(wanted, rows)
     payloads = dict(zip(ends.tolist(), result.answers, strict=False))
     every = _whole_answers(job, wanted)

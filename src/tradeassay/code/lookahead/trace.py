@@ -56,7 +56,6 @@ class Trace:
         return len(self.rows)
 
     def words(self, position: int) -> str:
-        """Return one action in words, e.g. ``side=1, quantity=100``."""
         found = {name: values[position] for name, values in self.fields.items()}
         parts = [
             f"{name}={value:.10g}" if isinstance(value, float | np.floating) else f"{name}={value}"
@@ -66,11 +65,9 @@ class Trace:
 
     @classmethod
     def of_rows(cls, columns: Columns, *, cpu_s: float | None = None) -> Trace:
-        """Return the trace of decisions given row by row, such as a column of target positions.
-
-        An action is a row on which any column differs from the row before; before the first row everything is
-        zero (or empty, or missing). Two tables are equal before a row exactly when their traces are. Raises
-        UserError for columns of different lengths or none at all.
+        """Return the trace of decisions given row by row: an action is a row on which any column differs from the
+        row before (before the first everything is zero, empty or missing). Two tables are equal before a row
+        exactly when their traces are.
         """
         arrays = {name: np.asarray(values) for name, values in columns.items()}
         lengths = {len(values) for values in arrays.values()}
@@ -86,8 +83,8 @@ class Trace:
         return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()}, cpu_s=cpu_s)
 
     def held(self, bars: int) -> dict[str, Floats]:
-        """Return what is held after every row, by leg or by field: shares of the account where the trace states
-        them, decisions themselves where they are given by row.
+        """Return what is held after every row: shares of the account by leg where the trace states them, else its
+        fields.
         """
         if self.share is not None and "leg" in self.fields:
             legs = np.asarray(self.fields["leg"], dtype=np.int64)
@@ -112,9 +109,7 @@ def held_after(rows: Ints, values: Floats, bars: int) -> Floats:
 
 
 def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
-    """Return where two columns of one length agree: exactly, or for floats within ``rtol``. Two missing values
-    agree.
-    """
+    """Return where two columns agree: exactly, or for floats within ``rtol``; two missing values agree."""
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         try:
             a, b = left.astype(np.float64), right.astype(np.float64)
@@ -132,9 +127,8 @@ def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
 
 
 def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> tuple[int, str, str] | None:
-    """Return bar and both sides in words of the first action that differs on bars strictly before ``before``.
-
-    None when both runs decided the same there. A field that only one of them has is a difference.
+    """Return bar and both sides in words of the first action that differs strictly before ``before``; None:
+    nowhere.
     """
     one, two = (int(np.searchsorted(trace.rows, before, side="left")) for trace in (scored, other))
     both = ((scored, one), (other, two))

@@ -174,7 +174,6 @@ class Kernel:
         self.needs = [self._since(parse(rule.when)) for rule in opening]
 
     def source(self) -> str:
-        """Write the whole function."""
         semantics = self.semantics
         self.setup += [f"r_{name} = {float(value)!r}" for name, value in semantics.registers.items()]
         for name in ordered(semantics):
@@ -343,7 +342,6 @@ class Kernel:
     # Expressions.
 
     def _value(self, node: ast.expr, block: _Block) -> str:
-        """Return an expression as code for a number; what it needs is written into ``block`` first."""
         match node:
             case ast.Constant(value=value):
                 return repr(float(value))  # type: ignore[arg-type]  # checked to be a number when parsed
@@ -360,7 +358,6 @@ class Kernel:
         return f"(1.0 if {self._test(node, block)} else 0.0)"
 
     def _whole(self, node: ast.expr, block: _Block) -> str:
-        """Return an expression as code for a whole number: a window's length, a step back."""
         if isinstance(node, ast.Constant):
             return str(int(float(node.value)))  # type: ignore[arg-type]  # checked to be a number when parsed
         if isinstance(node, ast.Name) and node.id in self.semantics.parameters:
@@ -370,7 +367,6 @@ class Kernel:
         return f"int({self._value(node, block)})"
 
     def _test(self, node: ast.expr, block: _Block) -> str:
-        """Return an expression as code for a condition."""
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return f"(not {self._test(operand, block)})"

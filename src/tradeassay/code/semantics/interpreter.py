@@ -46,7 +46,6 @@ class BarCalendar:
 
 
 def calendar_of(times: NDArray[Any]) -> BarCalendar:
-    """Return the calendar of bars by the UTC day they open on."""
     days = times.astype("M8[D]").astype(np.int64)
     fresh = np.concatenate(([True], np.diff(days) != 0)) if days.size else np.empty(0, dtype=bool)
     session = np.cumsum(fresh) - 1
@@ -189,7 +188,6 @@ _ALLOWED: Final = (*_SIMPLE, ast.Compare, *_BINARY, *_COMPARE)
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
-    """Return an expression's tree; raises :class:`UserError` for anything but the rule language."""
     try:
         tree = expression_tree(text)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -227,9 +225,8 @@ def is_pointwise(text: str) -> bool:
 
 
 def evaluate(text: str, values: Values, calendar: BarCalendar | None = None) -> Floats:
-    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN.
-
-    Raises :class:`UserError` for an unknown name, or a session function without a calendar.
+    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN. UserError for an unknown
+    name.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
@@ -279,7 +276,6 @@ def _called(name: str, args: list[Floats | float], calendar: BarCalendar | None,
 
 
 def check_semantics(semantics: Semantics) -> None:
-    """Raise :class:`UserError` for an unknown name, a circular indicator, or a window inside a rule."""
     known = set(semantics.parameters) | set(SPECIAL)
     known |= {f"{leg}.{field}" for leg in semantics.inputs.legs for field in FIELDS}
     used = []
@@ -305,9 +301,8 @@ def interpret(
     *,
     parameters: Mapping[str, float] | None = None,
 ) -> DecisionList:
-    """Return the decisions of a strategy over bars. ``feeds`` maps each leg to its columns.
-
-    ``parameters`` replaces values. A rule that uses an undefined value does not fire, unless it asks ``isnan``.
+    """Return a strategy's decisions on ``feeds`` by leg. A rule with an undefined value does not fire, unless it
+    asks ``isnan``.
     """
     calendar = calendar_of(times)
     series = indicators(semantics, feeds, calendar, parameters)

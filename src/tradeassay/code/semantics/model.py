@@ -92,12 +92,10 @@ class Semantics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def sha256(self) -> str:
-        """The hash of its canonical JSON, which the lock file pins."""
         return sha256_bytes(self.canonical)
 
     @property
     def canonical(self) -> bytes:
-        """Its canonical JSON: sorted keys, no blanks."""
         return canonical_json(self)
 
 
@@ -132,5 +130,4 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
 
 
 def semantics_schema() -> bytes:
-    """Return the JSON schema of the document."""
     return canonical_json(schema_of_type(Semantics))

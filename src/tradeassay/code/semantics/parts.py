@@ -45,25 +45,21 @@ def differ(a: float, b: float) -> bool:
 
 @inner
 def least(a: float, b: float) -> float:
-    """Return the smaller of two numbers, NaN when either is."""
     return a if a < b or a != a else b
 
 
 @inner
 def most(a: float, b: float) -> float:
-    """Return the larger of two numbers, NaN when either is."""
     return a if a > b or a != a else b
 
 
 @inner
 def at(x: Floats, t: int) -> float:
-    """Return a value of a series, NaN before its beginning."""
     return x[t] if t >= 0 else NAN
 
 
 @inner
 def total_of(x: Floats, t: int, n: int) -> float:
-    """Return the sum of the ``n`` values up to row ``t``, NaN where there are fewer."""
     if t < n - 1:
         return NAN
     total = 0.0
@@ -74,13 +70,11 @@ def total_of(x: Floats, t: int, n: int) -> float:
 
 @inner
 def mean_of(x: Floats, t: int, n: int) -> float:
-    """Return the mean of the ``n`` values up to row ``t``, NaN where there are fewer."""
     return total_of(x, t, n) / n
 
 
 @inner
 def spread_of(x: Floats, t: int, n: int, mean: float, ddof: int) -> float:
-    """Return the standard deviation of the ``n`` values up to row ``t``; exactly 0 where they do not vary."""
     if t < n - 1:
         return NAN
     total, largest = 0.0, 0.0
@@ -93,7 +87,6 @@ def spread_of(x: Floats, t: int, n: int, mean: float, ddof: int) -> float:
 
 @inner
 def highest_of(x: Floats, t: int, n: int) -> float:
-    """Return the largest of the ``n`` values up to row ``t``, NaN where there are fewer or one is NaN."""
     if t < n - 1:
         return NAN
     found: float = x[t - n + 1]
@@ -104,7 +97,6 @@ def highest_of(x: Floats, t: int, n: int) -> float:
 
 @inner
 def lowest_of(x: Floats, t: int, n: int) -> float:
-    """Return the smallest of the ``n`` values up to row ``t``, NaN where there are fewer or one is NaN."""
     if t < n - 1:
         return NAN
     found: float = x[t - n + 1]

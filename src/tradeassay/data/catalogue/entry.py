@@ -45,7 +45,6 @@ class WheelFiles:
             opened.close()
 
     def names(self, *patterns: str) -> list[str]:
-        """Return the paths that match any of the patterns, sorted; raises :class:`SourceError` when none does."""
         found = sorted(
             name for name in self._where if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
         )
@@ -62,7 +61,6 @@ class WheelFiles:
             raise SourceError(f"'{name}' in the package is damaged: {error}", hint="try again") from error
 
     def sha256(self, patterns: Iterable[str]) -> str:
-        """Return the hash of the names and bytes of all files that match."""
         digest = hashlib.sha256()
         for name in self.names(*patterns):
             content = self.read(name)
@@ -162,11 +160,7 @@ TIMEOUT = 600.0
 
 
 def download_wheel(package: str, version: str, folder: Path, *, timeout: float = TIMEOUT) -> Path:
-    """Download one wheel into ``folder`` and return it.
-
-    Uses the index that pip is configured for. Raises :class:`SourceError` when pip is absent, the index cannot be
-    reached, or it does not have the package.
-    """
+    """Download one wheel by the index that pip is configured for; :class:`SourceError` when that fails."""
     command = [
         sys.executable,
         "-m",

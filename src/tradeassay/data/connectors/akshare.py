@@ -56,7 +56,6 @@ class AkshareWire:
         self._runtime = runtime
 
     def bars(self, code: str, first: str, last: str) -> Any:
-        """Return the daily table of a six-digit code, unadjusted; empty when there is none."""
         return self._ask(
             f"the daily bars of {code}",
             lambda: self._library.stock_zh_a_hist(
@@ -70,7 +69,6 @@ class AkshareWire:
         )
 
     def facts(self, code: str) -> dict[str, Any]:
-        """Return the named facts about a code (listing date, industry)."""
         timeout = self._runtime.retry.timeout
         table = self._ask(
             f"the facts about {code}", lambda: self._library.stock_individual_info_em(symbol=code, timeout=timeout)
@@ -81,7 +79,6 @@ class AkshareWire:
             raise changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
 
     def distributions(self, code: str) -> Any:
-        """Return the table of dividends and bonus shares; None when the company never made any."""
         return self._ask(
             f"the dividends of {code}",
             lambda: _within(self._runtime.retry.timeout, self._library.stock_fhps_detail_em, code),
@@ -214,7 +211,6 @@ class AkshareSource:
         self._runtime = runtime or retry.Runtime()
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
         need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
@@ -269,9 +265,8 @@ def _compact_day(value: Any) -> str:
 
 
 def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
-    """Return how many shares one unit of volume is: whichever puts the average price inside the bars.
-
-    Eastmoney counts board lots of a hundred, on some boards single shares.
+    """Return how many shares one unit of volume is (1 or a board lot): whichever puts the average price inside
+    the bars.
     """
     traded = (fields["volume"] > 0) & (fields["amount"] > 0)
     for unit in (BOARD_LOT, 1.0):

@@ -30,13 +30,11 @@ class AShare(NamedTuple):
 
     @property
     def symbol(self) -> str:
-        """The house's spelling, ``600000.SH``."""
         return f"{self.code}.{self.market}"
 
     def instrument(self, sector: str | None = None, kind: Literal["stock", "index"] = "stock") -> Instrument:
-        """Return the instrument; ``index`` is a fund.
-
-        It has no name: vendors give today's, and a later "ST" in it would reveal the future.
+        """Return the instrument, without a name: vendors give today's, and a later "ST" in it would reveal the
+        future.
         """
         return Instrument(
             symbol=self.symbol,
@@ -66,7 +64,6 @@ class Distribution(NamedTuple):
     shares: float
 
     def reference(self, close: float) -> float:
-        """Return the price that the exchange quotes as the previous close on the ex-date."""
         return (close - self.cash) / (1.0 + self.shares)
 
 
@@ -118,9 +115,8 @@ def stock_actions(stocks: Sequence[FetchedStock], sessions: Sessions) -> tuple[C
 
 
 def unexplained(days: Days, closes: Floats, precloses: Floats, found: Sequence[Distribution]) -> list[str]:
-    """Return the days whose reference price does not follow from the close before and the distributions since.
-
-    ``precloses`` are the previous closes as the exchange quotes them, distributions already taken off.
+    """Return the days whose reference price (``precloses``) does not follow from the close before and the
+    distributions.
     """
     strange: list[str] = []
     for row in range(1, days.size):
@@ -134,7 +130,6 @@ def unexplained(days: Days, closes: Floats, precloses: Floats, found: Sequence[D
 
 
 def unexplained_note(stocks: Sequence[FetchedStock]) -> list[str]:
-    """Return a sentence about the :func:`unexplained` days of stocks, or nothing."""
     strange = [f"{stock.symbol} {day}" for stock in stocks for day in stock.unexplained]
     if not strange:
         return []
@@ -146,9 +141,8 @@ STRIDE = 20
 
 
 def dated_members(index: str, sessions: Sessions, ask: Callable[[str], frozenset[str]]) -> tuple[Membership, ...]:
-    """Return who was in ``index`` when, asking as few days as it takes to find every change to the day.
-
-    A name that leaves and comes back between two looks (:data:`STRIDE` sessions) would go unseen.
+    """Return who was in ``index`` when, asking as few days as it takes to find every change to the day. A name
+    that leaves and comes back within :data:`STRIDE` sessions would go unseen.
     """
     known: dict[int, frozenset[str]] = {}
 

@@ -116,7 +116,6 @@ class SocketWatch:
 
     @property
     def fault(self) -> str | None:
-        """What went wrong on the wire since the last connection, None when nothing did."""
         if self.failed is not None:
             return self.failed
         present = getattr(self._context, "default_socket", None)
@@ -149,7 +148,6 @@ class SocketWatch:
         self._context.default_socket = WatchedSocket(raw, self._timeout, names.COMPRESSED_MESSAGE_TYPE_TUPLE)
 
     def hang_up(self) -> None:
-        """Close the current connection, if there is one."""
         present = getattr(self._context, "default_socket", None)
         if present is not None:
             present.close()
@@ -174,9 +172,8 @@ class BaostockWire:
         self._logged_in = False
 
     def rows(self, what: str, needed: Sequence[str], method: str, *args: str, **named: str) -> list[Row]:
-        """Call a query of the library and return all its rows.
-
-        Raises :class:`SourceError` when it fails, or when a field in ``needed`` is missing from the answer.
+        """Call a query of the library and return all its rows; :class:`SourceError` when it fails or lacks
+        ``needed`` fields.
         """
 
         def once() -> list[Row]:
@@ -251,10 +248,7 @@ class BaostockWire:
 
 @contextlib.contextmanager
 def conversation(runtime: Runtime) -> Iterator[BaostockWire]:
-    """Open a conversation; it logs in with the first question and hangs up at the end.
-
-    Raises :class:`~tradeassay.core.errors.MissingExtra` when baostock is not installed.
-    """
+    """Open a conversation; it logs in with the first question and hangs up at the end."""
     library: Any = require("baostock", "ashare")
     with quietly("baostock"), SocketWatch(runtime.retry.timeout) as watch:
         yield BaostockWire(library, watch, runtime)
@@ -315,7 +309,6 @@ class BaostockSource:
         self._runtime = runtime or Runtime()
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the code that could not be fetched."""
         config = self._config
         sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
@@ -400,7 +393,6 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
 
 
 def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -> dict[AShare, str]:
-    """Return industries as of the first day; for later listings, as of the last."""
     sectors: dict[AShare, str] = {}
     for day in (sessions.first, sessions.last):
         rest = [share for share in shares if share not in sectors]
@@ -444,10 +436,8 @@ def _stock(
 
 
 def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple[Fundamental, ...]:
-    """Return what the circulating shares were worth at the first traded close of every month.
-
-    The vendor gives no capitalisation, but the share of the circulating shares that changed hands. The value is
-    known from the next open on.
+    """Return monthly values of the circulating shares, from the share of them that changed hands; known from the
+    next open.
     """
     next_open = dict(zip(map(str, sessions.days[:-1]), sessions.open_time[1:].tolist(), strict=True))
     found: dict[str, Fundamental] = {}

@@ -92,7 +92,6 @@ class CryptoWire:
         self._exchange.session.close()
 
     def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
-        """Return the markets of ``symbols``; raises :class:`SourceError` naming one that is not there."""
         markets = self._ask("its markets", self._exchange.load_markets)
         found: list[Instrument] = []
         for symbol in symbols:
@@ -122,10 +121,8 @@ class CryptoWire:
         return float(10.0**-precision) if decimals else float(precision)
 
     def candles(self, symbol: str, timeframe: Timeframe, begin: Instant, end: Instant) -> Candles:
-        """Return every candle that opens in [begin, end), page by page.
-
-        Some exchanges answer with their newest candles whatever was asked for; such a history is refused
-        unless it reaches back to ``begin``.
+        """Return every candle in [begin, end), page by page. A history that does not reach back to ``begin`` is
+        refused: some exchanges answer with their newest candles whatever was asked for.
         """
         step = STEPS[timeframe]
         features = (self._exchange.features or {}).get("spot") or {}
@@ -232,13 +229,11 @@ class CcxtSource:
         runtime: retry.Runtime | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take a configuration; ``settings`` go to the exchange's constructor in ccxt."""
         self._config = config
         self._runtime = runtime or retry.Runtime()
         self._settings = settings
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config = self._config
         need_symbols(config, "BTC/USDT")
         sessions = sessions_asked("24/7", config.first, config.last, self._runtime.clock)

@@ -92,11 +92,7 @@ def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
 
 
 def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
-    """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times.
-
-    Raises :class:`~tradeassay.core.errors.SourceError` naming the vendor, the thing asked for, the reason for
-    the last failure and how long it waited. Any other error of ``ask`` passes through untouched.
-    """
+    """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times, else raise :class:`SourceError`."""
     tenacity: Any = require("tenacity", "live")
     policy = runtime.retry
     backoff = tenacity.wait_exponential(multiplier=policy.first_wait, max=policy.longest_wait)

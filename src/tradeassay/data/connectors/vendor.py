@@ -56,12 +56,9 @@ class VendorGrid:
 def lay_out(
     columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool, forgive: bool = False
 ) -> VendorGrid:
-    """Lay vendor series out on a calendar.
-
-    A session without a bar between listing and delisting becomes a suspension; it is counted in the notes
-    unless the vendor itself marked it. Raises :class:`SourceError` for a bar on a day without a session and for
-    days out of order (``forgive`` leaves out a few of them), and for a series that covers only part of the range
-    (unless ``allow_partial``).
+    """Lay vendor series out on a calendar. A session without a bar between listing and delisting becomes a
+    suspension. Refused: a bar on a day without a session, days out of order (``forgive`` a few), a part of the
+    range (``allow_partial``).
     """
     notes: list[str] = []
     if forgive:
@@ -123,7 +120,6 @@ def vendor_panel(
     biases: Sequence[str],
     clock: Clock,
 ) -> Panel:
-    """Return the panel of a grid as traded, with its facts; a connector adds whatever else it knows."""
     facts = PanelFacts(
         kind="real",
         source=vendor.source,
@@ -299,10 +295,7 @@ def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel
 def check_minutes(
     minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
 ) -> tuple[str, ...]:
-    """Refuse a symbol that traded on a day for which the vendor sent no minutes, or note it when that is allowed.
-
-    Returns the notes a reader needs; raises :class:`SourceError` unless ``allow_partial``.
-    """
+    """Refuse a symbol that traded on a day without minutes, or return a note when ``allow_partial``."""
     traded = {column.instrument.symbol: column.days for column in daily}
     missing: list[str] = []
     for column in minutes:
@@ -346,20 +339,17 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
 
 
 def refuse_doubles(symbols: tuple[str, ...]) -> None:
-    """Raise :class:`UserError` when a symbol is named twice."""
     twice = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
     if twice:
         raise UserError(f"asked twice for {', '.join(twice)}", hint="name each symbol once")
 
 
 def need_symbols(config: ConnectorConfig, example: str) -> None:
-    """Raise :class:`UserError` when no symbol was named."""
     if not config.symbols:
         raise UserError("no symbols to fetch", hint=f"name at least one, e.g. {example}")
 
 
 def changed_format(vendor: str, what: str, detail: str, package: str) -> SourceError:
-    """Return the error for an answer that is not in the shape its connector knows."""
     return SourceError(
         f"{vendor} answered {what} in another format than expected: {detail}",
         hint=f"pip install -U {package}; if that does not help, the connector needs an update",
@@ -367,7 +357,6 @@ def changed_format(vendor: str, what: str, detail: str, package: str) -> SourceE
 
 
 def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = "") -> SourceError:
-    """Return the error for a symbol about which a vendor sent nothing."""
     return SourceError(
         f"{vendor} has no bars of {symbol} from {first} to {last}" + (f": {reason}" if reason else ""),
         hint="check the symbol and the days, or leave it out",
@@ -375,9 +364,7 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
 
 
 def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: Clock) -> Sessions:
-    """Return the sessions from ``first`` to ``last`` (None = the last one that is over by now), never empty.
-
-    Raises :class:`UserError` when there are none, or when ``last`` is not over yet: a bar that still moves
+    """Return the sessions asked for, never empty. A ``last`` that is not over is refused: a bar that still moves
     would be stored as final.
     """
     now = clock.now()
@@ -398,10 +385,7 @@ def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: 
 
 
 def action_time(sessions: Sessions, ex_date: str) -> Instant | None:
-    """Return the latest time at which an action of ``ex_date`` is known; None when it is outside the sessions.
-
-    An ex-date without a session takes effect at the next one.
-    """
+    """Return when an action of ``ex_date`` (or the next session) is known; None outside the sessions."""
     day = np.datetime64(ex_date, "D")
     if not sessions.days[0] <= day <= sessions.days[-1]:
         return None

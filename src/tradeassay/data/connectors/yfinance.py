@@ -60,9 +60,8 @@ class VendorSplit(NamedTuple):
 
 
 def factor_after(days: Days, splits: Sequence[VendorSplit]) -> Floats:
-    """Return, for each day, the product of the ratios of all splits on *later* days.
-
-    A vendor's adjusted price times this is the price as traded; its adjusted volume divided by this is the volume.
+    """Return, for each day, the product of the ratios of all splits on *later* days: adjusted price times this is
+    as traded.
     """
     factor = np.ones(days.size)
     for split in splits:
@@ -71,9 +70,8 @@ def factor_after(days: Days, splits: Sequence[VendorSplit]) -> Floats:
 
 
 def factor_from(days: Days, splits: Sequence[VendorSplit]) -> Floats:
-    """Return, for each day, the product of the ratios of all splits on that day or later.
-
-    For dividends: ours are per share held before a split of the same day, the vendor's per share of that day.
+    """Return, for each day, the product of the ratios of all splits on that day or later: our dividends are per
+    share held before a split of the same day, the vendor's per share of that day.
     """
     factor = np.ones(days.size)
     for split in splits:
@@ -82,10 +80,8 @@ def factor_from(days: Days, splits: Sequence[VendorSplit]) -> Floats:
 
 
 def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[VendorSplit]) -> list[VendorSplit]:
-    """Return the splits that the vendor lists but has visibly not applied to its prices.
-
-    An adjusted series runs smoothly across a split; a forgotten split leaves a jump of its ratio. Splits within
-    :data:`TELLABLE` of 1:1 and splits without a bar on both sides are taken on trust.
+    """Return the splits that the vendor lists but has not applied: a forgotten one leaves a jump of its ratio.
+    Splits near 1:1 (:data:`TELLABLE`) or without a bar on both sides are taken on trust.
     """
     forgotten: list[VendorSplit] = []
     for split in splits:
@@ -119,10 +115,7 @@ class YahooSeries:
 
 
 def browser_session(**options: Any) -> Any:
-    """Return a ``curl_cffi`` session like the library's own that also remembers status and ``Retry-After``.
-
-    ``options`` go to ``curl_cffi.requests.Session`` (proxies, a certificate bundle, curl options).
-    """
+    """Return a ``curl_cffi`` session like the library's own that also remembers status and ``Retry-After``."""
     requests: Any = require("curl_cffi.requests", "us")
 
     class RememberingSession(requests.Session):  # type: ignore[misc] # the base is an optional import
@@ -154,7 +147,6 @@ class YahooWire:
         session.longest = runtime.retry.timeout
 
     def daily(self, symbol: str, first: date, until: date) -> YahooSeries:
-        """Return the daily bars of [first, until) with all actions; raises :class:`SourceError`."""
         frame, meta = self._ask(symbol, first, until, "1d")
         try:
             return _daily_series(symbol, frame, meta)
@@ -162,7 +154,6 @@ class YahooWire:
             raise changed_format(VENDOR, f"the daily bars of {symbol}", repr(error), "yfinance") from error
 
     def minutes(self, symbol: str, first: date, until: date) -> tuple[Ints, dict[Field, Floats]]:
-        """Return closing instants and fields of the minute bars of [first, until), regular hours only."""
         frame, _ = self._ask(symbol, first, until, "1m")
         try:
             frame = frame[frame[list(COLUMNS)[:4]].notna().any(axis=1)]
@@ -234,10 +225,7 @@ class YahooWire:
 
 @contextmanager
 def conversation(runtime: retry.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
-    """Open a conversation with Yahoo; the library's global settings are put back afterwards.
-
-    Raises :class:`~tradeassay.core.errors.MissingExtra` when yfinance is not installed.
-    """
+    """Open a conversation with Yahoo; the library's global settings are put back afterwards."""
     library: Any = require("yfinance", "us")
     require("yfinance.data", "us")
     session = (make_session or browser_session)()
@@ -319,13 +307,11 @@ class YFinanceSource:
     def __init__(
         self, config: YFinanceConfig, *, runtime: Runtime | None = None, session: Callable[[], Any] | None = None
     ) -> None:
-        """Take a configuration; ``session`` makes the HTTP session (see ``browser_session``)."""
         self._config = config
         self._runtime = runtime or Runtime()
         self._session = session
 
     def load(self) -> Panel:
-        """Fetch the panel; raises :class:`SourceError` naming the symbol that could not be fetched."""
         config, clock = self._config, self._runtime.clock
         need_symbols(config, "AAPL")
         sessions = sessions_asked("XNYS", config.first, config.last, clock)
@@ -467,10 +453,7 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
 
 
 def _minute_factor(series: YahooSeries, close_time: Ints, closes: Floats) -> Floats:
-    """Return what minute prices must be multiplied by: the split factor where Yahoo has adjusted them, else 1.
-
-    Minutes are not always adjusted along with the days; their closes lie near the daily close in one of the two.
-    """
+    """Return what minute prices must be multiplied by: they are not always adjusted along with the days."""
     days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
     factor = factor_after(days, series.splits)
     rows = np.minimum(np.searchsorted(series.days, days), series.days.size - 1)

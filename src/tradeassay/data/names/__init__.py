@@ -18,12 +18,10 @@ Spellings = Mapping[str, tuple[str, ...]]
 
 
 def us_names() -> Spellings:
-    """Return the spellings of every US company known here by its ticker, the company's own name first."""
     return _read("us_stocks.txt")
 
 
 def cn_names() -> Spellings:
-    """Return further spellings, Chinese and English, of large Chinese companies by the code of their A-share."""
     return _read("cn_stocks.txt")
 
 
@@ -58,7 +56,6 @@ def known_names(instrument: Instrument) -> tuple[str, ...]:
 
 
 def company_name(ticker: str) -> str:
-    """Return a US company's name, empty when it is not known."""
     names = us_names().get(ticker.upper().replace("-", ".").replace("/", "."), ())
     return names[0] if names else ""
 
@@ -85,9 +82,8 @@ def ashare_code(symbol: str) -> str | None:
 
 
 def board_of(symbol: str) -> Board:
-    """Return the listing board of an A-share code, :attr:`Board.NONE` for anything else.
-
-    60, 00: main; 688, 689: STAR; 300, 301, 302: ChiNext; Beijing: BSE. Indices and funds have no board.
+    """Return the board of an A-share code: 60, 00 main; 688, 689 STAR; 300, 301, 302 ChiNext; Beijing BSE; else
+    none.
     """
     code = ashare_code(symbol)
     if code is None:

@@ -32,10 +32,7 @@ class Factors:
 
 
 def ex_rows(actions: Sequence[CorporateAction], sessions: Days) -> Ints:
-    """Return the row in which each action takes effect: the first session on or after its ex-date.
-
-    An ex-date before the first session gives :data:`NEVER`, one after the last session ``len(sessions)``.
-    """
+    """Return the first row on or after each action's ex-date; :data:`NEVER` for one before the first session."""
     days = np.array([action.ex_date for action in actions], dtype="datetime64[D]")
     rows = np.searchsorted(sessions, days, side="left").astype(np.int64)
     if sessions.size:
@@ -44,10 +41,8 @@ def ex_rows(actions: Sequence[CorporateAction], sessions: Days) -> Ints:
 
 
 def factors(panel: Panel) -> Factors:
-    """Return the cumulative factors of a panel, leaving out what its vendor has already applied.
-
-    A dividend and a split on one ex-date: the dividend is per share held *before* the split. A dividend of a
-    name without an earlier close, or not smaller than that close, has no defined factor and leaves it at 1.
+    """Return cumulative factors, without what the vendor has applied. A dividend on a split's ex-date is per
+    share held *before* it; one that is not smaller than the last close leaves the factor at 1.
     """
     live = panel.facts.live_actions
     rows = ex_rows(panel.actions, panel.sessions)

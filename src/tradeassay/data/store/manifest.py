@@ -124,10 +124,8 @@ _ABSENT = -1
 
 
 def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
-    """Return the SHA-256 of a panel's numbers, records and facts.
-
-    ``records`` are the panel's record tables where they have been made already. The name, ``query`` and
-    ``retrieved_at`` are left out: they say how the data was obtained, not what it is.
+    """Return the SHA-256 of a panel's numbers, records and facts; how it was obtained (name, query, time) is left
+    out.
     """
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
@@ -191,7 +189,6 @@ def _add_table(digest: Any, label: str, table: pa.Table) -> None:
 
 
 def numbers(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return a numpy array as an Arrow array, days as ``date32``, without copying where possible."""
     if values.dtype.kind == "M":
         values = values.astype("datetime64[D]").astype(np.int32)
         kind = pa.date32()
@@ -216,7 +213,6 @@ def text_lists(values: Sequence[Sequence[str]]) -> pa.ListArray:
 
 
 def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Return Python values as an Arrow array of a type that our tables use."""
     if pa.types.is_string(kind):
         return texts(values)
     if pa.types.is_list(kind):
@@ -225,7 +221,6 @@ def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def plain(values: pa.Array) -> np.ndarray[Any, Any]:
-    """Return an Arrow array of numbers or days without nulls as a numpy array on the same memory."""
     kind = values.type
     dtype = np.dtype(np.int32) if pa.types.is_date32(kind) else np.dtype(kind.to_pandas_dtype())
     buffer = values.buffers()[1]
@@ -235,7 +230,6 @@ def plain(values: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def days(values: pa.Array) -> np.ndarray[Any, Any]:
-    """Return a ``date32`` array as numpy days, read-only."""
     result = plain(values).astype(np.int64).astype("datetime64[D]")
     result.setflags(write=False)
     return result
@@ -333,7 +327,6 @@ def sorted_records(panel: Panel) -> dict[str, Any]:
 
 
 def made_record(kind: str, row: Mapping[str, Any]) -> Any:
-    """Return the record in a row of the table of its kind."""
     return _MADE[kind](**row)
 
 
@@ -346,7 +339,6 @@ def record_tables(panel: Panel) -> dict[str, pa.Table]:
 
 
 def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
-    """Return structs as a table with the columns of ``schema``."""
     return _table({name: [getattr(record, name) for record in records] for name in schema.names}, schema)
 
 
@@ -386,7 +378,6 @@ def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:
 
 
 def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
-    """Return such a column as a read-only array of shape (rows, columns) without copying."""
     width = lists.type.list_size
     values: np.ndarray[Any, Any] = plain(lists.values)
     return values[lists.offset * width : (lists.offset + rows) * width].reshape(rows, width)

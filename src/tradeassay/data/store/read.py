@@ -84,9 +84,8 @@ def check_hash(path: Path, entry: FileEntry) -> None:
 
 
 def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
-    """Re-hash every file and the content; raises :class:`DataError` naming what was altered.
-
-    Without ``again``, nothing is done for files that this process has verified and that did not change since.
+    """Re-hash every file and the content; :class:`DataError`. Without ``again`` not for files verified before and
+    unchanged.
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
@@ -129,7 +128,6 @@ def one_chunk(table: pa.Table, name: str) -> pa.Array:
 
 
 def integers(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return an integer column as a read-only array without copying."""
     values: np.ndarray[tuple[int], np.dtype[np.int64]] = plain(one_chunk(table, name))
     return values
 
@@ -180,7 +178,6 @@ def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
 
 
 def read_minutes(folder: Path, manifest: Manifest) -> MinutePanel | None:
-    """Return a snapshot's minute bars as (rows, symbols) arrays, or None when it has none."""
     if "minutes.arrow" not in manifest.files:
         return None
     table = open_table(folder, manifest, "minutes.arrow")
@@ -215,7 +212,6 @@ class TimedTable(Generic[T]):
         return int(self._times.size)
 
     def up_to(self, clock: Instant) -> int:
-        """Return how many records were known at ``clock``."""
         self._open()
         return int(np.searchsorted(self._times, clock, side="right"))
 
@@ -224,7 +220,6 @@ class TimedTable(Generic[T]):
         return range(self.up_to(since), self.up_to(clock))
 
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        """Return the rows inside ``rows`` that are about one symbol, oldest first."""
         mine = self._index().get(symbol, _NO_ROWS)
         return mine[bisect_left(mine, rows.start) : bisect_left(mine, rows.stop)]
 
@@ -348,7 +343,6 @@ class History:
         return self.every_instrument[:visible]
 
     def gone_by(self, row: int) -> tuple[str, ...]:
-        """Return the symbols whose last session lies before ``row``, in column order."""
         return self.gone(bisect_right(self._gone_order, row - 1)) if self._gone_order else ()
 
     def _gone(self, count: int) -> tuple[str, ...]:
@@ -388,9 +382,8 @@ class History:
         return self._by_row.get(row, ())
 
     def adjusted(self, window: Floats, field: Field, adjust: Adjustment, start: int, row: int) -> Floats:
-        """Return ``window`` (sessions from ``start`` on) in the terms of session ``row``.
-
-        The window itself comes back, uncopied, when no action lies between.
+        """Return ``window`` (sessions from ``start`` on) in the terms of session ``row``; uncopied when no action
+        lies between.
         """
         if adjust == "total" and field != "volume":
             rows, columns, factor = self._total_rows, self._total_columns, self._total
@@ -442,7 +435,6 @@ class History:
         return main_index(index, {**self.levels, **self._changes})
 
     def levels_of(self, index: str) -> Floats | None:
-        """Return an index's closing levels, by name or by role; None when there are none."""
         return self.levels.get(main_index(index, self.levels))
 
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
@@ -498,10 +490,7 @@ CSI300 = frozenset(("csi300", "hs300", "000300", "000300.sh", "sh000300", "sh.00
 
 
 def main_index(index: str, known: Collection[str]) -> str:
-    """Return the name in ``known`` that is meant: ``index`` itself, or, for :data:`MAIN_INDEX`, the data's own.
-
-    That is the only one there is, or the CSI 300 among several; otherwise the role is not filled.
-    """
+    """Return the name in ``known`` that is meant: for :data:`MAIN_INDEX` the only one there is, or the CSI 300."""
     if index in known or index != MAIN_INDEX:
         return index
     names = sorted(name for name in known if name != SPECIAL)

@@ -51,13 +51,9 @@ def write_snapshot(
     found: Sequence[DataFault] = (),
     locate: Callable[[DataFault], DataFault] | None = None,
 ) -> Manifest:
-    """Write ``panel`` to ``folder`` after the doctor has looked at it, and return the manifest.
-
-    ``allow_faults`` is True, False or the names of the checks whose faults are accepted; accepted faults are
-    recorded in the manifest and become a badge. ``found`` are faults found earlier on raw files, ``locate`` turns
-    a fault of the panel into one of those files. A snapshot with the same content that is already there is left
-    alone, which makes the call safe to repeat and to race. Raises :class:`DataRefused` listing the faults that are
-    not accepted, and :class:`UserError` when the folder holds anything else and ``replace_existing`` is False.
+    """Write ``panel`` after the doctor has looked at it. ``allow_faults`` is a flag, or the checks whose faults
+    are accepted, which become a badge. ``found`` are faults of raw files, ``locate`` turns a panel's fault into
+    one of those. The same content already there is left alone, so the call is safe to repeat and to race.
     """
     panel = normalised(panel)
     seen = diagnose_panel(panel)
@@ -207,10 +203,8 @@ _NAN = np.array([np.nan]).view(np.uint64)[0]
 
 
 def normalised(panel: Panel) -> Panel:
-    """Return a panel in the store's canonical form: dtypes, one NaN, one zero, records sorted.
-
-    Equal content then gives equal bytes. Nothing a reader could see is changed.
-    Raises :class:`DataError` naming the array or record when the form is wrong.
+    """Return a panel in the store's canonical form (dtypes, one NaN, one zero, records sorted): equal content,
+    equal bytes.
     """
     check_form(panel)
     bars = {name: _floats(panel.bars[name]) for name in FIELDS}

@@ -29,7 +29,6 @@ class MarketPath:
 
 
 def make_market(config: SyntheticConfig, burn: int, stream: str = "market") -> MarketPath:
-    """Draw the market's path over ``burn`` hidden sessions and the world's own."""
     draws = Draws(config.seed, stream)
     model, rows = config.market, burn + config.sessions
     noise = clustered(draws, rows, model.volatility / math.sqrt(config.year), _ARCH, _GARCH, _DF)
@@ -71,7 +70,6 @@ def _spans(model: MarketModel, sessions: int, year: int) -> list[tuple[str, int,
 
 
 def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, df: int) -> Floats:
-    """Return a GARCH(1,1) path with Student shocks and long-run standard deviation ``sigma``."""
     shocks = draws.student(rows, df).tolist()
     base = sigma * sigma
     variance, path = base, []
@@ -138,7 +136,6 @@ class Drivers:
 
 
 def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Floats:
-    """Return what names lose per session in the weeks before they are delisted, shape (rows, names)."""
     decline = np.zeros((burn + config.sessions, universe.size))
     for column in np.flatnonzero(universe.last < config.sessions - 1).tolist():
         end = burn + int(universe.last[column]) + 1

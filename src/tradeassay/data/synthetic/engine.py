@@ -71,7 +71,6 @@ def make_tape(
     residual: Floats,
     actions: list[CorporateMove],
 ) -> WorldTape:
-    """Complete the loop's arrays (``bars`` in the loop's order: open, high, close, volume, amount, low)."""
     opened, high, close, volume, amount, low = (np.ascontiguousarray(bars[:, k]) for k in range(6))
     shares = np.broadcast_to(universe.shares, close.shape).copy()
     scale = np.ones(close.shape)
@@ -129,7 +128,6 @@ class MoveSchedule:
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
-    """Draw suspensions and plans over hidden and visible rows."""
     rows = burn + config.sessions
     first = np.where(universe.first == 0, 0, universe.first + burn)
     last = universe.last + burn
@@ -215,7 +213,6 @@ _FLOOR = 50.0
 def run_days(
     config: SyntheticConfig, universe: WorldNames, drivers: Drivers, schedule: MoveSchedule, burn: int
 ) -> WorldTape:
-    """Run all sessions, hidden ones first."""
     loop = _Loop(config, universe, drivers, schedule, burn)
     with np.errstate(invalid="ignore", divide="ignore"):
         for row in range(burn + config.sessions):

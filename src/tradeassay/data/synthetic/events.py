@@ -63,10 +63,8 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessions) -> tuple[Report, ...]:
-    """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise.
-
-    Four quarters published before the first session are included (row 0 or less), so that a world starts
-    with a known past.
+    """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise; four
+    quarters lie before the first session, so that a world starts with a known past.
     """
     if not config.fundamentals:
         return ()
@@ -111,7 +109,6 @@ def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
 def make_events(
     config: SyntheticConfig, universe: WorldNames, sessions: Sessions, reports: tuple[Report, ...]
 ) -> tuple[NewsEvent, ...]:
-    """Draw all events of a world, oldest first."""
     draws = Draws(config.seed, "events")
     model = config.news
     events = [_earnings(config, report, pick) for report, pick in _visible(reports, draws)]
@@ -190,9 +187,8 @@ def _scattered(
 
 
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
-    """Return publication instants from a minute after the previous open to two hours before the open of ``rows``.
-
-    Two in three fall in the hours when the market is closed, if there are any.
+    """Return publication instants between the previous open and two hours before that of ``rows``, two in three
+    at night.
     """
     before = np.maximum(rows - 1, 0)
     opened, closed = sessions.open_time[before], sessions.close_time[before]
@@ -303,7 +299,6 @@ _SCALE = 6.0
 def write_news(
     config: SyntheticConfig, instruments: tuple[Instrument, ...], events: tuple[NewsEvent, ...]
 ) -> tuple[NewsItem, ...]:
-    """Return one item per event, in the same order; ids number the items by time."""
     draws = Draws(config.seed, "sources")
     where = draws.below(100, len(events)).tolist()
     items: list[NewsItem] = []
@@ -366,10 +361,8 @@ SURPRISE = 0.08
 def make_fundamentals(
     config: SyntheticConfig, universe: WorldNames, tape: WorldTape, reports: tuple[Report, ...], burn: int
 ) -> tuple[Fundamental, ...]:
-    """Write the figures of every report.
-
-    Per-share figures are in the shares of the day they are published. ``pe``, ``pb``, ``dividend_yield`` and
-    ``market_cap`` use the last close before publication; ``pe`` is left out while earnings are negative.
+    """Write the figures of every report, per share of the day they are published; ratios use the last close
+    before.
     """
     if not reports:
         return ()

@@ -75,7 +75,6 @@ class Spot:
 
 
 def make_spot(config: SyntheticConfig, chain: Chain, market: MarketPath, planted: Floats) -> Spot:
-    """Walk one index; ``planted`` (2, rows) is what news adds overnight and intraday."""
     draws = Draws(config.seed, "spot", chain.index)
     rows = config.sessions
     own = clustered(draws, rows, chain.volatility / math.sqrt(config.year), 0.08, 0.90, 5)
@@ -100,7 +99,6 @@ class Contract:
 
 
 def make_contracts(config: SyntheticConfig, chain: Chain, spot: Spot, sessions: Sessions) -> list[Contract]:
-    """Price every contract of a chain that trades in the world's sessions."""
     draws = Draws(config.seed, "basis", chain.root)
     rows = config.sessions
     level = _reverting(draws, rows + 1, _LEVEL, _LEVEL_KEPT)
@@ -208,7 +206,6 @@ _SPREAD = PlantedSkill(
 
 
 def generate_futures(config: SyntheticConfig) -> World:
-    """Make a world of two chains; components of the indices are not part of it."""
     sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
     funds = _underlyings(config)
     events = make_events(config, funds, sessions, ())

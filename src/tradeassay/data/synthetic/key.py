@@ -101,10 +101,7 @@ class AnswerKey:
     sector: Ints
 
     def save(self, path: Path) -> Path:
-        """Write the key to one file and return its path.
-
-        Raises :class:`UserError` when the file would lie in a snapshot's folder, where a view might find it.
-        """
+        """Write the key to one file, never into a snapshot's folder, where a view might find it."""
         for folder in path.absolute().parents:
             if (folder / _MANIFEST).exists():
                 raise UserError(
@@ -136,7 +133,6 @@ class AnswerKey:
         return cls(facts=facts, **arrays)
 
     def column(self, symbol: str) -> int:
-        """Return a name's place in the arrays; raises :class:`UserError` when it is not in this world."""
         try:
             return self.facts.symbols.index(symbol)
         except ValueError:
@@ -152,7 +148,6 @@ class World:
 
 
 def panel_facts(config: SyntheticConfig) -> PanelFacts:
-    """Return what a reader must know about a synthetic panel."""
     return PanelFacts(
         kind="synthetic",
         source=VERSION,

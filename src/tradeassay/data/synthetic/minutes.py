@@ -123,7 +123,6 @@ def _hourly(count: int) -> Floats:
 
 
 def _scale(config: MinuteConfig, draws: Draws) -> Floats:
-    """Return the standard deviation of every minute's return."""
     count = config.minutes
     days = -(-count // DAY_MINUTES)
     daily = config.volatility / math.sqrt(365.0)
@@ -185,7 +184,6 @@ def _ends(calendar: CalendarName, opened: int, closed: int) -> Ints:
 
 
 def _session(draws: Draws, count: int, day: tuple[float, ...]) -> Floats:
-    """Return open, high, low, close (ticks) and volume of every minute, shape (5, count)."""
     opened, high, low, closed, volume = day
     walk = np.add.accumulate(draws.normal(count))
     share = np.arange(1, count + 1) / count

@@ -108,7 +108,6 @@ def sectors(market: Market) -> tuple[str, ...]:
 
 
 def make_names(draws: Draws, market: Market, sector: list[int]) -> list[str]:
-    """Return one name per entry of ``sector``, all different."""
     taken: set[str] = set()
     stems: list[str] = []
     while len(stems) < len(sector):
@@ -121,7 +120,6 @@ def make_names(draws: Draws, market: Market, sector: list[int]) -> list[str]:
 
 
 def make_symbols(draws: Draws, market: Market, names: list[str], boards: list[Board]) -> list[str]:
-    """Return one code per name, all different."""
     taken: set[str] = set()
     symbols: list[str] = []
     for name, board in zip(names, boards, strict=True):
@@ -235,7 +233,6 @@ def _lifetimes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints]:
 
 
 def _sizes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints, Ints]:
-    """Return prices in ticks, ticks per unit, and thousands of shares, so that market values are log-normal."""
     n = config.names
     low, high = {"us": (9.0, 320.0), "ashare": (8.0, 110.0), "futures": (8.0, 110.0)}.get(
         config.preset, (0.4, 24000.0)
@@ -284,7 +281,6 @@ class Draws:
         return raw
 
     def uniform(self, shape: Shape) -> Floats:
-        """Return numbers in [0, 1) with 53 random bits."""
         count = int(np.prod(shape))
         whole = (self._raw(count) >> np.uint64(11)).astype(np.float64)
         return (whole * 2.0**-53).reshape(shape)
@@ -297,7 +293,6 @@ class Draws:
         return result
 
     def below(self, bound: int, shape: Shape) -> Ints:
-        """Return whole numbers from 0 to ``bound`` - 1 (``bound`` below 2**31)."""
         count = int(np.prod(shape))
         high = self._raw(count) >> np.uint64(32)
         return ((high * np.uint64(bound)) >> np.uint64(32)).astype(np.int64).reshape(shape)

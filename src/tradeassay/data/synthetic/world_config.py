@@ -224,9 +224,8 @@ PRESETS: dict[str, SyntheticConfig] = {
 
 
 def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:
-    """Return a ready-made world's config with changes; raises :class:`UserError` for an unknown name or field.
-
-    A smaller or larger number of ``names`` scales the index, unless ``index_members`` is given too.
+    """Return a ready-made world's config with changes; ``names`` scales the index too, unless ``index_members``
+    is given.
     """
     if name not in PRESETS:
         raise UserError(f"no synthetic world '{name}'", hint=f"one of {', '.join(PRESETS)}")

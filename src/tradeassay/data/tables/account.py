@@ -149,7 +149,6 @@ class _Table:
         self.titles = {plain_title(title): title for title in self.columns}
 
     def find(self, asked: str) -> str:
-        """Return the title of a column that somebody named."""
         if asked in self.columns or plain_title(asked) in self.titles:
             return self.titles.get(plain_title(asked), asked)
         has = f"it has {', '.join(self.columns)}"
@@ -246,10 +245,8 @@ def columns_of(source: Path | object) -> set[str]:
 def read_long(
     path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
 ) -> LongTable:
-    """Read a table of ``date``, ``symbol`` and numbers; with ``gaps`` a name may have none on a date.
-
-    Raises :class:`UserError` with one clear line for a missing column, a row given twice and, without ``gaps``,
-    for a number of ``wanted`` that is missing or infinite: leaving it out would silently change the account.
+    """Read a table of ``date``, ``symbol`` and numbers. Without ``gaps`` a missing number is refused: leaving it
+    out would silently change the account.
     """
     table = _Table(path)
     title_of = {
@@ -298,10 +295,8 @@ def read_long(
 
 
 def read_series(source: Path | object, reading: TableReading | None = None, *, alone: bool = False) -> OwnSeries:
-    """Read one account's returns, or its value, from a file or from a pandas or polars table.
-
-    ``alone``: it is compared with another table, whatever benchmark its own may hold.
-    Raises :class:`UserError` with one line for what cannot be read, or can be read in two ways.
+    """Read one account's returns, or its value, from a file or a pandas or polars table. ``alone``: compared with
+    another table, whatever benchmark its own may hold.
     """
     reading = reading or TableReading()
     table = _Table(source)
@@ -464,7 +459,6 @@ class _Column:
         return dict(zip(days, earned.tolist(), strict=True))
 
     def _moves(self, days: Sequence[str], numbers: Floats) -> dict[str, float]:
-        """Return the returns of an account's value."""
         if not (numbers > 0).all():
             raise UserError(
                 f"{self.name}: '{self.title}' is zero or less somewhere",
@@ -592,11 +586,9 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
 
 
 def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
-    """Return an account with another table as its benchmark, both over the same spans.
-
-    Where one has fewer rows a year, or is made of values, what the other earned since its row before is
-    compounded: a month is not compared with its last day. Rows dated the first of a month may stand for that month
-    or for the one before: they are read as what moves more like the other table.
+    """Return an account with another table as its benchmark, both over the same spans: what one earned since the
+    other's last row is compounded. Rows dated the first of a month may stand for it or the one before: whichever
+    moves more like the other table.
     """
     pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
     return max(pairs, key=_likeness)
@@ -616,9 +608,7 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
 
 
 def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> OwnSeries:
-    """Return both over the days that both have; what one earned on days the other lacks is compounded into the
-    next common one, so that a move over two days is never compared with one.
-    """
+    """Return both over their common days; what one earned on others is compounded into the next common one."""
     days = [day for day in series.returns if day in other.returns]
     if len(days) < 0.5 * len(series.returns):  # they hardly meet, which is refused where they are judged
         return replace(series, against=other.returns, notes=tuple(notes))
@@ -684,8 +674,7 @@ def _likeness(pair: OwnSeries) -> float:
 
 
 def _spans(fine: dict[str, float], coarse: OwnSeries) -> dict[str, float]:
-    """Return what ``fine`` earned between the rows of ``coarse``, by the later one; what it does not cover is left
-    out."""
+    """Return what ``fine`` earned between the rows of ``coarse``, by the later one."""
     days, found = np.array(list(fine), dtype="datetime64[D]"), {}
     grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.values()))]))
     before = coarse.since

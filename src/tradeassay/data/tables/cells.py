@@ -77,7 +77,6 @@ class RawTable:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's text as one short line."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
@@ -104,10 +103,7 @@ _OTHER_THAN_FILES = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", st
 
 
 def other_than_file(path: Path) -> str | None:
-    """Return what is at ``path`` if it is no file with content; None for a file, and where there is nothing.
-
-    Reading a pipe would wait for a writer, and a second reading would find nothing.
-    """
+    """Return what is at ``path`` if it is no file with content: reading a pipe would wait for a writer."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except OSError:
@@ -116,10 +112,8 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's first sheet (.xlsx) or a Parquet file.
-
-    ``header`` names the columns of a file that has none. Raises :class:`UserError` naming the file when it cannot
-    be read at all; single broken lines become faults.
+    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's first sheet or a Parquet file; broken
+    lines become faults.
     """
     if what := other_than_file(path):
         raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
@@ -149,11 +143,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
 
 
 def _sheet(content: bytes, label: str) -> bytes:
-    """Return a workbook's first sheet with rows in it as CSV; anything else as it is.
-
-    Days are written as ISO (the library knows whether a workbook counts from 1900 or 1904), and numbers that the
-    sheet shows with a per cent sign get it.
-    """
+    """Return a workbook's first sheet with rows as CSV: days as ISO, numbers shown with a per cent sign with it."""
     if not content.startswith(_WORKBOOK):
         return content
     import openpyxl  # takes a while, and few files need it
@@ -257,10 +247,8 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Return what separates columns; a blank stands for any number of blanks.
-
-    Remarks above a table have other signs than its rows, so what most lines have counts, if the titles have it:
-    a list inside a cell may be separated by semicolons. Commas may also stand inside numbers, the others hardly.
+    """Return what separates columns (a blank: any number). What most lines have counts, if the titles have it:
+    remarks above a table have other signs than its rows, and commas may stand inside numbers.
     """
     bare = [re.sub('"[^"]*"', "", line) if '"' in line else line for line in lines]
     middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
@@ -358,10 +346,8 @@ _CURRENCY = r"(?:[A-Z]{3}|[$€£¥])"
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
-    """Return a column of bars as numbers, NaN where it is empty; a cell that is not a finite number is a fault.
-
-    ``1,234.5`` and units (``1.2M``, ``3万``) are understood, a decimal comma is not: ten times the price is no
-    reading. Raises :class:`UserError` for a column of a type that holds no numbers.
+    """Return a column of bars as numbers, NaN where empty. ``1,234.5``, ``1.2M`` and ``3万`` are understood, a
+    decimal comma is not: ten times the price is no reading.
     """
     column = table.columns[name]
     kind, faults = column.type, []
@@ -409,10 +395,7 @@ def _grouped_number(cell: str) -> float | None:
 
 
 def read_numbers(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> tuple[Floats, bool]:
-    """Return an account's column as numbers, and whether it is written with per cent signs.
-
-    Raises :class:`UserError` for a cell that is not a finite number; ``days`` name the rows.
-    """
+    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell."""
     percent = False
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
         numbers = np.array(values, dtype=np.float64)
@@ -449,7 +432,6 @@ def read_number(text: str, *, comma: bool) -> float:
 
 
 def _bare_number(text: str) -> str:
-    """Return a cell without blanks, per cent sign and currency, and with its minus in front."""
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
     plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
     if plain.startswith("(") and plain.endswith(")"):

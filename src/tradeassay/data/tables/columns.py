@@ -68,10 +68,8 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | None = None) -> ColumnMap:
-    """Return what a file's columns mean. ``told`` maps roles to column names and wins over every guess.
-
-    Raises a one-line :class:`UserError` naming the file, what was found and how to specify it, when there is no
-    date or no closing price, or when ``told`` names a column or role that does not exist.
+    """Return what a file's columns mean; ``told`` (role to column) wins over every guess. UserError without date
+    or close.
     """
     roles: dict[str, str] = {}
     for role, name in (told or {}).items():
@@ -103,10 +101,7 @@ def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | Non
 
 
 def parse_columns(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Read ``--columns``: ``close=Last,volume=Vol`` is a mapping, ``date,open,...`` names the columns.
-
-    Raises :class:`UserError` for a mixture or an unknown role.
-    """
+    """Read ``--columns``: ``close=Last,volume=Vol`` is a mapping, ``date,open,...`` names the columns."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     if pairs and len(pairs) == len(parts):

@@ -40,11 +40,7 @@ class Imported:
 
 
 def read_files(config: FilesConfig) -> Imported:
-    """Read a folder or file of bars and the side files beside it.
-
-    Raises a one-line :class:`UserError` when something cannot be understood; everything else that is wrong comes
-    back as faults.
-    """
+    """Read a folder or file of bars and the side files beside it; what is wrong in rows comes back as faults."""
     root = Path(config.path).expanduser()
     bar_files, side_files, unread = _tables(root)
     if config.beside is not None:
@@ -111,7 +107,6 @@ def _take(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats
 
 
 def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
-    """Return a folder's bar files, its side files by what they hold, and what only has a table's name."""
     if root.is_file():
         if not is_table(root):
             raise UserError(

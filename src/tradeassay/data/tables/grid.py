@@ -35,10 +35,7 @@ class BarGrid:
 
 
 def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
-    """Return the rows that can be read and do not repeat an earlier (symbol, time), with faults for the others.
-
-    Rows out of order are faults too. Raises :class:`UserError` when there is no row.
-    """
+    """Return the rows that can be read and do not repeat an earlier (symbol, time), with faults for the others."""
     again, faults = _repeated(bars, key)
     keep = np.flatnonzero(bars.stamps.good & ~again)
     if not keep.size:
@@ -80,7 +77,6 @@ def _repeated(bars: LongBars, key: Ints) -> tuple[Bools, list[DataFault]]:
 
 
 def _in_order(bars: LongBars, key: Ints) -> bool:
-    """Say whether every name's rows lie in one piece of one file, in the order of time: the usual case."""
     if not bars.stamps.good.all():
         return False
     border = (np.diff(bars.file) != 0) | (np.diff(bars.symbol) != 0)

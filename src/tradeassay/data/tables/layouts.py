@@ -54,10 +54,7 @@ Unpack = Callable[[Path], Unpacked]
 
 @contextmanager
 def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConfig]:
-    """Rewrite a layout into a temporary folder and yield the configuration that imports it.
-
-    Raises :class:`UserError` for an unknown layout, and where the path does not hold what the layout says.
-    """
+    """Rewrite a layout into a temporary folder and yield the configuration that imports it."""
     if layout not in LAYOUTS:
         raise UserError(
             f"no layout '{layout}'", hint=did_you_mean(layout, LAYOUTS, f"one of {', '.join(LAYOUTS)}")
@@ -134,10 +131,8 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
 
 
 def stockbench(root: Path) -> Unpacked:
-    """Read the storage of StockBench's reference: daily bars, dividends, splits, news by day, filed reports.
-
-    Its file of "current" indicators is not read: it serves one day's figures to all days before it. Earnings per
-    share and share counts come from filed reports instead, each known from its filing on.
+    """Read the storage of StockBench's reference. Its file of "current" indicators is not read: it serves one
+    day's figures to all days before it; figures come from filed reports, each known from its filing on.
     """
     storage = next((path for path in (root, root / "storage") if (path / "parquet").is_dir()), None)
     if storage is None:
@@ -237,11 +232,8 @@ def _json_list(path: Path) -> list[dict[str, Any]]:
 
 
 def qlib(root: Path) -> Unpacked:
-    """Read a Qlib store: ``calendars/day.txt``, ``instruments/*.txt``, ``features/SYMBOL/FIELD.day.bin``.
-
-    Qlib's prices are adjusted; divided by its ``factor`` they are those of the day. Every change of the factor
-    becomes a split of that ratio: dividends are in it too, so that total returns are kept and cash dividends are
-    not.
+    """Read a Qlib store. Its adjusted prices divided by ``factor`` are those of the day; every change of the
+    factor becomes a split of that ratio (dividends are in it too), so that total returns are kept.
     """
     days = _lines(root / "calendars" / "day.txt")
     if not days:

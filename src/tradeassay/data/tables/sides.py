@@ -99,7 +99,6 @@ class Axis:
         self._codes = {code: symbol for symbol in symbols if (code := ashare_code(symbol)) is not None}
 
     def symbol(self, spelled: str) -> str | None:
-        """Return the bars' spelling of a symbol, None when the bars do not have it."""
         if spelled in self._symbols:
             return spelled
         code = ashare_code(spelled)
@@ -171,10 +170,8 @@ class _Reader:
         return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
 
     def instants(self, role: str) -> list[Instant | None]:
-        """Return a column as instants; None where the cell is empty or, with a fault, unreadable.
-
-        A date without a time counts from its end (24:00 UTC): what was known "on" a day is safe to use after it.
-        A time without a zone is refused.
+        """Return a column as instants. A date without a time counts from its end (24:00 UTC): what was known "on"
+        a day is safe to use after it. A time without a zone is refused.
         """
         stamps, _ = read_stamps(self.table, self.columns[role])
         cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
@@ -217,10 +214,8 @@ def _number(cell: str) -> float | None:
 
 
 def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
-    """Read the side files; raises :class:`UserError` naming file, line and column of what cannot be read.
-
-    A row that is left out or changed comes back as a fault: an error unless it is only about something that the
-    bars do not have.
+    """Read the side files. A row that is left out or changed is a fault: an error unless only about something not
+    in the bars.
     """
     readers: dict[str, Callable[[_Reader], Any]] = {
         "actions": _actions,
