@@ -106,7 +106,7 @@ _NUMERIC = 1e-6
 
 
 def card_changes(first: StrategyCard, patched: StrategyCard, semantics: Semantics) -> tuple[str, ...]:
-    """Return what a patched card says differently from the first; a change back to a frozen value does not count."""
+    """What a patched card says differently from the first; a change back to a frozen value does not count"""
     found: list[str] = []
     if first.core_sha256 != patched.core_sha256:
         named = [name for name, text in patched.core_logic.items() if text != first.core_logic[name]]
@@ -162,7 +162,7 @@ def check_drift(
     previous: Submission | None = None,
     justification: str = "",
 ) -> DriftReport:
-    """Return what a patch did: lines are counted against ``previous``, everything else against ``first`` (Iter0)."""
+    """What a patch did: lines are counted against ``previous``, everything else against ``first`` (Iter0)"""
     config = config or DriftConfig()
     changes, unread = _card(spec, first.submission, patched.submission)
     scenarios, missing = _scenarios(spec, first.runs, patched.runs)

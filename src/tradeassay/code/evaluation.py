@@ -550,7 +550,7 @@ def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateC
 
 
 def compile_failure(run: Backtest) -> Finding | None:
-    """Return a fault of the stage before that only a run shows: no strategy after all, or a parser that refused."""
+    """A fault of the stage before that only a run shows: no strategy after all, or a parser that refused"""
     failure = run.failure
     if isinstance(failure, ChildClaim) and failure.kind == "no_entry":
         return failed(failure.message, "no_strategy", claimed=True)

@@ -587,7 +587,7 @@ def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
 def _wrong(
     trades: TradeLog, audit: AuditLog, chain: Ints, account: TradedAccount, tolerance: float
 ) -> tuple[Ints, dict[str, Floats]]:
-    """Return for each row of a chain 1 (another bar or asset), 2 (false figure) or 0; and the host's own figures."""
+    """For each row of a chain 1 (another bar or asset), 2 (false figure) or 0; and the host's own figures"""
     scale = tolerance * float(np.abs(trades.quantity).max())
     worth = tolerance * max(account.capital, float(np.abs(account.equity).max()))
     rooms = {"risk_check": 1e-9, "order": scale, "position": scale, "pnl": worth}

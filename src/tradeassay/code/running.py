@@ -23,7 +23,7 @@ PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
 
 
 def open_code_executor(workers: int = 1) -> JobExecutor:
-    """Return a sandbox for programs of every framework; SandboxRefused or MissingExtra before any program is run."""
+    """A sandbox for programs of every framework; SandboxRefused or MissingExtra before any program is run"""
     require_code_extra()
     pool = SandboxPool(sandbox_config(), workers=workers)
     missing = [name for name in PROMISED if name not in pool.modules]

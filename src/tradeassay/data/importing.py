@@ -75,7 +75,7 @@ def fetch_dataset(
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> Manifest:
-    """Load a panel from a registered source and store it; ``options`` are the fields of the source's ``Config``."""
+    """Store the panel of a registered source; ``options`` are the fields of its ``Config``."""
     panel = make_source(source, options).load()
     return write_snapshot(
         replace(panel, name=name),

@@ -57,7 +57,7 @@ def fed_job(job: BacktestJob) -> Job:
 
 
 def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
-    """Return the orders of a fed run; what came in answer to a bar must have been decided on it, else BadOrders."""
+    """The orders of a fed run; what came in answer to a bar must have been decided on it, else BadOrders"""
     if any(len(payload) % ACTION.size for payload in result.answers):
         raise BadOrders("an answer that is no whole number of orders")
     counts = np.array([len(payload) // ACTION.size for payload in result.answers], dtype=np.int64)

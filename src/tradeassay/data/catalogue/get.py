@@ -79,7 +79,7 @@ def load_packaged(name: str) -> Panel:
 
 
 def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
-    """Download a dataset without prices as ``membership.csv`` and ``indices.csv``, the form that an import reads."""
+    """Download a dataset without prices, as ``membership.csv`` and ``indices.csv`` for an import."""
     recipe = catalogue.get(name)
     built = _build(recipe)
     if not isinstance(built, SideBuilt):

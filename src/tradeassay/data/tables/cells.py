@@ -143,7 +143,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
 
 
 def _sheet(content: bytes, label: str) -> bytes:
-    """Return a workbook's first sheet with rows as CSV: days as ISO, numbers shown with a per cent sign with it."""
+    """A workbook's first sheet with rows as CSV: days as ISO, numbers shown with a per cent sign with it"""
     if not content.startswith(_WORKBOOK):
         return content
     import openpyxl  # takes a while, and few files need it
