@@ -28,8 +28,7 @@ import msgspec
 from machine import conditions
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import Access, CassetteStore, Model, ModelParams, QuestionPlace, open_model
-from tradeassay.llm.local.files import LocalSettings
-from tradeassay.llm.local.provider import Engine
+from tradeassay.llm.local import Engine, LocalSettings
 
 BAR = 0.9
 QUESTIONS = 5

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tradeassay.core.instruments import Board, Instrument
+from tradeassay.core.view import Board, Instrument
 from tradeassay.data import Listing, Panel, PanelFacts, Snapshot, open_snapshot, sessions_between, write_snapshot
 
 NAMES, SESSIONS, HISTORY = 300, 548, 12

@@ -163,7 +163,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     numbers = count()
     fixed = SimpleNamespace(token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tradeassay.core.draws.secrets", fixed)
+        patch.setattr("tradeassay.core.hashing.secrets", fixed)
         if not own:
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)
         if rules := sys.modules.get("tradeassay.code.rules"):

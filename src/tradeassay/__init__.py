@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tradeassay.runs import VerifyReport as VerifyReport
     from tradeassay.runs import compare as compare
     from tradeassay.runs import load_spec as load_spec
-    from tradeassay.runs.spec.models import ModelInfo as ModelInfo
+    from tradeassay.runs.spec.episode import ModelInfo as ModelInfo
     from tradeassay.runs.verify.report import verify as verify
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

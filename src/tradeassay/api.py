@@ -26,15 +26,15 @@ from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import ExecutorName
+from tradeassay.core.measure import Convention
 from tradeassay.core.time import parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.play.progress import ProgressChoice
-from tradeassay.runs.spec.models import ModelInfo, known_models
+from tradeassay.runs.spec.episode import ModelInfo, known_models
 from tradeassay.runs.spec.run_spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
 from tradeassay.runs.store.frames import Kind as FrameKind
 from tradeassay.runs.store.frames import make_frame

@@ -40,9 +40,8 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
-from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import SessionBars
+from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
 
 sys.path.insert(0, str(Path(__file__).parent))
 

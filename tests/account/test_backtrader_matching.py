@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tradeassay.account.backtrader.matching import Bar, OrderState, price_of
+from tradeassay.account.backtrader.orders import Bar, OrderState, price_of
 
 
 def order(kind: str, price: float = 100.0, *, buys: bool = True, limit: float | None = None) -> OrderState:

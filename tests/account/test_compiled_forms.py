@@ -27,9 +27,8 @@ from tradeassay.account.daily_target import DailyTarget, target_growth
 from tradeassay.account.shares import DecisionList, keep_account
 from tradeassay.assay.luck import SeatChanges, even_schedule, luck_market, random_portfolios
 from tradeassay.core.events import MarginCalled, Rejected
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
-from tradeassay.core.view import Floats, Ints, SessionBars
+from tradeassay.core.view import Floats, Instrument, Ints, SessionBars
 from tradeassay.play import Market
 
 Both = tuple[Floats, Floats]

@@ -10,9 +10,8 @@ from tradeassay.account import ASHARE, ASHARE_DATED, BUILTIN, Era, Exchange, Led
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected
-from tradeassay.core.instruments import Board, Instrument
 from tradeassay.core.orders import Order
-from tradeassay.core.view import SessionBars
+from tradeassay.core.view import Board, Instrument, SessionBars
 
 
 def session(day: str, board: Board, change: float, *, special: bool = False, first_row: int = 0) -> SessionBars:

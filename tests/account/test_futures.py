@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tradeassay.account import Fees, Futures, Margin, Shorting, Slippage
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.view import Instrument
 
 NEAR = Instrument(symbol="F1", kind="future", multiplier=10.0, expiry="2024-01-12", root="F")
 FAR = Instrument(symbol="F2", kind="future", multiplier=10.0, expiry="2024-02-09", root="F")

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tradeassay.account import Ledger
-from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import LedgerError
 from tradeassay.core.events import (
+    AccountTerms,
     BorrowCharged,
     Delisted,
     Deposited,

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.account import Ledger
-from tradeassay.core.account import AccountTerms
-from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Marked, StepRecord
+from tradeassay.core.events import ENCODER, STEP_DECODER, AccountTerms, Filled, Marked, StepRecord
 from tradeassay.core.orders import Decision
 
 trades = st.tuples(

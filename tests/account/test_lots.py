@@ -3,7 +3,7 @@
 import pytest
 
 from tradeassay.account import ASHARE, CRYPTO, US_FRACTIONAL, Lots
-from tradeassay.account.lots import floor_to, is_multiple
+from tradeassay.account.limits import floor_to, is_multiple
 
 
 def test_ashare_lots(play, mainboard, plain):
@@ -123,7 +123,7 @@ def test_rounding_down(quantity, unit, floored):
 
 
 def test_an_instruments_own_lot_is_used_when_the_venue_has_none():
-    from tradeassay.core.instruments import Instrument
+    from tradeassay.core.view import Instrument
 
     lots = Lots(lot=None, step=None)
     coin = Instrument(symbol="C", lot=0.5, step=0.25)

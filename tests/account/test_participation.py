@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tradeassay.account import Lots, Participation
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Order
+from tradeassay.core.view import Instrument
 
 
 def test_partial_fills(play, plain):

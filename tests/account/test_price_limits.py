@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tradeassay.account import ASHARE, Fees, PriceLimits
-from tradeassay.core.instruments import Board, Instrument
+from tradeassay.core.view import Board, Instrument
 
 
 @pytest.fixture

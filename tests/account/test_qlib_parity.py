@@ -12,9 +12,8 @@ import pytest
 
 from tradeassay.account import ASHARE_QLIB, Exchange, Ledger
 from tradeassay.core.events import Rejected, Trimmed
-from tradeassay.core.instruments import Board, Instrument
 from tradeassay.core.orders import Order
-from tradeassay.core.view import SessionBars
+from tradeassay.core.view import Board, Instrument, SessionBars
 
 NAMES, SESSIONS, CASH = 40, 150, 1_000_000.0
 PERF = Path(__file__).resolve().parents[2] / "perf"

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tradeassay.account import ASHARE, BUILTIN, FUTURES, US, US_MARGIN, Venue, venues
-from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import UserError
+from tradeassay.core.events import AccountTerms
 from tradeassay.core.hashing import sha256_of
 
 

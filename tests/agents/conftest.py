@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.core.account import AccountState, Position
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import DataError
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.events import AccountState, Position
+from tradeassay.core.view import Instrument
 
 sys.path.insert(0, str(Path(__file__).parent))  # the module of the foreign agents
 

@@ -32,7 +32,7 @@ from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import AgentError, DataError, MissingExtra, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.play import Market
-from tradeassay.testing._worlds import small_world
+from tradeassay.testing.agent import small_world
 
 EIGHTEEN = (
     "LightGBM, XGBoost, CatBoost, DoubleEnsemble, Linear, MLP, TabNet, LSTM, GRU, ALSTM, Transformer, "

@@ -7,8 +7,8 @@ import pytest
 
 from tradeassay.agents import make_agent
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision
+from tradeassay.core.view import Instrument
 
 
 def ask(name: str, seen: Observation, seed: int = 1, **params: Any) -> Decision:

@@ -14,7 +14,7 @@ from tradeassay.agents import agents, converses, make_agent, plays_alone
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.events import ENCODER
 from tradeassay.play import Market
-from tradeassay.testing._worlds import MARKETS, small_world
+from tradeassay.testing.agent import MARKETS, small_world
 
 digest = hashlib.sha256()
 for world in map(small_world, MARKETS):

@@ -25,7 +25,7 @@ from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.frontends.mcp_server import server_for
+from tradeassay.frontends.mcp_episode import server_for
 
 NOW = "2022-06-01T00:00:00Z"
 SEASON = Season(

@@ -27,8 +27,8 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, decisions, rounds
 from tradeassay.core.arena import AgentChoice
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
+from tradeassay.core.view import Instrument
 from tradeassay.data import sessions_between, write_snapshot
 from tradeassay.data.connectors.retry import VendorResting
 from tradeassay.data.connectors.vendor import (

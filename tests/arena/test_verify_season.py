@@ -30,7 +30,7 @@ from tradeassay.core.arena import AgentChoice
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.scripted.traders import ScriptedProvider
 
 OPPOSITE = {"BUY": "SELL", "SELL": "BUY", "HOLD": "BUY"}
 

@@ -35,7 +35,7 @@ from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
 from tradeassay.data.synthetic.world_config import PlantedStyles
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._worlds import rewrite_after
+from tradeassay.testing.agent import rewrite_after
 
 QUICK = ("linear", "lightgbm", "gru")
 TRAIN, VALID, TEST = (255, 450), (451, 520), (521, 619)

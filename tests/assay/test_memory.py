@@ -21,7 +21,7 @@ from tradeassay.assay.memory.contrast import Sample, infer, welch
 from tradeassay.assay.memory.rationale import Finder, reasons
 from tradeassay.core.dialogue import ModelReply, ToolCall
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.view import Instrument
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tradeassay.benchmarks.daily import DayConfig, day, drive
-from tradeassay.core.account import AccountState
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation, Rules
 from tradeassay.core.errors import DataError
-from tradeassay.core.events import ENCODER
+from tradeassay.core.events import ENCODER, AccountState
 from tradeassay.core.orders import Decision, Failure, Order
 
 RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)

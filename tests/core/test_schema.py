@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 {before}
-from tradeassay.core.schema import schema_text
+from tradeassay.core.dialogue import schema_text
 
 class Answer(msgspec.Struct):
     weight: Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -36,7 +36,8 @@ def test_bounds_are_written_one_way(before: str) -> None:
 
 def test_the_arena_asks_the_same_whatever_was_imported_before() -> None:
     asks = (
-        "from tradeassay.agents.ama.desk import Opinion, Verdict; from tradeassay.core.schema import schema_text; "
+        "from tradeassay.agents.ama.desk import Opinion, Verdict\n"
+        "from tradeassay.core.dialogue import schema_text\n"
         "print(schema_text(Opinion), schema_text(Verdict))"
     )
     plain, after = (

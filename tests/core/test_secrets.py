@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from tradeassay.core import secrets
 from tradeassay.core.drive import fault_of
-from tradeassay.core.screen import clean_log, clean_screen
-from tradeassay.core.secrets import REMOVED, Secrets
+from tradeassay.core.secrets import REMOVED, Secrets, clean_log, clean_screen
 
 KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, HOUR, MINUTE
-from tradeassay.core.view import FIELDS
+from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.write import write_snapshot

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import DAY, HOUR
+from tradeassay.core.view import CorporateAction, Instrument
 from tradeassay.data.panel import Listing, Panel, PanelFacts, action_known_at
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.write import write_snapshot

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY
+from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.doctor import diagnose_panel
 from tradeassay.data.fault import DataFault, accept, describe

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Board
+from tradeassay.core.view import Board
 from tradeassay.data.names import ashare_code, board_of
 from tradeassay.data.tables.cells import read_csv, read_stamps, read_table, stem_of, to_floats
 from tradeassay.data.tables.columns import guess_columns, parse_columns

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.instruments import Board
+from tradeassay.core.view import Board
 from tradeassay.data.builtin import FilesSource
 from tradeassay.data.importing import diagnose, fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
-from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
+from tradeassay.core.view import Board
 from tradeassay.data import import_files
 from tradeassay.data.fault import DROPS
 from tradeassay.data.tables.columns import FilesConfig

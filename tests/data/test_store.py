@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, DataRefused, UserError
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.core.view import FIELDS
+from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.panel import Listing, Membership, Panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import (

@@ -19,8 +19,7 @@ from tradeassay.api import make_spec
 from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import STEP_DECODER
-from tradeassay.frontends.inspect_episode import EVENTS, SPENDING
-from tradeassay.frontends.inspect_tasks import ktdfin, stockbench
+from tradeassay.frontends.inspect_tasks import EVENTS, SPENDING, ktdfin, stockbench
 from tradeassay.llm.scripted.traders import Sensible
 from tradeassay.runs import run
 

@@ -15,7 +15,7 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.systrade import load_reference
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import UserError
-from tradeassay.frontends import inspect_code
+from tradeassay.frontends import inspect_tasks
 from tradeassay.frontends.inspect_tasks import quantcode, systrade
 from tradeassay.llm import scripted_models
 from tradeassay.sandbox import ask_kernel, refusal
@@ -28,7 +28,7 @@ def quiet() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSPECT_DISPLAY", "none")
         yield
-    inspect_code._SANDBOX.close()
+    inspect_tasks._SANDBOX.close()
 
 
 def coder(name: str) -> Any:
@@ -80,7 +80,7 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path
     (sample,) = log.samples or []
     score = (sample.scores or {})["stage_scorer"]
     assert isinstance(score.value, dict) and score.value["solved"] == 1.0 == score.value["lookahead"]
-    outcome = sample.store[inspect_code.OUTCOME]
+    outcome = sample.store[inspect_tasks.OUTCOME]
     assert outcome["wording"] == "conversational" and "class SmaCrossLong" in outcome["turns"][0]["code"]
     assert outcome["turns"][0]["evaluation"]["judge_language"]["judge"] == "scripted/code-judge"
 
@@ -108,7 +108,8 @@ def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
     (sample,) = log.samples or []
     score = (sample.scores or {})["card_scorer"]
     assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
-    assert sample.store[inspect_code.OUTCOME]["iterations"][0]["reviews"][0]["reviewer"] == "scripted/builder-gold"
+    review = sample.store[inspect_tasks.OUTCOME]["iterations"][0]["reviews"][0]
+    assert review["reviewer"] == "scripted/builder-gold"
 
 
 def test_a_strategy_that_is_not_there() -> None:

@@ -17,8 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import STEP_DECODER, StepRecord
-from tradeassay.frontends.mcp_episode import EpisodeDesk, episode_plot, open_episode
-from tradeassay.frontends.mcp_server import server_for
+from tradeassay.frontends.mcp_episode import EpisodeDesk, episode_plot, open_episode, server_for
 
 NAMES = {
     "observe",

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import tradeassay
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 
 PACKAGE = Path(tradeassay.__file__).parent
 COUNTING = frozenset("len bool int any all ord isinstance startswith match search".split())

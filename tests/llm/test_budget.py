@@ -13,9 +13,8 @@ from llm_asking import PLAIN, SUBMIT, place
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.llm import Budget, ModelParams, Price, QuestionPlace
-from tradeassay.llm.budget import BudgetedProvider
+from tradeassay.llm.budget import BudgetedProvider, most_request
 from tradeassay.llm.model import Attempt
-from tradeassay.llm.tokens import most_request
 
 PRICE = Price(input=1.0, output=2.0, source="a test", as_of=date(2025, 1, 1), cache_write=1.25)
 

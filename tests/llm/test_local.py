@@ -27,7 +27,7 @@ from tradeassay.llm import (
     open_model,
     parse_name,
 )
-from tradeassay.llm.local import files
+from tradeassay.llm import local as files
 
 CONTENT = b"GGUF" + bytes(1000)
 

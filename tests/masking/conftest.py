@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, HOUR
+from tradeassay.core.view import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.masking import Mask, MaskConfig

@@ -6,11 +6,10 @@ import re
 
 import pytest
 
-from tradeassay.core.instruments import Instrument
+from tradeassay.core.view import Instrument
 from tradeassay.data.dates import DateHit
 from tradeassay.data.names import company_name, us_names
-from tradeassay.masking.lexicon import Lexicon
-from tradeassay.masking.scrubber import Scrubber, Words
+from tradeassay.masking.lexicon import Lexicon, Scrubber, Words
 
 KNOWN = us_names()
 LISTED = [Instrument(symbol=ticker) for ticker in list(KNOWN)[::2]]

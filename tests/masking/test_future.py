@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import Instrument, NewsItem
 from tradeassay.core.time import DAY
-from tradeassay.core.view import FIELDS
+from tradeassay.core.view import FIELDS, Instrument, NewsItem
 from tradeassay.data import Listing, Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.masking import Mask, MaskConfig
 

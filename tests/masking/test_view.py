@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.account import AccountState, Position
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import DataError, FutureDataError, TradeassayError, UserError
-from tradeassay.core.events import Filled
+from tradeassay.core.events import AccountState, Filled, Position
 from tradeassay.core.time import DAY
 from tradeassay.core.view import FIELDS, MarketView
 from tradeassay.data import Snapshot

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradeassay.core.instruments import CorporateAction, Instrument
+from tradeassay.core.view import CorporateAction, Instrument
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, Snapshot, open_snapshot, write_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))

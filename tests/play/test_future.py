@@ -16,8 +16,7 @@ from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, open_snapshot, synthetic, write_snapshot
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._watch import fingerprint
-from tradeassay.testing._worlds import rewrite_after
+from tradeassay.testing.agent import fingerprint, rewrite_after
 
 FIRST, SESSIONS = 30, 40
 SHORT = {

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Marked, Rejected
-from tradeassay.core.instruments import Board, Instrument
 from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Board, Instrument
 from tradeassay.data import Panel, Snapshot
 from tradeassay.play import Market, MarketConfig
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from week_journal import buy, silent, step, traded_week
 
-from tradeassay.core.account import AccountTerms
 from tradeassay.core.errors import LedgerError, UserError
 from tradeassay.core.events import (
+    AccountTerms,
     BorrowCharged,
     Deposited,
     Event,

@@ -8,8 +8,8 @@ import pytest
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Instrument
 from tradeassay.play import Market, MarketConfig, parse_universe
 
 NAMES = (Instrument(symbol="A"), Instrument(symbol="B"), Instrument(symbol="FUND", kind="index"))

@@ -6,12 +6,11 @@ import msgspec
 import numpy as np
 from report_sample import ATTACK, agent, weekdays
 
-from tradeassay.core.badges import Badges
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Badges, Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
 from tradeassay.report import render_html
-from tradeassay.runs.score.scores import Inference
+from tradeassay.runs.score import Inference
 from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
 from tradeassay.runs.summary.rows import (
     Answers,

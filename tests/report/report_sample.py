@@ -7,8 +7,7 @@ from functools import cache
 import msgspec
 import numpy as np
 
-from tradeassay.core.badges import Badges
-from tradeassay.core.measure import not_scored
+from tradeassay.core.measure import Badges, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.metrics import (
     MEASURES,
@@ -24,7 +23,7 @@ from tradeassay.metrics import (
     summarise,
 )
 from tradeassay.report import render_html
-from tradeassay.runs.score.scores import AgentScores
+from tradeassay.runs.score import AgentScores
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, completed_episode, completed_run
 from tradeassay.runs.summary.rows import DecisionNote, EpisodeDetail, HoldingsOverTime, OrderNote, Trade
 

@@ -11,8 +11,7 @@ import pytest
 import report_sample as made
 from rich.console import Console
 
-from tradeassay.core.badges import Badges
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Badges, Measure
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, markets_words, setting_title

@@ -14,9 +14,9 @@ from report_sample import ATTACK, page_text, report
 from rich.console import Console
 from test_page import Page
 
-from tradeassay.core.badges import Badges
 from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
+from tradeassay.core.measure import Badges
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import render_html, terminal

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from report_sample import QUICK, agent, cell, failed, weekdays
 
-from tradeassay.core.badges import Badges
+from tradeassay.core.measure import Badges
 from tradeassay.metrics import corrected, growth, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
 from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell

@@ -13,8 +13,7 @@ from tradeassay.assay.verdict.record import (
     MemoryEvidence,
     Ranks,
 )
-from tradeassay.core.badges import Badges
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Badges, Measure, not_scored
 from tradeassay.metrics import Bin, Calibration
 
 CONFIG = VerdictConfig()

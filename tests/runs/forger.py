@@ -26,7 +26,7 @@ from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.programs import code_scores, reopen
 from tradeassay.runs.play.trading import score_tasks
-from tradeassay.runs.score.scores import encode_scores, gather, score_agent
+from tradeassay.runs.score import encode_scores, gather, score_agent
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, RunManifest, read_manifest

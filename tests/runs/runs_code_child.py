@@ -6,7 +6,7 @@ from pathlib import Path
 from runs_code_toy import ToySpec
 
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking
 
 if __name__ == "__main__":
     folder, log = Path(sys.argv[1]), sys.argv[2]

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.time import DAY, HOUR
+from tradeassay.core.view import Board, CorporateAction, Instrument
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig

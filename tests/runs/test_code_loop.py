@@ -17,7 +17,7 @@ from tradeassay.core.events import TurnRecord
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs import Answered, CodeRun, Finished, ProgressEvent, Run, RunEnded, compare, load_run, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent

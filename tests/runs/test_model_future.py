@@ -13,7 +13,7 @@ from tradeassay.play import Asked, MarketConfig
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.episode import EpisodeSpec, with_protocol
 from tradeassay.runs.spec.run_spec import ParamValue, model_agent
-from tradeassay.testing._worlds import CUT, small_world
+from tradeassay.testing.agent import CUT, small_world
 
 CASES = [
     ("ktdfin-v1", "ashare", {"mask": "bright"}),

@@ -13,11 +13,11 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.llm import CassetteMismatch
-from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.scripted.traders import ScriptedProvider
 from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
 from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, ProgressEvent, Run, expand, resume, run
 from tradeassay.runs.play.episodes import conversation_rng
-from tradeassay.runs.score.scores import NET_RETURN
+from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.spec.episode import protocol_of
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.verify.report import VerifyReport, verify

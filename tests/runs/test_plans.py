@@ -13,9 +13,8 @@ import runs_world as world
 from tradeassay.agents.own_file import own_files
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
-from tradeassay.core.draws import Beacon
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.hashing import sha256_file
+from tradeassay.core.hashing import Beacon, sha256_file
 from tradeassay.report import write_site
 from tradeassay.runs import CodeRun, Run, VerifyReport, load_run, run
 from tradeassay.runs.spec.run_spec import AgentSpec, Window

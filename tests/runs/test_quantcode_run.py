@@ -18,7 +18,7 @@ from tradeassay.code.running import open_code_executor
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.runs import CodeRun, resume
 from tradeassay.runs import run as run_spec
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.store.archive import pack_recording
 from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox import JobExecutor, ask_kernel, refusal

@@ -10,8 +10,8 @@ import runs_talk as talk
 from forger import cover_tracks
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.draws import draw_secret, seed_from
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.report import OWN_SECRET, verify

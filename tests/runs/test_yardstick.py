@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import runs_world as world
 
-from tradeassay.core.instruments import CorporateAction, Instrument
+from tradeassay.core.view import CorporateAction, Instrument
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.data.synthetic.world_config import ActionModel
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
-from tradeassay.runs.score.scores import PRICE_INDEX, yardstick
+from tradeassay.runs.score import PRICE_INDEX, yardstick
 
 
 def stored(panel: Panel, folder: Path) -> Snapshot:

@@ -12,9 +12,9 @@ import numpy as np
 from tradeassay.agents import AgentConfig, agents
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import AskDecision, EpisodeInfo
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY, HOUR
+from tradeassay.core.view import Instrument
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig

@@ -1,6 +1,15 @@
 """Everything that books money: venues made of one-question policies, the exchange, and the append-only ledger."""
 
-from tradeassay.account.builtin import (
+from tradeassay.account.commission import Fees
+from tradeassay.account.exchange import Exchange
+from tradeassay.account.ledger import TOLERANCE, Ledger
+from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Lots, Participation, PriceLimits
+from tradeassay.account.margin import Cash, Margin
+from tradeassay.account.position import Holding
+from tradeassay.account.resting import Resting
+from tradeassay.account.settlement import Futures, Settlement, Shorting
+from tradeassay.account.slippage import Slippage
+from tradeassay.account.venue import (
     ASHARE,
     ASHARE_DATED,
     ASHARE_QLIB,
@@ -10,19 +19,10 @@ from tradeassay.account.builtin import (
     US,
     US_FRACTIONAL,
     US_MARGIN,
+    Era,
+    Venue,
+    venues,
 )
-from tradeassay.account.cash import Cash
-from tradeassay.account.commission import Fees
-from tradeassay.account.exchange import Exchange
-from tradeassay.account.ledger import TOLERANCE, Ledger
-from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Participation, PriceLimits
-from tradeassay.account.lots import Lots
-from tradeassay.account.margin import Margin
-from tradeassay.account.position import Holding
-from tradeassay.account.resting import Resting
-from tradeassay.account.settlement import Futures, Settlement, Shorting
-from tradeassay.account.slippage import Slippage
-from tradeassay.account.venue import Era, Venue, venues
 
 __all__ = [
     "ASHARE",

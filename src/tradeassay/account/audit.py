@@ -34,9 +34,8 @@ from tradeassay.core.events import (
     StepRecord,
     Trimmed,
 )
-from tradeassay.core.instruments import Board, CorporateAction, Instrument
 from tradeassay.core.orders import Order, is_price
-from tradeassay.core.view import SessionBars
+from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay.account.venue import Era, Venue

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from tradeassay.account.commission import Fees
-from tradeassay.account.corporate_actions import apply_actions
-from tradeassay.account.end_of_day import close_positions, emit, settle
+from tradeassay.account.end_of_day import apply_actions, close_positions, emit, settle
 from tradeassay.account.ledger import Ledger
-from tradeassay.account.orders import (
+from tradeassay.account.resting import RestingBook, RestingOrder
+from tradeassay.account.session import (
     AT_CLOSE,
     AT_OPEN,
     DURING,
+    WAITS,
+    Moment,
+    Refusal,
+    Session,
+    Ticket,
     explicit_quantity,
     malformed,
     satisfied,
@@ -21,14 +26,11 @@ from tradeassay.account.orders import (
     untradable,
     wanted,
 )
-from tradeassay.account.resting import RestingBook, RestingOrder
-from tradeassay.account.session import WAITS, Moment, Refusal, Session, Ticket
 from tradeassay.account.venue import Era, Venue
 from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
-from tradeassay.core.instruments import CorporateAction
 from tradeassay.core.orders import Order, is_price
-from tradeassay.core.view import SessionBars
+from tradeassay.core.view import CorporateAction, SessionBars
 
 
 class Exchange:

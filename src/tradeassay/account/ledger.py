@@ -18,9 +18,10 @@ from math import inf, isfinite
 from typing import Any, NoReturn
 
 from tradeassay.account.position import Holding
-from tradeassay.core.account import AccountState, AccountTerms, Position
 from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.events import (
+    AccountState,
+    AccountTerms,
     BorrowCharged,
     Delisted,
     Deposited,
@@ -31,6 +32,7 @@ from tradeassay.core.events import (
     InterestCharged,
     MarginCalled,
     Marked,
+    Position,
     Rejected,
     Rested,
     Rolled,

@@ -1,16 +1,32 @@
-"""What the policies of a venue see: one session, and one order on its way through it."""
+"""What the policies of a venue see: one session, and one order on its way through it: is it valid,
+how many shares does it ask for, and does a bar reach its price?
+
+Money and weights are turned into shares at the *sizing price*: the reference price at which the order
+trades, before slippage. Weights are shares of NAV at the reference prices of the whole batch.
+
+| order | at the open | during the session |
+|---|---|---|
+| market | the open | - |
+| limit BUY L | open <= L: the open | low <= L: L |
+| limit SELL L | open >= L: the open | high >= L: L |
+| stop BUY S | open >= S: the open | high >= S: S |
+| stop SELL S | open <= S: the open | low <= S: S |
+
+An order that arrives at the close knows only the closing price: it trades there if that price satisfies
+it. Orders that rested from an earlier session see the whole bar.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import isfinite, ulp
 from typing import Literal, NamedTuple
 
 from tradeassay.account.commission import Fees
 from tradeassay.account.ledger import Ledger
 from tradeassay.core.events import RejectReason
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order
-from tradeassay.core.view import SessionBars
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE, Order, is_price, not_a_size
+from tradeassay.core.view import Instrument, SessionBars
 
 Moment = Literal["open", "close"]
 """When orders are filled, or positions marked: at the session's open or at its close."""
@@ -172,3 +188,146 @@ class Ticket:
             self.trims = []
         self.trims.append((reason, self.quantity, quantity))
         self.quantity = quantity
+
+
+def malformed(order: Order) -> Refusal | None:
+    amount, unit = order.amount, order.unit
+    wrong = not_a_size(amount)
+    if wrong is not None:
+        return Refusal("bad_amount", f"amount {wrong}")
+    if unit in TARGETS:
+        if order.side not in (None, "BUY", "SELL"):
+            return Refusal("unsupported", f"side '{order.side}' does not exist")
+    elif unit not in ("shares", "dollars"):
+        return Refusal("unsupported", f"unit '{unit}' does not exist")
+    elif amount <= 0.0:
+        return Refusal("bad_amount", f"amount {amount:g} must be positive; the side says the direction")
+    elif order.side not in ("BUY", "SELL"):
+        return Refusal("bad_amount", f"an order in {unit} needs a side, BUY or SELL")
+    if order.kind == "market" and order.limit_price is None and order.stop_price is None:
+        return None if order.tif in ("day", "gtc") else _no_such_life(order)
+    return _bad_price(order)
+
+
+def _bad_price(order: Order) -> Refusal | None:
+    prices = {"limit": order.limit_price, "stop": order.stop_price}
+    if order.kind not in ("market", "limit", "stop"):
+        return Refusal("unsupported", f"order kind '{order.kind}' does not exist")
+    for name, price in prices.items():
+        if name == order.kind:
+            if price is None or not price > 0.0:
+                return Refusal("bad_price", f"a {name} order needs a positive {name}_price, got {price!r}")
+            if not is_price(price):
+                return Refusal(
+                    "bad_price", f"{name}_price {price!r} is no price: from {LEAST_PRICE:g} to {LARGEST_PRICE:g}"
+                )
+        elif price is not None:
+            return Refusal("bad_price", f"a {order.kind} order takes no {name}_price")
+    return None if order.tif in ("day", "gtc") else _no_such_life(order)
+
+
+def _no_such_life(order: Order) -> Refusal:
+    return Refusal("unsupported", f"time in force '{order.tif}' does not exist; use day or gtc")
+
+
+def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> Refusal | None:
+    """Say why a name has no market in this session, or None when it has one; ``margin``: the kind of account."""
+    bars = session.bars
+    instrument = bars.instruments[column]
+    if instrument.expiry is not None and bars.session > instrument.expiry:
+        return Refusal("expired_contract", f"{symbol} expired on {instrument.expiry}")
+    if instrument.kind == "future" and not margin:
+        return Refusal("unsupported", f"{symbol} is a future and needs a margin account")
+    if symbol in session.delisted:
+        return Refusal("not_listed", f"{symbol} has left the exchange")
+    if not session.trading[column]:
+        return Refusal("suspended", f"{symbol} does not trade on {bars.session}")
+    if not is_price(session.reference[column]):
+        return Refusal("no_price", f"{symbol} has no {session.moment} price on {bars.session}")
+    return None
+
+
+TARGETS = frozenset({"target_weight", "target_value", "target_shares"})
+
+DUST = 4.0
+"""Last digits by which a holding may miss a target that it was brought to: 1 - 0.7 is not 0.3."""
+
+
+def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
+    """Return the signed change in shares that an order in money or for a target asks for, before any rounding.
+
+    ``unit_value`` is what one share (or contract) is worth at the sizing price, ``held`` the present holding.
+    """
+    amount, unit = order.amount, order.unit
+    if unit == "dollars":
+        quantity = amount / unit_value
+        return quantity if order.side == "BUY" else -quantity
+    if unit == "target_shares" or amount == 0.0:
+        return amount - held
+    value = amount * session.nav if unit == "target_weight" else amount
+    return value / unit_value - held
+
+
+def explicit_quantity(order: Order, account: Ledger) -> float | None:
+    """Return the signed change of an order in shares, which needs no price; None for other orders."""
+    if order.unit == "shares":
+        return order.amount if order.side == "BUY" else -order.amount
+    if order.unit == "target_shares" or (order.unit in TARGETS and order.amount == 0.0):
+        return order.amount - account.quantity(order.symbol)
+    return None
+
+
+def size(ticket: Ticket, session: Session) -> Refusal | None:
+    """Set a ticket's quantity, or say why the order means nothing."""
+    order = ticket.order
+    # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ in type.
+    if order.unit == "shares":
+        ticket.quantity = ticket.asked = float(order.amount)
+        return None
+    change = wanted(order, ticket.reference * ticket.multiplier, ticket.held, session)
+    if not isfinite(change):
+        return Refusal("bad_amount", f"{order.amount!r} in {order.unit} is no number of {order.symbol}")
+    if change == 0.0 or (order.unit == "target_shares" and abs(change) <= DUST * ulp(ticket.held)):
+        return Refusal("no_change", f"{order.symbol} is already where the order wants it")
+    if (change > 0.0) != ticket.buying:
+        verb = "buy" if change > 0.0 else "sell"
+        return Refusal(
+            "side_contradicts_target",
+            f"the target means to {verb} {abs(change):.6g}, the order says {ticket.side}",
+        )
+    ticket.quantity = ticket.asked = float(abs(change))
+    # A target of zero names its number of shares too: all of them.
+    ticket.explicit = order.unit == "target_shares" or (order.amount == 0.0 and order.unit in TARGETS)
+    return None
+
+
+AT_OPEN, DURING, AT_CLOSE = 0, 1, 2
+"""The order in which fills of one session happen."""
+
+
+def trigger_price(order: Order) -> float | None:
+    """Return an order's own price: its limit or its stop; None for a market order."""
+    return order.limit_price if order.kind == "limit" else order.stop_price
+
+
+def satisfied(order: Order, buying: bool, price: float) -> bool:
+    """Say whether an order can trade at exactly ``price``."""
+    if order.kind == "market":
+        return True
+    own = trigger_price(order)
+    assert own is not None, "admission lets no limit or stop order pass without its price"
+    # A limit buy waits for a low price, a stop buy for a high one; sales the other way round.
+    wants_low = buying == (order.kind == "limit")
+    return price <= own if wants_low else price >= own
+
+
+def touched(order: Order, buying: bool, high: float, low: float) -> float | None:
+    """Return the price at which a limit or stop order trades during the session, or None.
+
+    Ask only after the open failed to satisfy the order.
+    """
+    own = trigger_price(order)
+    assert own is not None, "admission lets no limit or stop order pass without its price"
+    wants_low = buying == (order.kind == "limit")
+    reached = low <= own if wants_low else high >= own
+    return float(own) if reached else None

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.account.lots import floor_to
+from tradeassay.account.limits import floor_to
 from tradeassay.account.session import Refusal, Session, Ticket
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import parse_day
+from tradeassay.core.view import Instrument
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):

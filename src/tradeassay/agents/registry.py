@@ -12,8 +12,7 @@ import msgspec
 
 from tradeassay.core.agent import Agent
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.registry import Registry
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import Registry, did_you_mean
 
 if TYPE_CHECKING:
     from tradeassay.llm import Access, Budget, CassetteStore, Model

@@ -16,7 +16,7 @@ from tradeassay.agents.registry import AgentConfig
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 
 

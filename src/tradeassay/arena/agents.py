@@ -11,7 +11,7 @@ from tradeassay.agents.ama import Conduct, architectures, make_architecture
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import Access, Budget, Model, ModelParams, open_model, parse_name
 
 RULES = ("buy", "sell", "hold", "trend")

@@ -33,7 +33,7 @@ from tradeassay.arena.verifying import copied_database
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
 from tradeassay.runs.store.archive import (

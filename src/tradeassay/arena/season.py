@@ -12,9 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.benchmarks.ama.rules import AMA, AmaRules, Kind, rules_for
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.measure import Convention
 from tradeassay.core.time import parse_day
 
 Scalar = bool | int | float | str

@@ -17,12 +17,11 @@ import numpy as np
 from tradeassay.account import Ledger
 from tradeassay.assay.attribution import Account, Attribution, Taking, build
 from tradeassay.assay.inputs import MarketQuery, market_inputs
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
 from tradeassay.core.executors import HERE, Spread
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.measure import Convention, Measure, not_scored
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (

@@ -10,10 +10,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import UNSIZED, MarketInputs
-from tradeassay.core.badges import Convention
-from tradeassay.core.instruments import Board
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.measure import Convention, Measure, not_scored
+from tradeassay.core.view import Board, Floats, Ints
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import (
     FULL,

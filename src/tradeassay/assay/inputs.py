@@ -14,8 +14,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.view import Bools, Field, Floats
+from tradeassay.core.view import Bools, Field, Floats, Instrument
 from tradeassay.data import AsOfView, Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 from tradeassay.factors.definition import PRESENT

@@ -13,11 +13,10 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.suggest import did_you_mean
-from tradeassay.core.view import Floats
+from tradeassay.core.measure import Convention
+from tradeassay.core.registry import did_you_mean
+from tradeassay.core.view import Floats, Instrument
 from tradeassay.data import load_dataset
 from tradeassay.data.tables.account import LongTable, TableReading, columns_of, read_long, read_series
 from tradeassay.factors import FACTOR_NAMES

@@ -21,7 +21,7 @@ from tradeassay.factors import FACTOR_NAMES
 from tradeassay.masking import Truth, find_leaks
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
 from tradeassay.runs import Run
-from tradeassay.runs.score.scores import AgentScores, yardstick
+from tradeassay.runs.score import AgentScores, yardstick
 
 
 class StudyRow(msgspec.Struct, frozen=True, kw_only=True):

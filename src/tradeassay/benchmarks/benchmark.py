@@ -6,7 +6,7 @@ import msgspec
 
 from tradeassay.account import venues
 from tradeassay.benchmarks.daily import DayConfig
-from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Convention
 from tradeassay.core.registry import Registry
 from tradeassay.play import MarketConfig
 

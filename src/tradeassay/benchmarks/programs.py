@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.draws import Beacon, refuse_bad_secret
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import safe_name
+from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
@@ -54,7 +53,7 @@ def refuse_large_grid(items: int) -> None:
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The spec of a run of programs; every benchmark adds fields of its own. ``seeds`` are repetitions.
 
-    ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.draws`). Without
+    ``secret`` is what the seeds of judging markets are derived from (see :mod:`tradeassay.core.hashing`). Without
     one it is drawn when the run is started, from the ``beacon`` where one is named.
     """
 

@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import Dialogue, ToolSpec
+from tradeassay.core.dialogue import Dialogue, ToolSpec, schema_of_type
 from tradeassay.core.orders import Decision
 from tradeassay.core.registry import Registry
-from tradeassay.core.schema import schema_of_type
 
 
 class ProtocolConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import numpy as np
 
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.core.registry import Registry
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.measure import Convention
+from tradeassay.core.registry import Registry, did_you_mean
 from tradeassay.core.time import parse_day
 
 if TYPE_CHECKING:

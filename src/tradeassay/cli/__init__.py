@@ -22,8 +22,7 @@ _MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errn
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status; installed as ``tradeassay``."""
-    from tradeassay.core.screen import clean_screen
-    from tradeassay.core.secrets import lookalikes
+    from tradeassay.core.secrets import clean_screen, lookalikes
 
     with clean_screen(), _warnings_in_one_line():
         try:

@@ -54,7 +54,7 @@ def _agents(context: click.Context) -> Iterable[str]:
 
 
 def _models(context: click.Context) -> Iterable[str]:
-    from tradeassay.runs.spec.models import known_models
+    from tradeassay.runs.spec.episode import known_models
 
     return [model.name for model in known_models()]
 

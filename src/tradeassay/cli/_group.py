@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradeassay import __version__
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)"""
-        from tradeassay.core.screen import clean_log
+        from tradeassay.core.secrets import clean_log
 
         with clean_log():
             return super().invoke(ctx)

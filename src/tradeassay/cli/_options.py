@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tradeassay.core.errors import UserError, absent
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec

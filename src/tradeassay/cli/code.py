@@ -34,7 +34,7 @@ from tradeassay.cli._output import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
-from tradeassay.core.suggest import newest
+from tradeassay.core.registry import newest
 
 if TYPE_CHECKING:
     from tradeassay.code.bars import TaskBars
@@ -412,7 +412,7 @@ def evaluate_submission(
 ) -> int:
     """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
     from tradeassay.benchmarks.systrade.examine import check_submission
-    from tradeassay.core.draws import draw_secret, refuse_bad_secret
+    from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 
     bars = options.bars(strategy)
     if secret is not None:

@@ -58,7 +58,7 @@ def _show_key(planted: Assay) -> None:
     """Print one line per account: what it truly is, what is said of it, and whether that is right."""
     from rich.table import Table
 
-    from tradeassay.core.screen import stdout
+    from tradeassay.core.secrets import stdout
     from tradeassay.report.numbers import difference
 
     right = sum(one.verdict.kind in planted.key[one.agent].deserves for one in planted.agents)

@@ -51,11 +51,10 @@ from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_programs
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.code.taxonomy import FailureClass, classify_run
-from tradeassay.core.draws import seed_from
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.hashing import seed_from, sha256_bytes
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of

@@ -55,8 +55,8 @@ from tradeassay.code.submission import (
     closes_of,
     market_columns,
 )
-from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.core.hashing import seed_from
 from tradeassay.core.syntax import SourceFault
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import JobExecutor, JobLimits

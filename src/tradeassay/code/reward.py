@@ -17,7 +17,7 @@ from tradeassay.code.rules import rules_of
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.sandbox import JobExecutor
 
 

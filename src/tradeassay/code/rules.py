@@ -11,7 +11,7 @@ from functools import cache
 
 import msgspec
 
-from tradeassay.core.draws import draw_secret, refuse_bad_secret
+from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

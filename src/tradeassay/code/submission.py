@@ -29,9 +29,9 @@ from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
 from tradeassay.code.semantics import Semantics, interpret
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.task import Timeframe
+from tradeassay.core.dialogue import schema_of_type
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.schema import schema_of_type
 from tradeassay.core.secrets import clean_text
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import (

@@ -20,7 +20,7 @@ from tradeassay.code.judges.verdict import JudgeStatus
 from tradeassay.code.rules import Rules, rules_of
 from tradeassay.code.running import reference_of, run_frames_with_targets
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Framework
-from tradeassay.core.draws import seed_from
+from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import rate_measure
 from tradeassay.sandbox import JobExecutor

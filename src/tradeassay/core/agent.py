@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from tradeassay.core.account import AccountState
-from tradeassay.core.events import Event
+from tradeassay.core.events import AccountState, Event
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import Instant
 from tradeassay.core.view import MarketView

@@ -7,7 +7,7 @@ model wrote them; parsing them is the protocol's business, so that every mistake
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -117,3 +117,33 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Dialogue = Generator[AskModel, ModelReply, Decision]
 """One trading day of a model: yields what it wants to know, is sent the answers, returns the decision."""
+
+# JSON schemas as models and servers are sent them: the same bytes whatever else a process has imported.
+# ``Annotated[float, Meta(ge=0, le=1)]`` and ``Annotated[float, Meta(ge=0.0, le=1.0)]`` are equal to ``typing``,
+# which keeps whichever a process made first; msgspec then writes that one's bounds, as ``0`` or as ``0.0``. An
+# answer is found again by the hash of its question, which holds the schema: whole bounds are written one way.
+_BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+
+
+def schema_of_type(kind: Any, **options: Any) -> dict[str, Any]:
+    """Return the JSON schema of a type; ``options`` are those of :func:`msgspec.json.schema`."""
+    settled: dict[str, Any] = _settled(msgspec.json.schema(kind, **options))
+    return settled
+
+
+def schema_text(kind: Any) -> str:
+    """Return the JSON schema of a type as JSON text."""
+    return msgspec.json.encode(schema_of_type(kind)).decode()
+
+
+def _settled(node: Any) -> Any:
+    """Return a schema whose whole bounds are integers; everything else stays as it is, defaults included."""
+    if isinstance(node, list | tuple):
+        return [_settled(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _whole(item) if key in _BOUNDS else _settled(item) for key, item in node.items()}
+
+
+def _whole(bound: Any) -> Any:
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else _settled(bound)

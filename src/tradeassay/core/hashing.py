@@ -1,13 +1,22 @@
-"""Content hashes. Equal content, equal hash, on any machine."""
+"""Content hashes (equal content, equal hash, on any machine), and draws that are made of them.
+
+A run has a *secret*: a hexadecimal text drawn when it is started and kept in its manifest. The aliases of a mask
+and the seeds of the markets on which programs are judged are derived from it. Whoever trains on an old run, or
+reads this package, cannot foresee those of the next; whoever verifies a run derives the recorded ones. It hides
+nothing once the run is published, and is never a key to anything.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from tradeassay.core.errors import UserError
 
 
 def sha256_bytes(content: bytes) -> str:
@@ -41,3 +50,59 @@ def safe_name(text: str) -> str:
     if clean == text and len(clean) <= NAME_LENGTH:
         return clean
     return f"{clean[: NAME_LENGTH - 9].strip('._-') or 'x'}-{sha256_of(text)[:8]}"
+
+
+_VALUE = re.compile(r"[0-9a-f]{16,256}")
+_SECRET = re.compile(r"[0-9a-f]{16,128}")
+_BYTES = 16
+
+
+class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A public source of randomness and the round of it that a secret is drawn from, named before its value is
+    known.
+
+    ``source`` says where everybody can look it up (``drand quicknet``, ``NIST beacon 2.0``), ``round`` which
+    number or time; ``value`` is its randomness as hexadecimal digits, given when the run is started.
+    """
+
+    source: str
+    round: str
+    value: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.source.strip() or not self.round.strip():
+            raise UserError("a beacon has a source and a round", hint='beacon = {source = "...", round = "..."}')
+        if self.value and not _VALUE.fullmatch(self.value):
+            raise UserError(
+                f"'{self.value[:40]}' is not a beacon's value", hint="give its randomness as hexadecimal digits"
+            )
+
+    @property
+    def secret(self) -> str:
+        """The secret that follows from the value; raises :class:`UserError` while there is none."""
+        if not self.value:
+            where = f"the secret is drawn from round {self.round} of {self.source}"
+            raise UserError(f"{where}, whose value is not given", hint="look it up and give --beacon VALUE")
+        return sha256_of([self.source, self.round, self.value])[: 2 * _BYTES]
+
+
+def draw_secret() -> str:
+    """Return a new secret, from the operating system's randomness."""
+    return secrets.token_hex(_BYTES)
+
+
+def seed_from(secret: str, *names: str | int) -> int:
+    """Return the seed that belongs to ``names`` under a secret: the SHA-256 of all of them as an integer.
+
+    Parts cannot run into each other: ``("ab", "c")`` and ``("a", "bc")`` give different seeds.
+    """
+    return int(sha256_of([secret, *names]), 16)
+
+
+def refuse_bad_secret(secret: str) -> None:
+    """Raise :class:`UserError` for a text that is not a secret."""
+    if not _SECRET.fullmatch(secret):
+        raise UserError(
+            f"the secret '{secret[:40]}' is not 16 to 128 lower-case hexadecimal digits",
+            hint="take it from the manifest of the run to be repeated, or leave it out: one is drawn",
+        )

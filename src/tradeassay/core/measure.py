@@ -1,6 +1,8 @@
-"""A number with its interval, or no number and the reason."""
+"""A number with its interval, or no number and the reason; and the badges to be read before believing it."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 
@@ -27,3 +29,22 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 def not_scored(reason: str) -> Measure:
     """Return a measure without a value."""
     return Measure(value=None, reason=reason)
+
+
+Convention = Literal["paper", "sound"]
+NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
+"""What is said of replies that nobody but their model could give again."""
+
+
+OWN_PROGRAM = "decisions of a program of the runner's own, not re-derivable"
+"""What is said of decisions that a program outside the run gave: it is never executed for somebody else."""
+
+
+class Badges(msgspec.Struct, frozen=True, kw_only=True):
+    """Where numbers come from. ``biases`` are the panel's known flaws, in plain words."""
+
+    data: Literal["real", "synthetic"]
+    convention: Convention
+    model: Literal["none", "scripted", "replayed", "live"] = "none"
+    biases: tuple[str, ...] = ()
+    own_program: bool = False

@@ -1,18 +1,18 @@
 """The one extension door: a decorator for code, an entry point for packages.
 
-Built-ins use the same door as everyone else. A duplicate name is refused, an unknown one gets
-"did you mean". Entry-point groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...): the entry
-point's name is the registered name, its object is what would otherwise be decorated.
+Built-ins use the same door as everyone else. A duplicate name is refused, an unknown one gets "did you mean", an
+id without a version means its newest. Entry-point groups are ``tradeassay.<kind>s`` (``tradeassay.agents``, ...):
+the entry point's name is the registered name, its object is what would otherwise be decorated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean, newest
 
 T = TypeVar("T")
 
@@ -100,3 +100,19 @@ class Registry(Generic[T]):
                 self.add(point.name, point.load())
             except Exception as error:
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
+
+
+def newest(name: str, known: Collection[str]) -> str:
+    """Return the newest of the versions ``name-v1``, ``name-v2`` ... among ``known``, or ``name`` as it is."""
+    if name in known:
+        return name
+    versions = {int(found[1]): one for one in known if (found := re.fullmatch(rf"{re.escape(name)}-v(\d+)", one))}
+    return versions[max(versions)] if versions else name
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return ``did you mean a or b?`` for names like ``name`` among ``known``, else ``otherwise``."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -15,7 +15,7 @@ import msgspec
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.data.panel import PanelFacts
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest

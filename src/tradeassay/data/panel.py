@@ -11,9 +11,19 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import Instant
-from tradeassay.core.view import Adjustment, Bools, Days, Field, Floats, Ints
+from tradeassay.core.view import (
+    Adjustment,
+    Bools,
+    CorporateAction,
+    Days,
+    Field,
+    Floats,
+    Fundamental,
+    Instrument,
+    Ints,
+    NewsItem,
+)
 
 CalendarName = Literal["XNYS", "XSHG", "24/7"]
 

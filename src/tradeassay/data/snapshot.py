@@ -10,9 +10,21 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeassay.core.errors import DataError, FutureDataError, UserError
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import Instant, iso, parse_day
-from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints, SessionBars
+from tradeassay.core.view import (
+    FIELDS,
+    Adjustment,
+    Bools,
+    CorporateAction,
+    Days,
+    Field,
+    Floats,
+    Fundamental,
+    Instrument,
+    Ints,
+    NewsItem,
+    SessionBars,
+)
 from tradeassay.data.panel import CalendarName, PanelFacts, action_known_at
 from tradeassay.data.store.manifest import Manifest, read_manifest
 from tradeassay.data.store.read import History, check_files, verify_snapshot

@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tradeassay.core.errors import DataError
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
 from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, Field, Floats, Ints
+from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, Instrument, Ints
 from tradeassay.data.snapshot import Moment, Snapshot
 from tradeassay.data.store.read import History, TimedTable
 

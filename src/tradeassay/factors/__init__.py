@@ -2,8 +2,8 @@
 
 from tradeassay.factors.compute import compute, compute_all, last_row, last_row_of, latest, latest_all
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition, factor_words
-from tradeassay.factors.standardise import standardise, winsorise, zscore
 from tradeassay.factors.stream import RECENT, FactorStream
+from tradeassay.factors.windows import standardise, winsorise, zscore
 
 __all__ = [
     "FACTORS",

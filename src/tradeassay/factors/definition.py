@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 
 SKIPPED = 21

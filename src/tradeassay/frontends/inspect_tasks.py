@@ -1,26 +1,469 @@
-"""``inspect eval tradeassay/ktdfin`` and ``tradeassay/stockbench``: the same conversations, driven by Inspect.
-``tradeassay/quantcode`` and ``tradeassay/systrade`` are in :mod:`tradeassay.frontends.inspect_code`.
+"""``inspect eval tradeassay/ktdfin`` (or ``stockbench``, ``quantcode``, ``systrade``): the same conversations.
 
 Market, protocol and rules are those of :mod:`tradeassay.runs`; Inspect brings the model, its connections and its
-log. A sample is an episode. The journal is in the sample's store under ``tradeassay:events``.
+log. A sample is an episode; a journal is in the sample's store under ``tradeassay:events``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import atexit
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
+import anyio.to_thread
+import msgspec
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelAPI, get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from tradeassay.core.draws import draw_secret
+from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeItem
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
+from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.code.gates import PAPER_GATES
+from tradeassay.code.scores import DIMENSIONS, complexity
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
-from tradeassay.frontends.inspect_code import quantcode, systrade
-from tradeassay.frontends.inspect_episode import outcome_scorer, play_episode
+from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
+from tradeassay.core.hashing import draw_secret
 from tradeassay.frontends.prepared import PreparedEpisode, plots_for
-from tradeassay.runs.spec.models import params_for
+from tradeassay.llm import load_prices, parse_name, scripted_models
+from tradeassay.llm.model import QuestionPlace
+from tradeassay.llm.via_inspect.provider import InspectProvider
+from tradeassay.llm.via_inspect.wire import keep_raw_responses
+from tradeassay.play import Asked, NoAnswer
+from tradeassay.play.dialogue_log import Spending
+from tradeassay.play.episode import NOBODY
+from tradeassay.play.journal import encode_line
+from tradeassay.runs.play.episodes import conversation
+from tradeassay.runs.spec.episode import params_for
 from tradeassay.runs.spec.run_spec import ParamValue
+from tradeassay.sandbox import JobExecutor
+
+EVENTS = "tradeassay:events"
+SPENDING = "tradeassay:spending"
+FAILURE = "tradeassay:failure"
+SESSIONS = "tradeassay:sessions"
+
+_WRAPPED: WeakSet[ModelAPI] = WeakSet()
+_NOWHERE = QuestionPlace(episode="", step=0, sample=0, index=0)
+
+
+@solver
+def play_episode(plots: Mapping[str, PreparedEpisode], days: int | None) -> Solver:
+    """Play a sample's episode with the model under evaluation."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        plot = plots[str(state.metadata["episode"])]
+        asker = Asker(get_model())
+        journal, sessions, failure = await _play(plot, asker, days)
+        state.store.set(EVENTS, [encode_line(record).decode() for record in journal])
+        state.store.set(SESSIONS, sessions)
+        state.store.set(SPENDING, msgspec.to_builtins(asker.spending))
+        state.store.set(FAILURE, failure)
+        state.messages += asker.conversation()
+        state.output.completion = failure or f"{len(journal)} sessions played; {asker.spending.words()}"
+        return state
+
+    return solve
+
+
+@scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
+def outcome_scorer() -> Scorer:
+    """Score an episode by its return and by its share of days without a usable answer.
+
+    One that broke off, or had no usable answer at all, has no return, with the reason; days that were not reached
+    count as failed.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        lines: list[str] = state.store.get(EVENTS, [])
+        records = [STEP_DECODER.decode(line) for line in lines]
+        sessions = int(state.store.get(SESSIONS, len(records)))
+        failure = state.store.get(FAILURE)
+        failed = sum(record.decision.status == "failed" for record in records) + sessions - len(records)
+        if failure is None and failed == sessions:
+            failure = f"no usable answer in any of {len(records)} sessions"
+        spending: dict[str, float] = state.store.get(SPENDING, {})
+        return Score(
+            value={
+                "cumulative_return": math.nan if failure is not None else _return(records),
+                "failed_days": failed / sessions,
+            },
+            explanation=failure or f"{len(records)} sessions, {failed} without a usable answer",
+            metadata={"failed": failure is not None, "spending": spending},
+        )
+
+    return score
+
+
+async def _play(plot: PreparedEpisode, asker: Asker, days: int | None) -> tuple[list[StepRecord], int, str | None]:
+    """Return the journal, how many sessions there were to play, and why the episode broke off, if it did."""
+    play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
+    play.open()
+    sessions = min(len(play.market.sessions), days or len(play.market.sessions))
+    journal: list[StepRecord] = []
+    try:
+        async for record in play.arecords(asker.answer):
+            journal.append(record)
+            if len(journal) == days:
+                break
+    except NoAnswer as broke:
+        assert play.observation is not None
+        return journal, sessions, f"{broke.message} on {play.observation.session}"
+    return journal, len(journal), None
+
+
+class Asker:
+    """Asks the model under evaluation. Inspect's own retries, limits and settings apply."""
+
+    def __init__(self, model: Model) -> None:
+        self.spending = Spending()
+        self._provider = InspectProvider(str(model), model, None, load_prices().of(str(model)))
+        self._asked: tuple[Message, ...] = ()
+        self._talk: list[ChatMessage] = []
+        if model.api not in _WRAPPED:
+            keep_raw_responses(model.api)
+            _WRAPPED.add(model.api)
+
+    async def answer(self, asked: Asked[AskModel]) -> ModelReply:
+        """Answer one question; raises when the model cannot be asked any more, or at a limit of the evaluation."""
+        reply = await self.reply(asked.request, asked.place)
+        self.spending = self.spending.plus(reply.usage)
+        if reply.error_kind in NOBODY:
+            raise NoAnswer(f"{reply.error_kind}: {reply.error}")
+        return reply
+
+    async def reply(self, request: AskModel, place: QuestionPlace = _NOWHERE) -> ModelReply:
+        """Answer one request, by an error if the model cannot be asked. Raises at a limit of the evaluation."""
+        if request.messages[: len(self._asked)] != self._asked:  # another conversation begins
+            self._talk += self._provider.said
+        self._asked = request.messages
+        return (await self._provider.attempt(request, place)).reply
+
+    def conversation(self) -> list[ChatMessage]:
+        """Return everything that was said, one conversation after the other."""
+        return [*self._talk, *self._provider.said]
+
+
+def _return(records: list[StepRecord]) -> float:
+    start = next(event.cash for event in records[0].opening if isinstance(event, Deposited))
+    end = [event.nav for event in records[-1].events if isinstance(event, Marked)][-1]
+    return end / start - 1.0
+
+
+OUTCOME = "tradeassay:outcome"
+_STAGES = ("compile", "backtest", "trade", "lookahead")
+
+
+@task
+def quantcode(
+    setting: str = "single-turn",
+    wording: str = "formal",
+    framework: str = "backtrader",
+    difficulty: str | None = None,
+    timeframe: str | None = None,
+    family: str | None = None,
+    tasks: str | None = None,
+    sample: int | None = None,
+    turns: int = 10,
+    judge: str | None = None,
+    decides: str = "reference-first",
+    task_file: str | None = None,
+    secret: str | None = None,
+    workers: int = 2,
+) -> Task:
+    """QuantCode: a model writes a trading strategy that was described in words.
+
+    Args:
+        setting: single-turn, or agentic with feedback.
+        wording: formal or conversational.
+        framework: backtrader, or frame for plain vectorised signals.
+        difficulty: Only easy, medium or hard tasks.
+        timeframe: Only tasks on 1d, 1h, 15m, 5m or 1m bars.
+        family: Only tasks of one family, e.g. breakout.
+        tasks: Ids of single tasks, joined by commas.
+        sample: So many tasks, evenly spread.
+        turns: Answers that an agentic task gets.
+        judge: A model that reads the programs, besides the behavioural judge.
+        decides: Which judge the judge stage goes by.
+        task_file: A copy of the public 400-task file, instead of our tasks.
+        secret: What the judged markets are drawn from, to repeat an earlier run. Default: drawn.
+        workers: Programs that are examined at the same time.
+    """
+    protocol = QuantCodeProtocol(_spec(locals()))
+    items = protocol.episodes()
+    if not items:
+        raise UserError("no task is left", hint="drop a filter")
+    return _code_task(protocol, items, [_code_sample(protocol, item) for item in items], stage_scorer(), workers)
+
+
+@task
+def systrade(
+    benchmark: str = "systrade-v1",
+    strategies: str | None = None,
+    iterations: int = 4,
+    early_stop: bool = True,
+    reviewers: str | None = None,
+    minutes: int = 0,
+    secret: str | None = None,
+    workers: int = 2,
+) -> Task:
+    """SysTradeBench: a model builds a governed strategy from a Strategy Doc, and patches it on evidence.
+
+    Args:
+        benchmark: systrade-v1, or systrade-systb-v1 with the twelve of the authors' public repository.
+        strategies: Names of strategies, joined by commas. Default: all twelve.
+        iterations: Submissions that a strategy gets.
+        early_stop: End a strategy once its target is met.
+        reviewers: Models that mark every submission, blind, joined by commas.
+        minutes: Minutes that strategies with a minute version get, instead of days.
+        secret: What the years are drawn from, to repeat an earlier run. Default: drawn.
+        workers: Programs that are examined at the same time.
+    """
+    spec = SystradeSpec(
+        benchmark=benchmark,
+        models=("inspect/model",),
+        strategies=_names(strategies),
+        iterations=iterations,
+        early_stop=early_stop,
+        reviewers=_names(reviewers),
+        minutes=minutes,
+        secret=secret or draw_secret(),
+    )
+    protocol = SystradeProtocol(spec)
+    items = protocol.episodes()
+    samples = [
+        Sample(
+            id=item.task,
+            input=protocol.strategies[item.task].doc,
+            metadata={"task": item.task, "complexity": complexity(protocol.strategies[item.task].semantics)},
+        )
+        for item in items
+    ]
+    return _code_task(protocol, items, samples, card_scorer(), workers)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",")) if text else ()
+
+
+_Protocol = QuantCodeProtocol | SystradeProtocol
+
+
+def _code_task(
+    protocol: _Protocol, items: Sequence[CodeItem], samples: list[Sample], score: Scorer, workers: int
+) -> Task:
+    params = protocol.spec.params
+    return Task(
+        dataset=MemoryDataset(samples, name=protocol.spec.benchmark),
+        solver=write_program(protocol, {item.task: item for item in items}, workers),
+        scorer=score,
+        config=GenerateConfig(
+            temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
+        ),
+        metadata={"benchmark": protocol.spec.benchmark, "facts": protocol.facts()},
+        fail_on_error=False,
+    )
+
+
+@solver
+def write_program(protocol: _Protocol, items: dict[str, CodeItem], workers: int) -> Solver:
+    """Carry a task's conversation with the model under evaluation, examining every program."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        item = items[str(state.metadata["task"])]
+        writer = Asker(get_model())
+        outcome = await _carry(protocol, item, writer, workers)
+        state.store.set(OUTCOME, msgspec.to_builtins(outcome))
+        state.store.set(SPENDING, msgspec.to_builtins(writer.spending))
+        state.messages += writer.conversation()
+        state.output.completion = _last_program(outcome)
+        return state
+
+    return solve
+
+
+def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
+    """Return the last program of a conversation, or why there is none."""
+    if isinstance(outcome, TaskOutcome):
+        codes = [turn.code for turn in outcome.turns if turn.code is not None]
+        return codes[-1] if codes else outcome.reason
+    made = [one.submission.source for one in outcome.iterations if one.submission is not None]
+    return made[-1] if made else outcome.iterations[-1].reason
+
+
+@scorer(
+    metrics={name: [mean(), stderr()] for name in (*PAPER_GATES, "valid", *DIMENSIONS, "overall")}
+    | {"iterations": [mean()]}
+)
+def card_scorer() -> Scorer:
+    """Score a strategy by its last submission: gates, validity, and the four measured dimensions (0 to 10).
+
+    A dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or
+    whose look-ahead is not cleared, is unscored.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        outcome = msgspec.convert(state.store.get(OUTCOME), StrategyOutcome)
+        last = outcome.last
+        about: dict[str, Any] = {"stopped": outcome.stopped, "spending": state.store.get(SPENDING, {})}
+        if last is None and outcome.stopped == "no answer":
+            return Score.unscored(explanation=outcome.iterations[-1].reason, metadata=about)
+        value = dict.fromkeys((*PAPER_GATES, "valid"), 0.0) | dict.fromkeys((*DIMENSIONS, "overall"), math.nan)
+        value["iterations"] = float(len(outcome.iterations))
+        if last is None:
+            return Score(value=value, explanation="nothing handed in", metadata=about)
+        card = last.scorecard
+        if card.gates.not_cleared:
+            return Score.unscored(explanation="look-ahead is not cleared", metadata=about)
+        value |= {name: float(card.gates.gate(name).passed) for name in PAPER_GATES}
+        value["valid"] = float(card.gates.valid)
+        scored = {**card.sound, "overall": card.overall}
+        value |= {name: math.nan if one.value is None else one.value for name, one in scored.items()}
+        failure = card.gates.first_failure
+        words = "all gates held" if failure is None else f"failed at {failure.name}: {failure.reason}"
+        return Score(value=value, explanation=words, metadata=about)
+
+    return score
+
+
+@scorer(metrics={name: [mean(), stderr()] for name in (*_STAGES, "solved")} | {"turns": [mean()]})
+def stage_scorer() -> Scorer:
+    """Score a task by stages. A task without a verdict is left unscored, with the reason."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        outcome = msgspec.convert(state.store.get(OUTCOME), TaskOutcome)
+        about: dict[str, Any] = {
+            "stage": outcome.stage,
+            "failure_class": outcome.failure_class,
+            "tricks": list(outcome.tricks),
+            "spending": state.store.get(SPENDING, {}),
+        }
+        if outcome.solved is None:
+            return Score.unscored(explanation=outcome.reason, metadata=about)
+        found = outcome.turns[-1].evaluation
+        honest = found is not None and not found.grave_tricks
+        value: dict[str, float] = {
+            name: float(found is not None and (honest or name == "compile") and found.stage(name).passed)
+            for name in _STAGES
+        }
+        value |= {"solved": float(outcome.solved), "turns": float(len(outcome.turns))}
+        return Score(value=value, explanation=outcome.reason or "solved", metadata=about)
+
+    return score
+
+
+def _spec(given: dict[str, Any]) -> QuantCodeSpec:
+    def one(name: str) -> list[str]:
+        return [given[name]] if given[name] is not None else []
+
+    values = {
+        "models": ["inspect/model"],
+        "tasks": [part.strip() for part in str(given["tasks"]).split(",")] if given["tasks"] else [],
+        "difficulties": one("difficulty"),
+        "timeframes": one("timeframe"),
+        "families": one("family"),
+        "sample": given["sample"],
+        "task_file": given["task_file"],
+        "wordings": one("wording"),
+        "frameworks": one("framework"),
+        "settings": one("setting"),
+        "turns": given["turns"],
+        "judge": given["judge"],
+        "evaluate": {"decides": given["decides"]},
+        **({"secret": given["secret"]} if given["secret"] else {}),
+    }
+    try:
+        return msgspec.convert(values, QuantCodeSpec)
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"the task cannot be set up so: {error}", hint="see docs/reference/quantcode.md"
+        ) from error
+
+
+def _code_sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:
+    found, settings = protocol.tasks[item.task], protocol.settings(item)
+    about = {
+        "task": found.id,
+        "difficulty": found.difficulty,
+        "timeframe": found.timeframe,
+        "family": found.family,
+    }
+    return Sample(
+        id=found.id, input=found.text(settings.wording, settings.framework) or found.formal, metadata=about
+    )
+
+
+async def _carry(
+    protocol: _Protocol, item: CodeItem, writer: Asker, workers: int
+) -> TaskOutcome | StrategyOutcome:
+    roles = protocol.roles(item)
+    others = {name: _judge(role.model) for name, role in roles.items() if name != "writer"}
+    examine: Callable[[CodeItem, Any, JobExecutor], msgspec.Struct] = protocol.examine
+
+    async def answer(ask: CodeAsk) -> Any:
+        if not isinstance(ask, AskRole):
+            executor = await anyio.to_thread.run_sync(_SANDBOX.open, protocol, workers)
+            return await anyio.to_thread.run_sync(examine, item, ask.request, executor)
+        if ask.role != "writer":
+            return await others[ask.role](ask.request)
+        reply = await writer.reply(ask.request)
+        writer.spending = writer.spending.plus(reply.usage)
+        return reply
+
+    outcome: TaskOutcome | StrategyOutcome = await adrive(protocol.dialogue(item), answer)
+    return outcome
+
+
+def _judge(name: str) -> Any:
+    """Return how a judge or reviewer is asked: a scripted one answers at once, any other through Inspect."""
+    if parse_name(name).route == "scripted":
+        scripted = scripted_models.get(parse_name(name).rest)()
+
+        async def answer(request: AskModel) -> ModelReply:
+            return scripted.answer(request)
+
+        return answer
+    return Asker(get_model(name)).reply
+
+
+class _Sandbox:
+    """One sandbox a benchmark for all samples of a process: opening one costs more than an examination."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._opened: dict[str, JobExecutor] = {}
+
+    def open(self, protocol: _Protocol, workers: int) -> JobExecutor:
+        """Return it, opening it on first use; raises what opening a sandbox raises."""
+        with self._lock:
+            if not self._opened:
+                atexit.register(self.close)
+            name = protocol.spec.benchmark
+            if name not in self._opened:
+                self._opened[name] = protocol.open_executor(workers)
+            return self._opened[name]
+
+    def close(self) -> None:
+        """Close them. The next use opens another."""
+        with self._lock:
+            for executor in self._opened.values():
+                executor.close()
+            self._opened.clear()
+
+
+_SANDBOX = _Sandbox()
+
 
 __all__ = ["ktdfin", "quantcode", "stockbench", "systrade"]
 

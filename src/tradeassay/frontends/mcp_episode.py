@@ -8,25 +8,82 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+import mcp_types as types
 import msgspec
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
-from tradeassay.core.draws import draw_secret, refuse_bad_secret
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.core.files import write_atomic
-from tradeassay.frontends.mcp_server import ToolReply, serve_stdio
+from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 from tradeassay.frontends.prepared import PreparedEpisode, plots_for
 from tradeassay.play import Asked
 from tradeassay.play.journal import Journal, encode_line
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.episode import protocol_of
 from tradeassay.runs.spec.run_spec import ParamValue
+
+
+class ToolReply(NamedTuple):
+    """A desk's answer. ``wrong`` marks one that says what was wrong with the call."""
+
+    text: str
+    wrong: bool = False
+
+
+class ToolDesk(Protocol):
+    """Something with tools."""
+
+    @property
+    def instructions(self) -> str: ...
+
+    def tools(self) -> Sequence[ToolSpec]: ...
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
+        """Answer a call; never raises for anything a client sends."""
+        ...
+
+
+DeskFor = Callable[[Any], ToolDesk]
+"""Finds the desk of a request: its HTTP request, or None where there is only one client."""
+
+
+def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay") -> Any:
+    """Return an MCP server over the desks that ``desk_for`` finds."""
+
+    async def list_tools(context: Any, params: Any) -> Any:
+        found = [
+            types.Tool(name=tool.name, description=tool.description, input_schema=json.loads(tool.schema))
+            for tool in desk_for(context.request).tools()
+        ]
+        return types.ListToolsResult(tools=found)
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        said = await desk_for(context.request).call(params.name, dict(params.arguments or {}))
+        return types.CallToolResult(content=[types.TextContent(type="text", text=said.text)], is_error=said.wrong)
+
+    return Server(name, instructions=instructions, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def server_for(desk: ToolDesk) -> Any:
+    """Return an MCP server over one desk."""
+    return make_server(lambda request: desk, instructions=desk.instructions)
+
+
+async def serve_stdio(desk: ToolDesk) -> None:
+    """Serve one client over this process's standard input and output until it leaves."""
+    server = server_for(desk)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
 
 OBSERVE = ToolSpec(
     name="observe",

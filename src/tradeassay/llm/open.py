@@ -13,10 +13,10 @@ import msgspec
 from tradeassay.core.errors import UserError, require
 from tradeassay.llm.budget import Budget, BudgetedProvider
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
-from tradeassay.llm.local.files import LocalSettings
+from tradeassay.llm.local import LocalSettings, find_local_model, local_models, open_local
 from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
 from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep
-from tradeassay.llm.scripted.provider import ScriptedProvider
+from tradeassay.llm.scripted.traders import ScriptedProvider
 from tradeassay.llm.tables import Price, PriceTable, load_prices
 
 
@@ -92,8 +92,6 @@ def check_model(name: str, access: Access | None = None) -> None:
         case "local":
             settings = _local(access)
             _require_local(parsed, settings)
-            from tradeassay.llm.local.files import find_local_model
-
             if settings.server is None:
                 find_local_model(parsed, access.home)
         case "inspect":
@@ -112,8 +110,6 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
         case "local":
             settings = _local(access)
             _require_local(name, settings)
-            from tradeassay.llm.local.provider import open_local
-
             return await open_local(name, params, price, home=access.home, settings=settings)
         case "inspect":
             require("inspect_ai", "models")
@@ -131,8 +127,6 @@ def _local(access: Access) -> LocalSettings:
 
 def _require_local(name: ModelName, settings: LocalSettings) -> None:
     """Refuse an unknown name before asking for an extra: installing it would not help."""
-    from tradeassay.llm.local.files import local_models
-
     if settings.server is None:
         if name.gguf is None:
             local_models.get(name.rest)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tradeassay.masking.aliases import ANCHOR, AliasMap, DayMap
+from tradeassay.masking.aliases import ANCHOR, LEVELS, AliasMap, DayMap, Level, MaskConfig, UnknownAlias
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
-from tradeassay.masking.mask import Mask, nameless, refuse_nameless
-from tradeassay.masking.mask_config import LEVELS, Level, MaskConfig, UnknownAlias
 from tradeassay.masking.records import Json
 from tradeassay.masking.scales import Ticks
-from tradeassay.masking.view import MaskedView
+from tradeassay.masking.view import Mask, MaskedView, nameless, refuse_nameless
 
 __all__ = [
     "ANCHOR",

@@ -19,12 +19,10 @@ from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.dates import DateHit
 from tradeassay.masking import records
-from tradeassay.masking.aliases import AliasMap, DayMap, label_of
-from tradeassay.masking.lexicon import Lexicon, is_ordinary
-from tradeassay.masking.mask_config import MaskConfig, UnknownAlias
+from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias, label_of
+from tradeassay.masking.lexicon import Depth, Lexicon, Scrubber, Words, is_ordinary
 from tradeassay.masking.records import NAMED_FIELDS, FieldRules, Json, walk
 from tradeassay.masking.scales import Scales
-from tradeassay.masking.scrubber import Depth, Scrubber, Words
 
 NO_NAME = "[name]"
 """Written in place of a real name that an agent used although names are hidden."""

@@ -17,8 +17,8 @@ from typing import Literal
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.names import known_names
+from tradeassay.masking.aliases import MaskConfig
 from tradeassay.masking.lexicon import CHINESE, FOLD, chinese_terms, core_of, is_ordinary, is_telling
-from tradeassay.masking.mask_config import MaskConfig
 from tradeassay.masking.records import ASSET_FIELDS, Json
 
 Kind = Literal["symbol", "name", "date"]

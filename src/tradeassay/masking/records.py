@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from tradeassay.core.account import AccountState, Position
 from tradeassay.core.events import (
+    AccountState,
     Delisted,
     DividendPaid,
     Event,
     Filled,
     Marked,
+    Position,
     Rejected,
     Rested,
     Rolled,
@@ -25,8 +26,8 @@ from tradeassay.core.events import (
     SplitApplied,
     Trimmed,
 )
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.orders import Decision, Order
+from tradeassay.core.view import Instrument
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
 """What JSON can hold. Tuples count as arrays."""

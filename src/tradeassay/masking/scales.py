@@ -13,7 +13,7 @@ import hashlib
 import numpy as np
 
 from tradeassay.core.view import Field, Floats, MarketView
-from tradeassay.masking.mask_config import MaskConfig
+from tradeassay.masking.aliases import MaskConfig
 
 _SHOWN_PRICES = (20.0, 200.0)
 _VOLUME_SPREAD = 8.0

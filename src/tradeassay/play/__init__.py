@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.play.episode import Asked, Conversation, Episode, NoAnswer, Recorder, talk
+from tradeassay.play.journal import Holdings, holdings_from_records, series_from_records
 from tradeassay.play.market import (
     Market,
     MarketConfig,
@@ -14,7 +15,6 @@ from tradeassay.play.market import (
     most_traded,
     parse_universe,
 )
-from tradeassay.play.series import Holdings, holdings_from_records, series_from_records
 
 __all__ = [
     "Asked",

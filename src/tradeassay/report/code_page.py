@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradeassay.benchmarks.programs import Cell, Ending, Shown, Table
-from tradeassay.core.badges import NOT_REDERIVABLE
+from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report import numbers
 from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown
 from tradeassay.report.palette import styles

@@ -15,7 +15,7 @@ import msgspec
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradeassay.core.screen import stdout
+from tradeassay.core.secrets import stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import (
     AgentStanding,

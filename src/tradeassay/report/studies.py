@@ -26,7 +26,7 @@ def print_studies(tables: Sequence[StudyTable]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tradeassay.core.screen import stdout
+    from tradeassay.core.secrets import stdout
 
     for one in tables:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", title=Text(one.title))

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.assay.verdict.record import AgentFindings
-from tradeassay.core.badges import NOT_REDERIVABLE, OWN_PROGRAM, Badges
+from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
 from tradeassay.runs.summary import (

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from tradeassay.runs.play.progress import RunEnded as RunEnded
     from tradeassay.runs.play.resume import resume as resume
     from tradeassay.runs.play.resume import run as run
-    from tradeassay.runs.score.scores import AgentScores as AgentScores
-    from tradeassay.runs.score.scores import EpisodeScores as EpisodeScores
-    from tradeassay.runs.score.scores import Inference as Inference
-    from tradeassay.runs.score.scores import Scores as Scores
+    from tradeassay.runs.score import AgentScores as AgentScores
+    from tradeassay.runs.score import EpisodeScores as EpisodeScores
+    from tradeassay.runs.score import Inference as Inference
+    from tradeassay.runs.score import Scores as Scores
+    from tradeassay.runs.spec.episode import Asking as Asking
     from tradeassay.runs.spec.episode import EpisodeSpec as EpisodeSpec
     from tradeassay.runs.spec.episode import expand as expand
-    from tradeassay.runs.spec.models import Asking as Asking
     from tradeassay.runs.spec.plan import Plan as Plan
     from tradeassay.runs.spec.plan import plan as plan
     from tradeassay.runs.spec.run_spec import AgentSpec as AgentSpec

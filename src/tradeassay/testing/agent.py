@@ -6,9 +6,19 @@ exceptions, clocks, foreign randomness, two runs that disagree, and decisions th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+import gc
+import hashlib
+import pickle
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -16,15 +26,246 @@ import numpy as np
 from tradeassay.agents import AgentClass, AgentConfig, agents, make_agent
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.benchmarks.daily import DayConfig, complaint
-from tradeassay.core.account import AccountState
 from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
-from tradeassay.core.errors import CheckFailed
-from tradeassay.core.events import ENCODER
+from tradeassay.core.errors import CheckFailed, DataError
+from tradeassay.core.events import ENCODER, AccountState
 from tradeassay.core.orders import Decision
-from tradeassay.data import Snapshot
+from tradeassay.core.view import FIELDS, Adjustment, Bools, Field, Floats, MarketView
+from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.data.synthetic import generate, preset
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._watch import BlankView, fingerprint, watched
-from tradeassay.testing._worlds import CUT, MARKETS, SmallWorld, small_world
+
+
+def rewrite_after(
+    panel: Panel, row: int, rng: np.random.Generator, phase: Literal["pre_open", "open", "close"] = "pre_open"
+) -> Panel:
+    """Return ``panel`` with everything changed that cannot be known in ``phase`` of session ``row``.
+
+    Prices and volumes move, suspensions are drawn anew, delistings and index changes do not happen, and
+    unannounced corporate actions, unpublished news and unknown figures are gone.
+    """
+    clock = int(panel.close_time[row] if phase == "close" else panel.open_time[row])
+    if phase == "pre_open":
+        clock -= 1
+    bars = {field: panel.bars[field].copy() for field in FIELDS}
+    suspended = panel.suspended.copy()
+    start = row + 1 if phase == "close" else row
+    shape = bars["close"][start:].shape
+    factor = np.exp(rng.normal(0.0, 0.3, shape))
+    known_opens = bars["open"][row].copy(), suspended[row].copy()
+    for field in FIELDS:
+        bars[field][start:] *= factor if field != "volume" else rng.uniform(0.1, 3.0, shape)
+    halted = rng.random(shape) < 0.2
+    for field in FIELDS:
+        bars[field][start:][halted] = np.nan
+    suspended[start:] = np.isnan(bars["close"][start:])
+    if phase == "open":
+        bars["open"][row], suspended[row] = known_opens
+    today = str(panel.sessions[row])
+    # A day of the past, and today's own membership and listing, were known.
+    return replace(
+        panel,
+        bars=bars,
+        suspended=suspended,
+        listings=tuple(
+            entry
+            if entry.delisted is None or entry.delisted < today
+            else msgspec.structs.replace(entry, delisted=None)
+            for entry in panel.listings
+        ),
+        actions=tuple(action for action in panel.actions if action.known_at <= clock),
+        memberships=tuple(
+            entry if entry.end is None or entry.end < today else msgspec.structs.replace(entry, end=None)
+            for entry in panel.memberships
+            if entry.start <= today
+        ),
+        indices={
+            name: np.concatenate((levels[:start], levels[start:] * np.exp(rng.normal(0.0, 0.3, shape[0]))))
+            for name, levels in panel.indices.items()
+        },
+        fundamentals=tuple(figure for figure in panel.fundamentals if figure.known_at <= clock),
+        news=tuple(item for item in panel.news if item.published_at <= clock),
+        minutes=None,
+    )
+
+
+MARKETS = ("us", "ashare", "crypto")
+HISTORY = 258
+"""Sessions before the first decision: a year and a few days, which is what the longest rule needs."""
+DECISIONS = 26
+CUT = 23
+"""The decision after which the other future differs: late enough for a second monthly rebalancing."""
+_SIZE = {"names": 18, "sessions": HISTORY + DECISIONS + 16, "new_listings": 1, "delistings": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class SmallWorld:
+    """A market to try an agent in: its data, the same data with another future, and how it is played."""
+
+    market: str
+    snapshot: Snapshot
+    other_future: Snapshot
+    config: MarketConfig
+    from_nothing: MarketConfig
+    """The same, starting on the very first session, where no history exists."""
+
+
+@cache
+def small_world(market: str, seed: int = 11) -> SmallWorld:
+    """Return the small world of one market."""
+    panel = generate(preset(market, seed=seed, **_SIZE)).panel
+    days = [str(day) for day in panel.sessions]
+    config = MarketConfig(
+        venue="ashare-flat-v1" if market == "ashare" else f"{market}-v1",
+        universe="IDX",
+        index="IDX",
+        cash=1_000_000.0,
+        first=days[HISTORY],
+        last=days[HISTORY + DECISIONS - 1],
+    )
+    other = rewrite_after(panel, HISTORY + CUT, np.random.default_rng(seed))
+    return SmallWorld(
+        market=market,
+        snapshot=_stored(panel, f"{market}-{seed}"),
+        other_future=_stored(other, f"{market}-{seed}-other"),
+        config=config,
+        from_nothing=msgspec.structs.replace(config, first=days[0], last=days[7]),
+    )
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    # Kept by the cache and removed by its finaliser when the interpreter ends.
+    return tempfile.TemporaryDirectory(prefix="tradeassay-check-")
+
+
+def _stored(panel: Panel, name: str) -> Snapshot:
+    folder = Path(_folder().name) / name
+    write_snapshot(panel, folder, allow_faults=True)
+    return open_snapshot(folder)
+
+
+_CLOCK_NAMES = frozenset(
+    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns localtime "
+    "gmtime clock_gettime clock_gettime_ns ctime".split()
+)
+_DATE_NAMES = frozenset(("now", "utcnow", "today"))
+_ENTROPY_NAMES = frozenset(("urandom", "getrandom"))
+
+
+@contextmanager
+def watched(accuse: Callable[[str], None]) -> Iterator[None]:
+    """Run a block and ``accuse`` it of every clock it reads and every foreign randomness it uses.
+
+    Calls into C are seen through the interpreter's profiling hook, so that it does not matter under which name a
+    function was imported. A profiler that was active is restored afterwards.
+    """
+    accused: set[str] = set()
+    # A test framework may time the garbage collector; a collection in the middle of an answer is not the agent's.
+    collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+
+    def hook(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and frame.f_code not in collecting:
+            charge = _charge(called)
+            if charge is not None:
+                accused.add(charge)
+
+    before = _random_states()
+    profiler = sys.getprofile()
+    sys.setprofile(hook)
+    try:
+        yield
+    finally:
+        sys.setprofile(profiler)
+    for charge in sorted(accused):
+        accuse(charge)
+    if before[0] != (after := _random_states())[0]:
+        accuse("uses Python's global random generator")
+    if before[1] != after[1]:
+        accuse("uses numpy's global random generator")
+
+
+def _charge(called: Any) -> str | None:
+    name = getattr(called, "__name__", "")
+    if name in _CLOCK_NAMES and getattr(called, "__module__", None) == "time":
+        return f"reads the clock (time.{name})"
+    if name in _DATE_NAMES and getattr(getattr(called, "__self__", None), "__module__", None) == "datetime":
+        return f"reads the clock ({called.__self__.__name__}.{name})"
+    if name in _ENTROPY_NAMES:
+        return "draws randomness from the operating system (an unseeded generator?)"
+    return None
+
+
+def _random_states() -> tuple[object, bytes]:
+    # Reading numpy's global state is how its use is noticed.
+    return random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
+
+
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+def fingerprint(observation: Observation, index: str | None = None) -> str:
+    """Return a hash over the observation and everything its view gives out."""
+    digest = hashlib.sha256()
+    seen = observation
+    facts = (seen.step, seen.session, seen.time, seen.universe, seen.account, seen.rules, seen.since_last)
+    digest.update(_ENCODER.encode((*facts, seen.sessions_left)))
+    _add(digest, seen.columns)
+    view = seen.view
+    symbols = view.symbols
+    digest.update(_ENCODER.encode((view.clock, symbols, [view.instrument(symbol) for symbol in symbols])))
+    _add(digest, view.sessions())
+    for field in FIELDS:
+        for adjust in get_args(Adjustment):
+            _add(digest, view.bars(field, adjust=adjust))
+    opens = view.opens()
+    _add(digest, np.empty(0) if opens is None else opens)
+    _add(digest, view.tradable())
+    digest.update(_ENCODER.encode([view.news(0), view.actions(0)]))
+    figures: list[object] = []
+    for symbol in symbols:
+        try:
+            figures.append(view.fundamentals(symbol))
+        except DataError as error:
+            figures.append(str(error))
+    digest.update(_ENCODER.encode(figures))
+    if index is not None:
+        digest.update(_ENCODER.encode(view.members(index)))
+        _add(digest, view.index_levels(index))
+    return digest.hexdigest()
+
+
+def _add(digest: Any, array: np.ndarray[Any, Any]) -> None:
+    digest.update(f"{array.shape}{array.dtype}".encode())
+    digest.update(np.ascontiguousarray(array).tobytes())
+
+
+class BlankView:
+    """A :class:`~tradeassay.core.view.MarketView` that passes another one on, with blanks."""
+
+    def __init__(self, view: MarketView, *, trading: bool = True, prices: bool = True) -> None:
+        self._view, self._trading, self._prices = view, trading, prices
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, name)
+
+    def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
+        bars = self._view.bars(field, lookback, adjust=adjust)
+        return bars if self._prices else _read_only(np.full_like(bars, np.nan))
+
+    def opens(self) -> Floats | None:
+        opens = self._view.opens()
+        return opens if opens is None or self._prices else _read_only(np.full_like(opens, np.nan))
+
+    def tradable(self) -> Bools:
+        tradable = self._view.tradable()
+        return tradable if self._trading else _read_only(np.zeros_like(tradable))
+
+
+def _read_only(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    values.setflags(write=False)
+    return values
+
 
 _MAX_ORDERS = DayConfig().max_orders
 _SEED = 5

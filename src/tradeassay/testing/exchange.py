@@ -17,12 +17,10 @@ import numpy as np
 
 from tradeassay.account import Exchange, Ledger, Venue, venues
 from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.core.account import AccountState
 from tradeassay.core.errors import CheckFailed, LedgerError
-from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, RejectReason, StepRecord
-from tradeassay.core.instruments import Board, CorporateAction, Instrument
+from tradeassay.core.events import ENCODER, STEP_DECODER, AccountState, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Bools, Floats, Ints, SessionBars
+from tradeassay.core.view import Board, Bools, CorporateAction, Floats, Instrument, Ints, SessionBars
 
 CASH = 250_000.0
 _SESSIONS = 70

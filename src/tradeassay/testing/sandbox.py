@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import CheckFailed, UserError
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
 from tradeassay.testing._escape.harness import (
     TIGHT,

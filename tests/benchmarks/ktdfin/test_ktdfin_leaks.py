@@ -16,7 +16,7 @@ from tradeassay.benchmarks.ktdfin import MODES, TOOLS, KtdfinConfig
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.masking import Truth, find_leaks
-from tradeassay.testing._worlds import rewrite_after
+from tradeassay.testing.agent import rewrite_after
 
 MASKS = ("stock-blind", "date-blind", "blinded")
 

@@ -16,8 +16,7 @@ from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.quantcode.stored import on_stored_bars, sum_up
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.view import Field, Floats
+from tradeassay.core.view import Field, Floats, Instrument
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot

@@ -12,8 +12,8 @@ from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, ModelReply
 from tradeassay.core.events import StepRecord
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.orders import Decision
+from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data import Listing, Panel, PanelFacts
 from tradeassay.play import Market, MarketConfig
 

@@ -36,7 +36,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.data import Panel, Snapshot
 from tradeassay.llm.scripted import scripted_models
 from tradeassay.play import Market, MarketConfig
-from tradeassay.testing._worlds import rewrite_after
+from tradeassay.testing.agent import rewrite_after
 
 NEWS = (
     item(1, START - 3, 23.9, "A"),

@@ -20,8 +20,8 @@ from tradeassay.benchmarks.systrade.data import (
 )
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import DAY, MINUTE
+from tradeassay.core.view import Instrument
 from tradeassay.data import write_snapshot
 from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
 

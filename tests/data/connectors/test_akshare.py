@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError
-from tradeassay.core.instruments import Board
 from tradeassay.core.time import parse_iso
+from tradeassay.core.view import Board
 from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
 from tradeassay.data.panel import Panel

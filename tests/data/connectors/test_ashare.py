@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Board
+from tradeassay.core.view import Board
 from tradeassay.data.connectors.ashare import AShare, Distribution, merged, parse_ashare, unexplained
 
 

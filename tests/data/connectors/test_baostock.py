@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.instruments import Board
 from tradeassay.core.time import iso, parse_iso
+from tradeassay.core.view import Board
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import FixedClock, parse_iso
+from tradeassay.core.view import Instrument
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.vendor import (
     PRICES,

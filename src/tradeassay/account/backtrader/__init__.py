@@ -10,8 +10,7 @@ from tradeassay.account.backtrader.broker import (
     carry_targets,
     replay,
 )
-from tradeassay.account.backtrader.matching import Status
-from tradeassay.account.backtrader.orders import EMPTY, MAX_SIZE, BadOrders, OrderLog, read_orders
+from tradeassay.account.backtrader.orders import EMPTY, MAX_SIZE, BadOrders, OrderLog, Status, read_orders
 
 __all__ = [
     "EMPTY",

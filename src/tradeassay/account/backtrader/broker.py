@@ -18,12 +18,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.backtrader.matching import Bar, OrderState, Status, make_order, price_of
-from tradeassay.account.backtrader.orders import BadOrders, OrderLog, order_log
+from tradeassay.account.backtrader.orders import (
+    BadOrders,
+    Bar,
+    OrderLog,
+    OrderState,
+    Status,
+    make_order,
+    order_log,
+    price_of,
+)
 from tradeassay.account.position import BrokerPosition
 from tradeassay.core.errors import UserError
 from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Floats
 
 MAX_STEPS: Final = 5_000_000

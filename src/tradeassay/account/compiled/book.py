@@ -30,8 +30,8 @@ from tradeassay.account.compiled.tape import (
     Tape,
     TapeRules,
 )
-from tradeassay.account.corporate_actions import ROUNDING
-from tradeassay.account.lots import WHOLE
+from tradeassay.account.end_of_day import ROUNDING
+from tradeassay.account.limits import WHOLE
 from tradeassay.account.margin import EQUAL
 from tradeassay.core.compiled import Compiler
 from tradeassay.core.view import Bools, Floats, Ints

@@ -13,8 +13,7 @@ from tradeassay.account.limits import AT_LIMIT, BoardLimits
 from tradeassay.account.session import Moment
 from tradeassay.account.venue import Venue
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import CorporateAction, Instrument
-from tradeassay.core.view import Bools, Floats, SessionBars
+from tradeassay.core.view import Bools, CorporateAction, Floats, Instrument, SessionBars
 
 FILL, MARK, MEMBER, BUYABLE, SELLABLE, ROOM, LENDABLE, DIVIDEND, SPLIT, GONE = range(10)
 """What :attr:`Tape.grid` holds of a name in a session.

@@ -18,14 +18,22 @@ import msgspec
 from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.agents.ama.prose import HELD, prose
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
-from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, schema_text
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
-from tradeassay.core.schema import schema_text
-from tradeassay.llm.ask_again import GIVE_UP, REPEATED, GaveUp, Inquiry, Refused, Tail, ask_until_read
 from tradeassay.llm.json_text import unreadable
-from tradeassay.llm.prompting import answer_object, unclosed_object
+from tradeassay.llm.prompting import (
+    GIVE_UP,
+    REPEATED,
+    GaveUp,
+    Inquiry,
+    Refused,
+    Tail,
+    answer_object,
+    ask_until_read,
+    unclosed_object,
+)
 
 Scalar = bool | int | float | str
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.factors import FACTOR_NAMES
 
 Size = Literal["full", "small", "qlib"]

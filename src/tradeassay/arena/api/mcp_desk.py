@@ -28,7 +28,7 @@ from tradeassay.arena.api.router import DoorGate, DoorLimits
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.core.dialogue import ToolSpec
-from tradeassay.frontends.mcp_server import ToolReply, make_server
+from tradeassay.frontends.mcp_episode import ToolReply, make_server
 
 ABOUT = (
     "You decide about one asset at a time in a paper-trading arena: BUY, SELL or HOLD. Call next_decision; read "

@@ -19,9 +19,9 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, rounds, seasons
 from tradeassay.benchmarks.ama.rules import AmaRules
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import TradeassayError, UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.measure import Convention
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import SECOND, iso
 
 Origin = Literal["synthetic", "real", "unknown"]

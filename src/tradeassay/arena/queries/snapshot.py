@@ -46,7 +46,7 @@ from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.time import parse_day
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.leaks.leak_result import Channel
-from tradeassay.core.instruments import CorporateAction, Fundamental, NewsItem
 from tradeassay.core.time import HOUR, Instant
-from tradeassay.core.view import FIELDS, Field, Floats
+from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, NewsItem
 from tradeassay.data import Membership, MinutePanel, Panel
 
 Phase = Literal["pre_open", "open", "close"]

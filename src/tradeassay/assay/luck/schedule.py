@@ -28,10 +28,9 @@ from tradeassay.account.compiled.tape import (
     write_actions,
     write_prices,
 )
-from tradeassay.core.account import AccountState
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Filled, StepRecord
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.events import AccountState, Filled, StepRecord
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.play.market import Universe, most_traded
 

@@ -15,13 +15,12 @@ import msgspec
 from tradeassay.assay.memory.contrast import arm_of
 from tradeassay.core.dialogue import Message, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.measure import Measure
+from tradeassay.core.view import Instrument
 from tradeassay.data.dates import DateHit, DatesWanted, find_dates
 from tradeassay.llm import fenced_blocks, parse_object
 from tradeassay.masking import Truth, find_leaks
-from tradeassay.masking.lexicon import CHINESE, WORD, JsonSpans, chinese_terms
-from tradeassay.masking.scrubber import lowered
+from tradeassay.masking.lexicon import CHINESE, WORD, JsonSpans, chinese_terms, lowered
 from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import whole_messages
 

@@ -19,7 +19,7 @@ from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play

@@ -48,7 +48,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.metrics.intervals import significant
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY, addressed
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking
 
 
 def probe_mask(

@@ -15,12 +15,10 @@ from msgspec import Meta
 
 from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, schema_text
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.schema import schema_text
-from tradeassay.core.suggest import did_you_mean
-from tradeassay.core.view import Bools, Days, Floats, Ints
+from tradeassay.core.registry import did_you_mean
+from tradeassay.core.view import Bools, Days, Floats, Instrument, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
 from tradeassay.llm import fenced_blocks, parse_object

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import NewsItem
 from tradeassay.core.time import MINUTE
+from tradeassay.core.view import NewsItem
 from tradeassay.data import MinutePanel, Panel
 
 _KINDS = ("stock", "crypto")

@@ -61,7 +61,7 @@ from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
 from tradeassay.data.markets import MARKETS, offer, read_market
@@ -78,7 +78,7 @@ from tradeassay.metrics import (
     significant,
 )
 from tradeassay.metrics.history import history_of
-from tradeassay.runs.score.scores import NET_RETURN
+from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of

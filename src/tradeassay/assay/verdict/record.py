@@ -10,10 +10,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.badges import Badges
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.measure import Badges, Measure
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.factors import factor_words
 from tradeassay.metrics import AgainstBaseline, Calibration
 from tradeassay.metrics.history import AccountHistory

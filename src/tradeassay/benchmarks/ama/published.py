@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from tradeassay.benchmarks.published import read_published
-from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
 

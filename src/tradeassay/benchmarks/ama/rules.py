@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from tradeassay.account.daily_target import next_position, target_growth
 from tradeassay.core.arena import Action
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.measures import (

@@ -20,23 +20,23 @@ from tradeassay.benchmarks.daily.prompts import PROMPTS
 from tradeassay.benchmarks.error_messages import cell, in_plain_words, refusal_in_words, table, unknown_fields
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
 from tradeassay.core.agent import EpisodeInfo, Observation, Rules
-from tradeassay.core.badges import Convention
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
 from tradeassay.core.events import Filled, Rejected
+from tradeassay.core.measure import Convention
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.llm.ask_again import (
+from tradeassay.llm.json_text import unreadable
+from tradeassay.llm.prompting import (
     CUT_OFF,
     GaveUp,
     Inquiry,
     Refused,
     Tail,
+    answer_object,
     ask_until_read,
     left_in_words,
     listed,
     own_words,
 )
-from tradeassay.llm.json_text import unreadable
-from tradeassay.llm.prompting import answer_object
 
 PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)

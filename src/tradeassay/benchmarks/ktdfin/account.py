@@ -8,8 +8,7 @@ import msgspec
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, rounded
-from tradeassay.core.account import Position
-from tradeassay.core.events import Event, Filled, Rejected, Trimmed
+from tradeassay.core.events import Event, Filled, Position, Rejected, Trimmed
 from tradeassay.core.time import DAY, moment
 
 

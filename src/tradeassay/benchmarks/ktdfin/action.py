@@ -17,7 +17,7 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.orders import Order, Side
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.llm.json_text import unreadable
 
 NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"

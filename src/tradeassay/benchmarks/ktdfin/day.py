@@ -36,7 +36,7 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.llm.ask_again import (
+from tradeassay.llm.prompting import (
     CUT_OFF,
     FINAL,
     GaveUp,

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.benchmarks.protocol import ProtocolConfig
-from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Convention
 from tradeassay.masking import Level, MaskConfig
 
 Mode = Literal["memory-only", "fixed-candidate", "open-research"]

@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.orders import Side
 from tradeassay.core.view import Floats
 from tradeassay.data.store.read import CSI300

@@ -17,7 +17,7 @@ from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.errors import AgentError
 from tradeassay.core.orders import Order
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import FIELDS, Floats, Ints
 from tradeassay.factors import FACTOR_NAMES
 

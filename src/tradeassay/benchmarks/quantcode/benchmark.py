@@ -63,7 +63,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.data import load_dataset
 from tradeassay.llm.scripted import teach_coder
 from tradeassay.sandbox import JobExecutor

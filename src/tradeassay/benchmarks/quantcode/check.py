@@ -25,7 +25,7 @@ from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationRe
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import ExecutorName, Spread, cores
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess
 

@@ -30,7 +30,7 @@ from tradeassay.code.task import (
     Timeframe,
 )
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]*)`(?: - at `\$\.?(?P<where>[^`]*)`)?")
 _PARTS = {"sizing": Sizing, "expect": Expectations, "decoys": Decoy, "frame": FrameVariant}

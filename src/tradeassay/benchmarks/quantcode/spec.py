@@ -18,7 +18,7 @@ from tradeassay.code.evaluation import (
 )
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, Framework, Wording
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import ModelParams
 
 QUANTCODE = "quantcode-v1"

@@ -18,7 +18,7 @@ from tradeassay.benchmarks.quantcode.loading import OTHER_PRICES
 from tradeassay.code.bars import FIELDS, MINUTES, OPEN_MINUTE, Clock, TaskBars, bars_from_snapshot
 from tradeassay.code.task import CodeTask, Timeframe
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import MINUTE
 from tradeassay.data.snapshot import AsOfView, Snapshot
 from tradeassay.data.tables.bars import ZONES, to_local

@@ -14,9 +14,8 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.orders import Order
-from tradeassay.llm.ask_again import Refused
 from tradeassay.llm.json_text import unreadable
-from tradeassay.llm.prompting import answer_object
+from tradeassay.llm.prompting import Refused, answer_object
 
 Action = Literal["increase", "hold", "decrease", "close"]
 Amount = Annotated[float, Meta(ge=0)]

@@ -16,10 +16,9 @@ from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Event, Filled
-from tradeassay.core.instruments import CorporateAction, Fundamental
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY, iso, midnight, moment, parse_day
-from tradeassay.core.view import Floats, MarketView
+from tradeassay.core.view import CorporateAction, Floats, Fundamental, MarketView
 
 _SPACE = re.compile(r"\s+")
 

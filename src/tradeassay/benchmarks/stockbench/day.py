@@ -58,7 +58,7 @@ from tradeassay.benchmarks.stockbench.words import (
 )
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
-from tradeassay.llm.ask_again import (
+from tradeassay.llm.prompting import (
     CUT_OFF,
     GaveUp,
     Inquiry,

@@ -14,9 +14,8 @@ from tradeassay.benchmarks.published import Comparability, Published, comparabil
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
 from tradeassay.benchmarks.stockbench.stockbench_config import Inputs
-from tradeassay.core.badges import Convention
 from tradeassay.core.events import StepRecord
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     EpisodeSeries,

@@ -11,9 +11,9 @@ from tradeassay.account import Cash, Fees, Lots, Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import UNDECODABLE
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.measure import Convention
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from tradeassay.benchmarks.protocol import ProtocolConfig
-from tradeassay.core.badges import Convention
+from tradeassay.core.measure import Convention
 
 Inputs = Literal["all", "no-news", "no-fundamentals", "neither"]
 INPUTS: tuple[Inputs, ...] = ("all", "no-news", "no-fundamentals", "neither")

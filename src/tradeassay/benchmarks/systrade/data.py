@@ -16,8 +16,8 @@ from tradeassay.benchmarks.systrade.loading import MINUTES
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
 from tradeassay.code.submission import StrategySpec
-from tradeassay.core.draws import seed_from
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import seed_from
 from tradeassay.core.time import parse_day
 from tradeassay.data import load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes

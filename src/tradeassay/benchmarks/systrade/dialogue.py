@@ -19,10 +19,9 @@ from tradeassay.benchmarks.systrade.wording import WORDING, Kept, Unread, Writer
 from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.submission import StrategySpec, Submission
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage, schema_text
 from tradeassay.core.drive import relay
 from tradeassay.core.measure import Measure
-from tradeassay.core.schema import schema_text
 from tradeassay.llm.prompting import answer_object
 
 ATTEMPTS = 2

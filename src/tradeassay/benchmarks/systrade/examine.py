@@ -36,8 +36,8 @@ from tradeassay.code.submission import (
     read_submission,
     submission_config,
 )
-from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import draw_secret
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line

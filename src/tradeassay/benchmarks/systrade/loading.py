@@ -36,7 +36,7 @@ from tradeassay.code.submission import (
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 
 _START: Final = np.datetime64("2024-01-01", "D")
 _OPENING: Final = 570

@@ -20,7 +20,7 @@ from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, comple
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.intervals import rate_measure
 

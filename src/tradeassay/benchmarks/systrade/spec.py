@@ -17,7 +17,7 @@ from tradeassay.benchmarks.systrade.data import (
 from tradeassay.benchmarks.systrade.loading import MINUTES, SYSTB_STRATEGIES
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import ModelParams
 
 SYSTRADE: Final = "systrade-v1"

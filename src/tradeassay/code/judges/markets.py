@@ -31,8 +31,7 @@ from tradeassay.code.mutants import Mutant, mutants_of
 from tradeassay.code.rules import Rules
 from tradeassay.code.running import reference_of, run_programs, task_bars
 from tradeassay.code.task import CodeTask, Framework
-from tradeassay.core.draws import seed_from
-from tradeassay.core.hashing import sha256_of
+from tradeassay.core.hashing import seed_from, sha256_of
 from tradeassay.sandbox import JobExecutor
 
 _NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from tradeassay.core.dialogue import schema_of_type
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.schema import schema_of_type
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=40)]
 Expression = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]

@@ -18,9 +18,8 @@ import numpy as np
 
 from tradeassay.core.errors import UNDECODABLE, SourceError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.instruments import Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, HOUR, midnight, parse_day
-from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats
+from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats, Fundamental, Instrument, NewsItem
 from tradeassay.data.catalogue.entry import Built, CatalogueEntry, SideBuilt, WheelFiles, recipe
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.panel import CalendarName, Listing, Membership, MinutePanel, Panel, PanelFacts

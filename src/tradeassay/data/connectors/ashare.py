@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument
-from tradeassay.core.view import Days, Floats
+from tradeassay.core.view import CorporateAction, Days, Floats, Fundamental, Instrument
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.vendor import Column, action_time, shorten
 from tradeassay.data.names import ashare_code, board_of

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.instruments import Fundamental
-from tradeassay.core.view import Days, Field, Floats
+from tradeassay.core.view import Days, Field, Floats, Fundamental
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors.ashare import (
     AShare,

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
-from tradeassay.core.view import Field, Floats, Ints
+from tradeassay.core.view import Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import retry
 from tradeassay.data.connectors.vendor import (

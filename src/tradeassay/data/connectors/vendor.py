@@ -13,9 +13,8 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import SECOND, Clock, Instant, iso, moment, parse_day
-from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
+from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions, sessions_between
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.source import SourceConfig

@@ -20,9 +20,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import MINUTE, moment, parse_day
-from tradeassay.core.view import Days, Field, Floats, Ints
+from tradeassay.core.view import CorporateAction, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import retry
 from tradeassay.data.connectors.retry import Runtime

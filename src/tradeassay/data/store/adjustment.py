@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeassay.core.instruments import CorporateAction
-from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.core.view import CorporateAction, Days, Floats, Ints
 from tradeassay.data.panel import Panel
 
 NEVER = -1

@@ -18,8 +18,7 @@ import pyarrow as pa
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
 from tradeassay.core.hashing import canonical_json, sha256_file
-from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.core.view import FIELDS, Days, Floats
+from tradeassay.core.view import FIELDS, Board, CorporateAction, Days, Floats, Fundamental, Instrument, NewsItem
 from tradeassay.data.fault import AcceptedFaults
 from tradeassay.data.panel import Listing, Membership, Panel, PanelFacts
 

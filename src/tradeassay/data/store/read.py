@@ -20,9 +20,20 @@ import pyarrow as pa
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_file
-from tradeassay.core.instruments import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, Adjustment, Bools, Days, Field, Floats, Ints
+from tradeassay.core.view import (
+    FIELDS,
+    Adjustment,
+    Bools,
+    CorporateAction,
+    Days,
+    Field,
+    Floats,
+    Fundamental,
+    Instrument,
+    Ints,
+    NewsItem,
+)
 from tradeassay.data.panel import MinutePanel, Panel
 from tradeassay.data.store.adjustment import ex_rows
 from tradeassay.data.store.manifest import (

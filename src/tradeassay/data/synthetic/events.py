@@ -15,9 +15,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tradeassay.core import reproducible_math as exact
-from tradeassay.core.instruments import Fundamental, Instrument, NewsItem
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
-from tradeassay.core.view import Floats, Ints
+from tradeassay.core.view import Floats, Fundamental, Instrument, Ints, NewsItem
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.synthetic.engine import WorldTape
 from tradeassay.data.synthetic.universe import Draws, WorldNames

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeassay.core.instruments import Instrument
 from tradeassay.core.time import parse_day
-from tradeassay.core.view import Days, Field, Floats
+from tradeassay.core.view import Days, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.panel import Listing, Panel
 from tradeassay.data.synthetic.drivers import MarketPath, clustered, make_market

@@ -13,8 +13,7 @@ from tradeassay.core import reproducible_math as exact
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.instruments import NewsItem
-from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.core.view import Days, Floats, Ints, NewsItem
 from tradeassay.data.panel import Panel, PanelFacts
 from tradeassay.data.synthetic.drivers import Drivers
 from tradeassay.data.synthetic.engine import WorldTape

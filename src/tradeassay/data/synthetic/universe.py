@@ -16,8 +16,7 @@ from numpy.random import PCG64, SeedSequence
 from numpy.typing import NDArray
 
 from tradeassay.core import reproducible_math as exact
-from tradeassay.core.instruments import Board, Instrument
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.view import Board, Bools, Floats, Instrument, Ints
 from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
 
 _FIRST = (

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeassay.core.instruments import CorporateAction, Instrument
 from tradeassay.core.time import DAY, MINUTE, parse_day
-from tradeassay.core.view import Bools, Field, Floats
+from tradeassay.core.view import Bools, CorporateAction, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.panel import Listing, Panel, action_known_at
 from tradeassay.data.source import SourceConfig, sources

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data.dates import DayOrder, month_of, read_days
 from tradeassay.data.tables.cells import RULES, decimal_comma, read_number, read_numbers, read_table

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.instruments import Instrument
-from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Ints
+from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.fault import DataFault
 from tradeassay.data.names import board_of
 from tradeassay.data.panel import CalendarName, Listing, MinutePanel

@@ -16,10 +16,9 @@ import pyarrow as pa
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.instruments import Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, Instant
-from tradeassay.core.view import Days, Floats, Ints
+from tradeassay.core.view import Board, CorporateAction, Days, Floats, Fundamental, Instrument, Ints, NewsItem
 from tradeassay.data.fault import DataFault, Severity
 from tradeassay.data.names import ashare_code
 from tradeassay.data.panel import Listing, Membership, action_known_at

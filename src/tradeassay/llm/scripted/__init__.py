@@ -15,10 +15,10 @@ What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
 
 from __future__ import annotations
 
-from tradeassay.llm.scripted.code_judge import CodeJudge
 from tradeassay.llm.scripted.coders import (
     AwayCoder,
     CheatingCoder,
+    CodeJudge,
     GoldBuilder,
     GoldCoder,
     MendingBuilder,
@@ -29,7 +29,6 @@ from tradeassay.llm.scripted.coders import (
     teach_builder,
     teach_coder,
 )
-from tradeassay.llm.scripted.provider import ScriptedModel, ScriptedProvider, scripted_models
 from tradeassay.llm.scripted.traders import (
     BrokenJson,
     Contrarian,
@@ -39,8 +38,11 @@ from tradeassay.llm.scripted.traders import (
     NewsReader,
     Overspender,
     Question,
+    ScriptedModel,
+    ScriptedProvider,
     Sensible,
     Slow,
+    scripted_models,
 )
 
 __all__ = [

@@ -47,10 +47,9 @@ from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
 from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
-from tradeassay.runs.play.concurrency import OpenModels, all_or_first_error, run_async, take_over
+from tradeassay.runs.play.episodes import OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
-from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.models import Options, refuse_bad_names
+from tradeassay.runs.spec.episode import EpisodeSpec, Options, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest

@@ -16,16 +16,14 @@ import msgspec
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
-from tradeassay.core.draws import draw_secret
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
-from tradeassay.core.hashing import sha256_file
+from tradeassay.core.hashing import draw_secret, sha256_file
 from tradeassay.runs.play.programs import Programs, recorded_code_spec
 from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay.runs.play.trading import Trading
-from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.models import Asking, Options
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
 from tradeassay.runs.store.manifest import (

@@ -13,22 +13,30 @@ import msgspec
 from tradeassay.agents import agents, check_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
-from tradeassay.core.executors import ExecutorName, Lost, Spread, Task, TaskExecutor, TaskResult, make_executor
+from tradeassay.core.executors import (
+    ExecutorName,
+    Lost,
+    Spread,
+    Stopping,
+    Task,
+    TaskExecutor,
+    TaskResult,
+    Tick,
+    make_executor,
+)
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines
-from tradeassay.runs.play.concurrency import play_model_there, play_models, take_over
-from tradeassay.runs.play.episodes import PlayTask
+from tradeassay.runs.play.episodes import PlayTask, play, play_model_there, play_models, take_over
 from tradeassay.runs.play.progress import Finished, RunWatch
-from tradeassay.runs.play.worker_tasks import ENCODE, ENTRY, PLAYED_DECODER, PREPARED_DECODER, SCORED_DECODER
-from tradeassay.runs.score.scores import GatherTask, Scored, ScoreTask
-from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.models import Options, refuse_bad_models
+from tradeassay.runs.score import GatherTask, Scored, ScoreTask, encode_scores, gather, score_agent
+from tradeassay.runs.spec.episode import EpisodeSpec, Options, expand, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.cache import PrepareTask, WantedWindow
+from tradeassay.runs.store.cache import PrepareTask, WantedWindow, describe
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, agent_files, build_manifest, played_as
-from tradeassay.runs.store.outcome import Outcome, write_outcome
+from tradeassay.runs.store.outcome import Outcome, Played, write_outcome
+from tradeassay.runs.verify.checks import Checked, CheckTask, check_episode
 
 
 class Trading:
@@ -231,3 +239,27 @@ def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
     found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
     outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")
     return tuple(name for name in outside if name != "__main__"), "__main__" in outside
+
+
+ENTRY = "tradeassay.runs.play.trading:perform"
+"""The function that performs these tasks, as executors want it named."""
+WorkerTask = PrepareTask | PlayTask | ScoreTask | GatherTask | CheckTask
+TASK_DECODER: msgspec.msgpack.Decoder[WorkerTask] = msgspec.msgpack.Decoder(WorkerTask)
+ENCODE = msgspec.msgpack.Encoder().encode
+PREPARED_DECODER = msgspec.msgpack.Decoder(DatasetEntry)
+PLAYED_DECODER = msgspec.msgpack.Decoder(Played)
+SCORED_DECODER = msgspec.msgpack.Decoder(Scored)
+CHECKED_DECODER = msgspec.msgpack.Decoder(Checked)
+
+
+def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
+    task = TASK_DECODER.decode(payload)
+    if isinstance(task, PrepareTask):
+        return ENCODE(describe(task))
+    if isinstance(task, PlayTask):
+        return ENCODE(play(task, tick, stopping))
+    if isinstance(task, CheckTask):
+        return ENCODE(check_episode(task))
+    if isinstance(task, GatherTask):
+        return encode_scores(gather(task.work_sha256, task.episodes, task.parts, level=task.level))
+    return ENCODE(score_agent(task))

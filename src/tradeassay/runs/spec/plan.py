@@ -24,19 +24,18 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.executors import cores, one_thread
-from tradeassay.core.sums import plain_sum
+from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
+from tradeassay.llm.budget import estimate_reply
 from tradeassay.llm.tables import Tokens, own_file, price_line
-from tradeassay.llm.tokens import estimate_reply
 from tradeassay.metrics import Design, PowerSummary, power_summary
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import Spending, total
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.episodes import conversation, steps
 from tradeassay.runs.play.trading import prepare_tasks
-from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.models import Asking, model_config, params_for, refuse_bad_models
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, expand, model_config, params_for, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.cache import describe, snapshot_for
 from tradeassay.runs.store.folder import RunFolder, read_timing

@@ -19,12 +19,11 @@ import msgspec
 
 from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
-from tradeassay.core.badges import Convention
-from tradeassay.core.draws import Beacon, refuse_bad_secret
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import NAME_LENGTH, sha256_of
+from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, sha256_of
 from tradeassay.core.hashing import safe_name as safe_name
-from tradeassay.core.suggest import did_you_mean, newest
+from tradeassay.core.measure import Convention
+from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.time import parse_day
 from tradeassay.metrics import BootstrapConfig
 

@@ -38,9 +38,10 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
+from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.secrets import clean_bytes, looks_like_key
-from tradeassay.core.suggest import did_you_mean, newest
 from tradeassay.core.time import SECOND, iso
+from tradeassay.llm.budget import LEAST_SHARE, estimate_reply
 from tradeassay.llm.cassette import (
     RecordedQuestion,
     cassette_faults,
@@ -49,12 +50,10 @@ from tradeassay.llm.cassette import (
     read_cassette,
     without_texts,
 )
-from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.play.programs import recorded_code_spec, reopen
 from tradeassay.runs.play.resume import run
-from tradeassay.runs.spec.episode import describe_protocol, expand, with_protocol
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking, describe_protocol, expand, with_protocol
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, read_manifest

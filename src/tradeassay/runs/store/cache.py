@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.benchmarks import find_window
-from tradeassay.core.badges import Convention
 from tradeassay.core.errors import RunError
+from tradeassay.core.measure import Convention
 from tradeassay.data import Snapshot, load_dataset, verify_snapshot
 from tradeassay.play import Market, MarketConfig
 from tradeassay.runs.store.manifest import DatasetEntry, window_key

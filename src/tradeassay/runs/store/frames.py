@@ -10,7 +10,7 @@ from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
 from tradeassay.core.lazy import OptionalPackage
-from tradeassay.runs.score.scores import Scores
+from tradeassay.runs.score import Scores
 from tradeassay.runs.spec.episode import EpisodeSpec
 
 if TYPE_CHECKING:

@@ -20,13 +20,18 @@ from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.agents.own_file import own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
-from tradeassay.core.badges import Badges, Convention
-from tradeassay.core.draws import Beacon
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
+from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of
+from tradeassay.core.measure import Badges, Convention
 from tradeassay.data import PanelFacts
-from tradeassay.runs.spec.episode import EpisodeSpec, ProtocolRecord, describe_protocol, with_protocol
-from tradeassay.runs.spec.models import ModelRecord, describe_models
+from tradeassay.runs.spec.episode import (
+    EpisodeSpec,
+    ModelRecord,
+    ProtocolRecord,
+    describe_models,
+    describe_protocol,
+    with_protocol,
+)
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
 from tradeassay.runs.store.folder import Versions, refuse_odd_files, version_changes
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 import msgspec
 
 from tradeassay.benchmarks.programs import CodeProtocol, find_protocol
-from tradeassay.core.badges import Badges
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
-from tradeassay.core.suggest import did_you_mean
+from tradeassay.core.measure import Badges
+from tradeassay.core.registry import did_you_mean
 from tradeassay.data import Snapshot
 from tradeassay.metrics import EpisodeSeries
 from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
 from tradeassay.play.journal import read_records
 from tradeassay.runs.play.programs import CodeScoresFile, read_record
-from tradeassay.runs.score.scores import Scores, ended, read_scores, series_of
+from tradeassay.runs.score import Scores, ended, read_scores, series_of
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder

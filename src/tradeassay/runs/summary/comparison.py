@@ -20,7 +20,7 @@ from tradeassay.metrics import (
     nothing_to_compare,
     significant,
 )
-from tradeassay.runs.score.scores import AgentScores
+from tradeassay.runs.score import AgentScores
 from tradeassay.runs.store.run import CodeRun, Run, load_run
 
 AnyRun = Run | CodeRun

@@ -6,12 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.badges import Badges
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Badges, Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
 from tradeassay.metrics.history import AccountHistory
-from tradeassay.runs.score.scores import AgentScores, Inference
+from tradeassay.runs.score import AgentScores, Inference
 from tradeassay.runs.verify.coverage import Coverage
 from tradeassay.runs.verify.freedom import Freedom
 

@@ -19,11 +19,11 @@ from tradeassay.account import Ledger, venues
 from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.programs import AskRole, CodeAsk, CodeProtocol, CodeReply
-from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UNDECODABLE, LedgerError, RunError, TradeassayError
 from tradeassay.core.events import STEP_DECODER, TURN_DECODER, JournalRecord, StepRecord, TurnRecord
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
+from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.data import Snapshot
 from tradeassay.llm.cassette import cassette_faults
 from tradeassay.play import Market, MarketConfig, most_traded, parse_universe
@@ -31,8 +31,7 @@ from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
-from tradeassay.runs.spec.episode import EpisodeSpec
-from tradeassay.runs.spec.models import ModelRecord
+from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import ClaimOutcome, Outcome, Violation, Word, read_outcome

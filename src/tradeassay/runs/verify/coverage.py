@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.core.badges import NOT_REDERIVABLE, OWN_PROGRAM
+from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM
 from tradeassay.runs.store.manifest import RunManifest
 from tradeassay.runs.store.outcome import ClaimOutcome
 from tradeassay.runs.store.run import CodeRun, Run

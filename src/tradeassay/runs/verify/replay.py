@@ -19,10 +19,10 @@ import msgspec
 from tradeassay.agents import make_agent
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.core.agent import CostlyAgent
-from tradeassay.core.badges import NOT_REDERIVABLE
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
 from tradeassay.core.events import StepRecord
+from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.llm import (
     Access,
     CassetteMismatch,
@@ -35,10 +35,9 @@ from tradeassay.llm import (
 )
 from tradeassay.play.dialogue_log import KeptDialogue, read_dialogue
 from tradeassay.play.journal import KeptLines
-from tradeassay.runs.play.concurrency import OpenModels, run_async
-from tradeassay.runs.play.episodes import Conversation, PlayTask, answer_at_once
+from tradeassay.runs.play.episodes import Conversation, OpenModels, PlayTask, answer_at_once, run_async
 from tradeassay.runs.play.progress import silent
-from tradeassay.runs.spec.models import Asking
+from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import Outcome
 

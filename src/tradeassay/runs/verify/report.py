@@ -32,9 +32,16 @@ from tradeassay.runs.play.programs import (
     reopen,
 )
 from tradeassay.runs.play.progress import CountListener
-from tradeassay.runs.play.trading import modules_of, prepare_tasks, score_tasks
-from tradeassay.runs.play.worker_tasks import CHECKED_DECODER, ENCODE, ENTRY, SCORED_DECODER
-from tradeassay.runs.score.scores import encode_scores, gather
+from tradeassay.runs.play.trading import (
+    CHECKED_DECODER,
+    ENCODE,
+    ENTRY,
+    SCORED_DECODER,
+    modules_of,
+    prepare_tasks,
+    score_tasks,
+)
+from tradeassay.runs.score import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.cache import PrepareTask, WantedWindow, entry_of

