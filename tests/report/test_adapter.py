@@ -99,7 +99,8 @@ def test_failures_keep_their_reasons(data: RunSummary) -> None:
     assert silent.failures
     assert "no key" in str(broken.failure)
     assert silent.causes and silent.causes[0].kind in silent.failures
-    assert broken.causes[0].kind == "exception" and "report_agents.py:" in broken.causes[0].where
+    assert broken.causes[0].kind == "exception" and "(report_agents.py, line " in broken.causes[0].detail
+    assert broken.causes[0].where.endswith("/outcome.json") and "(report_agents.py, line" in str(broken.failure)
     assert "no key" in broken.causes[0].answer
     assert len(broken.failed_episodes) == 3
     assert by_name["cash"].failure is None
@@ -118,7 +119,7 @@ def test_the_page_lies_beside_the_run(recorded: Run) -> None:
     assert page == recorded.folder / "report.html"
     text = page.read_text(encoding="utf-8")
     assert "no key &lt;b&gt;given&lt;/b&gt;" in text
-    assert f"tradeassay resume {recorded.name} --retry-failed" in text and "report_agents.py:" in text
+    assert f"tradeassay resume {recorded.name} --retry-failed" in text and "(report_agents.py, line " in text
     assert recorded.manifest.work_sha256 in text
     assert str(recorded.folder) not in text
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from report_sample import ATTACK, cell, report
 from rich.console import Console
 
-from tradeassay.report import print_leaderboard, terminal
+from tradeassay.report import numbers, print_leaderboard, terminal
 from tradeassay.runs.summary import RunSummary, completed_run
 
 
@@ -28,6 +28,14 @@ def test_no_line_is_wider_than_the_terminal_and_nobody_is_missing(one: RunSummar
     assert max(len(line) for line in text.splitlines()) <= width
     for agent in one.cells[0].agents:
         assert agent.name in text
+    # Columns without room stand in a table below: every title and every number is there at any width.
+    words = text.split()
+    for title in ("tier", "return", "against", "sharpe", "drawdown", "turnover"):
+        assert title in words
+    for agent in one.cells[0].agents:
+        for name in ("cumulative_return", "sharpe", "max_drawdown", "turnover"):
+            value = agent.measures[name].median.value
+            assert value is None or numbers.written(value, numbers.form_of(name)) in words
 
 
 def test_wide_tables_hold_intervals_badges_and_the_sentence(one: RunSummary) -> None:

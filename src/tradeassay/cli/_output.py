@@ -36,18 +36,9 @@ def _plain(value: object) -> str:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table that fits the terminal; piped output is not cut."""
-    import sys
+    from tradeassay.core.screen import StackedTable, stdout
 
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for position, column in enumerate(columns):
-        table.add_column(column, no_wrap=position == 0, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    stdout().print(StackedTable(columns, rows, title=title, ruled=False))
 
 
 def say(text: str) -> None:

@@ -56,8 +56,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
 
 def _show_key(planted: Assay) -> None:
     """Print one line per account: what it truly is, what is said of it, and whether that is right."""
-    from rich.table import Table
-
+    from tradeassay.core.screen import StackedTable
     from tradeassay.core.secrets import stdout
     from tradeassay.report.numbers import difference
 
@@ -66,15 +65,13 @@ def _show_key(planted: Assay) -> None:
     click.echo(
         f"{_TITLE} {many} accounts of known nature on one synthetic market: {right} of {many} verdicts right."
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title, justify in (("it truly is", "left"), ("return", "right"), ("verdict", "left"), ("", "left")):
-        table.add_column(title, justify=justify, overflow="fold")  # type: ignore[arg-type]  # words rich knows
+    rows = []
     for one in planted.agents:
         known = planted.key[one.agent]
         good = one.verdict.kind in known.deserves
         made = "none" if one.total.value is None else difference(one.total.value)
-        table.add_row(known.is_truly, made, one.verdict.label, "right" if good else "WRONG")
-    stdout().print(table)
+        rows.append((known.is_truly, made, one.verdict.label, "right" if good else "WRONG"))
+    stdout().print(StackedTable(("it truly is", ">return", "verdict", ""), rows, ruled=False))
 
 
 def _together(planted: Assay, model: Assay, famous: Assay) -> Assay:

@@ -112,6 +112,11 @@ _INSTALLED = (str(Path(__file__).parents[1]), *(sysconfig.get_path(name) for nam
 """Where code lies that is nobody's own."""
 
 
+def at_line(file: str, line: int | str | None) -> str:
+    """Return where code failed, as every failure says it: `` (trend.py, line 18)``."""
+    return f" ({Path(file).name}, line {line})"
+
+
 def own_fault(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """Return the record of an exception of somebody's own code, with the line of it that was reached last.
 
@@ -120,6 +125,6 @@ def own_fault(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     fault = fault_of(error, longest=longest)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_INSTALLED):
-            where = f" ({Path(frame.filename).name}, line {frame.lineno})"
+            where = at_line(frame.filename, frame.lineno)
             return msgspec.structs.replace(fault, detail=fault.detail[: longest - len(where)] + where)
     return fault

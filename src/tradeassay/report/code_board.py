@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tradeassay.core.screen import StackedTable
 from tradeassay.core.secrets import stdout
 from tradeassay.report import numbers
 from tradeassay.report.code_page import run_badges, shown_run
@@ -11,7 +12,6 @@ from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from tradeassay.benchmarks.programs import Cell, Evaluation
@@ -29,18 +29,16 @@ def print_code_board(run: CodeRun) -> None:
     badges = ", ".join(text for _, text in run_badges(run, page))
     console.print(Text(f"{run.benchmark}  [{badges}]", style="bold"))
     first, *titles = page.board.columns
-    table = _plain_table()
-    longest = max((len(row.head.text) for row in page.board.rows), default=5)
-    table.add_column(first, overflow="fold", min_width=min(34, longest))
     for place, title in enumerate(titles):
         numeric = any(row.cells[place].measure is not None for row in page.board.rows)
-        table.add_column(title.lower(), justify="right" if numeric else "left", overflow="fold")
+        titles[place] = f"{'>' if numeric else ''}{title.lower()}"
+    rows: list[tuple[str | Text, ...]] = []
     for row in page.board.rows:
         # A terminal has room for one interval: that of the last share, which the others lead to.
         decided = max((place for place, cell in enumerate(row.cells) if cell.bar), default=-1)
         cells = (_entry(cell, interval=place == decided) for place, cell in enumerate(row.cells))
-        table.add_row(Text(row.head.text), *cells)
-    console.print(table)
+        rows.append((row.head.text, *cells))
+    console.print(StackedTable((first, *titles), rows, ruled=False))
     console.print(Text(" ".join([page.headline, *page.support])))
     chosen = freedom_of(run.folder, run.manifest).sentence
     for line in (*page.board_lines, *(f"note: {note}" for note in run.manifest.notes), chosen):
@@ -53,7 +51,7 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
     measure = cell.measure
     if measure is not None and measure.value is None:
         return Text(numbers.NONE, style="dim")
-    text = Text(cell_shown(cell).text, no_wrap=measure is not None)
+    text = Text(cell_shown(cell).text)
     if interval and measure is not None and measure.low is not None and measure.high is not None:
         text.append(f" [{measure.low:.0%}, {measure.high:.0%}]", style="dim")
     if cell.small and measure is not None:
@@ -68,12 +66,12 @@ def print_evaluation(found: Evaluation, *, name: str) -> None:
     console = stdout()
     verdict = {"solved": "passed", "not_scored": "not scored"}.get(found.outcome, f"failed ({found.outcome})")
     console.print(Text(f"{name} on {found.task} ({found.framework}): {verdict}", style="bold"))
-    table = _plain_table("stage", "status", "why")
+    rows = []
     for stage in ("compile", "backtest", "trade", "lookahead", "judge"):
         result = found.stage(stage)
         title = "look-ahead" if stage == "lookahead" else stage
-        table.add_row(Text(title), _status(result.status), Text(_clean(result.reason)))
-    console.print(table)
+        rows.append((title, _status(result.status), _clean(result.reason)))
+    console.print(StackedTable(("stage", "status", "why"), rows, ruled=False))
     for line in _details(found):
         console.print(Text(_clean(line)))
 
@@ -86,10 +84,8 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
     card = check.scorecard
     verdict = "all gates held" if check.passed else "not all gates held"
     console.print(Text(f"{name} for {card.strategy} on {card.data}: {verdict}", style="bold"))
-    table = _plain_table("gate", "status", "why")
-    for gate in card.gates.gates:
-        table.add_row(Text(gate.name), _status(gate.status), Text(_clean(gate.reason)))
-    console.print(table)
+    rows = [(gate.name, _status(gate.status), _clean(gate.reason)) for gate in card.gates.gates]
+    console.print(StackedTable(("gate", "status", "why"), rows, ruled=False))
     for dimension in card.sound:
         score = shown(card.sound[dimension], "{:.2f}")
         note = f" ({score.note})" if score.note else ""
@@ -130,15 +126,6 @@ def _details(found: Evaluation) -> list[str]:
             f"buy and hold {_change(earned.hold.total_return)}"
         )
     return lines
-
-
-def _plain_table(*titles: str) -> Table:
-    from rich.table import Table
-
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    return table
 
 
 def _status(status: str) -> Text:

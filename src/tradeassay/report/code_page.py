@@ -10,7 +10,7 @@ import msgspec
 from tradeassay.benchmarks.programs import Cell, Ending, Shown, Table
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report import numbers
-from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown
+from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
 from tradeassay.report.palette import styles
 from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page, write_page
@@ -102,15 +102,10 @@ def paste_table(run: CodeRun) -> PasteTable:
 
 
 def _paste_cell(cell: Cell) -> PasteCell:
-    found, measure = cell_shown(cell), cell.measure
-    if measure is None:
-        return PasteCell(found.text)
-    if measure.value is None:
-        return PasteCell(found.text, reason=measure.reason)
-    text = found.text
-    if measure.low is not None and measure.high is not None:
-        text += f" [{numbers.written(measure.low, cell.form)}, {numbers.written(measure.high, cell.form)}]"
-    return PasteCell(text, measure.value, measure.low, measure.high)
+    if cell.measure is None or cell.form in ("dollars", "tokens"):
+        found = cell_shown(cell)
+        return PasteCell(found.text, found.value, reason=found.note or None if found.value is None else None)
+    return paste_cell(cell.measure, cell.form)
 
 
 def plain_rows(table: Table) -> list[tuple[str, ...]]:

@@ -14,12 +14,11 @@ from typing import Literal, get_args
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure
 from tradeassay.core.registry import did_you_mean
 from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table
-from tradeassay.report.formatting import PasteCell, PasteTable
+from tradeassay.report.formatting import PasteCell, PasteTable, paste_cell
 from tradeassay.report.latex import write_bibtex, write_latex
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
@@ -98,7 +97,7 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     for place, agent in enumerate(cell.ranked, 1):
         placed = agent.result.value is not None and failed_too_often(agent) is None
         rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
-        measures = (_entry(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
+        measures = (paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
         if cell.contest is not None:
             tier = cell.contest.tier_of(agent.name)
             rank = PasteCell("–", reason=cell.contest.unranked.get(agent.name))
@@ -142,20 +141,11 @@ def _difference(agent: AgentSummary) -> PasteCell:
     """Return the difference from the baseline, with the interval that belongs to the corrected p-value."""
     if agent.versus is None:
         return PasteCell("–")
-    return _entry(agent.versus.difference, "change")
+    return paste_cell(agent.versus.difference, "change")
 
 
 def _badge_notes(badges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"{text[0].upper()}{text[1:]}." for _, text in badges)
-
-
-def _entry(measure: Measure, form: str) -> PasteCell:
-    if measure.value is None:
-        return PasteCell(numbers.NONE, reason=measure.reason)
-    text = numbers.written(measure.value, form)
-    if measure.low is not None and measure.high is not None:
-        text += f" [{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
-    return PasteCell(text, measure.value, measure.low, measure.high)
 
 
 # How they are written

@@ -143,6 +143,16 @@ class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
 
 
+def paste_cell(measure: Measure, form: str) -> PasteCell:
+    """Return a measure as an entry, its interval in brackets."""
+    if measure.value is None:
+        return PasteCell(numbers.NONE, reason=measure.reason)
+    text = numbers.written(measure.value, form)
+    if measure.low is not None and measure.high is not None:
+        text += f" [{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
+    return PasteCell(text, measure.value, measure.low, measure.high)
+
+
 class PasteTable(msgspec.Struct, frozen=True, omit_defaults=True):
     """One leaderboard. ``columns`` name the entries of every row; ``notes`` belong under the table.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tradeassay.core.screen import StackedTable
 from tradeassay.core.secrets import stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import (
@@ -29,7 +30,6 @@ from tradeassay.runs.summary import (
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
-    from rich.table import Table
     from rich.text import Text
 
     from tradeassay.runs import RunComparison
@@ -43,9 +43,6 @@ _STYLE = {
     "none": "dim",
     "baseline": "dim",
 }
-_WIDE, _ROOMY, _MIDDLE = 140, 126, 108
-"""Widths from which a table shows everything, most, and more than the result."""
-_LONGEST_NAME = 24
 _COMPARED = ("cumulative_return", "sharpe", "max_drawdown")
 
 
@@ -70,7 +67,7 @@ def print_comparison(comparison: RunComparison) -> None:
 
 
 class TerminalReport:
-    """Everything a terminal can show of a run. It chooses its columns by the width it is given."""
+    """Everything a terminal can show of a run."""
 
     def __init__(self, data: RunSummary) -> None:
         self.data = data
@@ -88,7 +85,7 @@ class TerminalReport:
             badges = " | ".join(words for _, words in cell_badges(cell))
             head.append(badges, style="not bold not underline italic")
             yield head
-            yield board(cell, self.data.level, options.max_width)
+            yield board(cell, self.data.level)
             said = Text(f"{answer(cell).headline}\n", style="bold")
             for sentence in (*contest_words(cell), *in_words(cell), *cell.limits):
                 said.append(f"- {sentence}\n", style="not bold")
@@ -101,53 +98,43 @@ class TerminalReport:
             yield Text(self.data.freedom.sentence, style="italic")
 
 
-def board(cell: CellSummary, level: float, width: int = _WIDE) -> Table:
+def board(cell: CellSummary, level: float) -> StackedTable:
     """Return one leaderboard. Agents without a result are shown as failed, with the reason."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    models = any(agent.model for agent in cell.agents) and width >= _MIDDLE
-    more = _columns(width, models)
-    longest = max((len(agent.name) for agent in cell.agents), default=0)
-    # Names and reasons are other people's words: Text never reads markup in them.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    models = any(agent.model for agent in cell.agents)
+    more = ("sharpe", "max_drawdown", "turnover", *(("failure_rate",) if models else ()))
     # A place among agents that cannot be told apart would be luck: where tiers are known they stand in its stead.
-    table.add_column("#" if cell.contest is None else "tier", justify="right")
-    table.add_column("agent", overflow="fold", min_width=min(longest, _LONGEST_NAME))
-    table.add_column(Text(f"return ({level:.0%} interval)"), no_wrap=width >= _MIDDLE)
-    table.add_column(Text(f"against {cell.baseline_phrase}, per year"), overflow="fold")
-    for name in more:
-        table.add_column(numbers.info(name).title.lower(), justify="right", no_wrap=True)
-    for title in ("tokens", "dollars") if models else ():
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = (
+        ">#" if cell.contest is None else ">tier",
+        "agent",
+        f">return ({level:.0%} interval)",
+        f"against {cell.baseline_phrase}, per year",
+        *(f">{numbers.info(name).title.lower()}" for name in more),
+        *((">tokens", ">dollars") if models else ()),
+    )
+    rows: list[tuple[str | Text, ...]] = []
     for place, agent in enumerate(cell.ranked):
         told = standing(agent, cell)
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
-            table.add_row("-", Text(agent.name), Text("failed", style=_STYLE["failed"]), Text(reason), *empty)
+            rows.append(("-", agent.name, Text("failed", style=_STYLE["failed"]), reason, *empty))
             continue
         where = None if failed_too_often(agent) else place + 1
         if cell.contest is not None:
             where = cell.contest.tier_of(agent.name)
-        table.add_row(
-            "-" if where is None else str(where),
-            Text(agent.name, style="dim" if agent.baseline else "bold"),
-            _value("cumulative_return", agent, bounds=True),
-            _versus(agent, told),
-            *(_value(name, agent, bounds=name == "sharpe" and width >= _WIDE and not models) for name in more),
-            *(_cost(agent) if models else ()),
+        rows.append(
+            (
+                "-" if where is None else str(where),
+                Text(agent.name, style="dim" if agent.baseline else "bold"),
+                _value("cumulative_return", agent, bounds=True),
+                _versus(agent, told),
+                *(_value(name, agent) for name in more),
+                *(_cost(agent) if models else ()),
+            )
         )
-    return table
-
-
-def _columns(width: int, models: bool) -> list[str]:
-    """Return the measures a table has room for; with models in it, their failures come before style."""
-    wanted = (("sharpe", _MIDDLE), ("max_drawdown", _MIDDLE), ("turnover", _ROOMY))
-    if models:
-        wanted = (("sharpe", _ROOMY), ("max_drawdown", _WIDE), ("failure_rate", _MIDDLE))
-    return [name for name, least in wanted if width >= least]
+    return StackedTable(titles, rows, heads=2)
 
 
 def _cost(agent: AgentSummary) -> tuple[Text, Text]:
@@ -177,7 +164,7 @@ def _side_by_side(contrast: Contrast) -> Text:
     return text
 
 
-def _value(name: str, agent: AgentSummary, *, bounds: bool) -> Text:
+def _value(name: str, agent: AgentSummary, *, bounds: bool = False) -> Text:
     from rich.text import Text
 
     measure = agent.measures[name].median
@@ -206,9 +193,19 @@ def side_by_side(comparison: RunComparison) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[Table | Text] = []
+    parts: list[StackedTable | Text] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in comparison.pairs):
-        parts.append(_compared_table(comparison, benchmark))
+        pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
+        trades = all(name in pair.measures for pair in pairs for name in _COMPARED)
+        names = _COMPARED if trades else tuple(pairs[0].measures)
+        forms = {name: numbers.form_of(name) if trades else "number" for name in names}
+        titles = [f">{numbers.info(name).title.lower() if trades else name}" for name in names]
+        rows: list[tuple[str | Text, ...]] = [
+            (pair.agent, *(_values(forms[name], pair.measures[name]) for name in names), _paired(pair))
+            for pair in pairs
+        ]
+        title = f"{benchmark}: {comparison.first} -> {comparison.second}"
+        parts.append(StackedTable(("agent", *titles, "can they be told apart?"), rows, title=title))
     if not comparison.pairs:
         parts.append(Text("The two runs have no agent on the same benchmark in common."))
     for run, rest in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
@@ -217,39 +214,11 @@ def side_by_side(comparison: RunComparison) -> Group:
     return Group(*parts)
 
 
-def _compared_table(comparison: RunComparison, benchmark: str) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(f"{benchmark}: {comparison.first} -> {comparison.second}"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("agent", overflow="fold")
-    pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
-    trades = all(name in pair.measures for pair in pairs for name in _COMPARED)
-    names = _COMPARED if trades else tuple(pairs[0].measures)
-    for name in names:
-        table.add_column(numbers.info(name).title.lower() if trades else name, justify="right")
-    table.add_column("can they be told apart?", overflow="fold")
-    for pair in pairs:
-        forms = {name: numbers.form_of(name) if trades else "number" for name in names}
-        table.add_row(
-            Text(pair.agent), *(_values(forms[name], pair.measures[name]) for name in names), _paired(pair)
-        )
-    return table
-
-
-def _values(form: str, change: Difference) -> Text:
-    from rich.text import Text
-
+def _values(form: str, change: Difference) -> str:
     first, second = (
         numbers.NONE if value is None else numbers.written(value, form) for value in (change.first, change.second)
     )
-    return Text(first if first == second else f"{first} -> {second}")
+    return first if first == second else f"{first} -> {second}"
 
 
 def _paired(pair: Pair) -> Text:

@@ -20,7 +20,7 @@ from tradeassay.core.files import write_atomic
 from tradeassay.core.measure import Measure
 from tradeassay.report.decisions import DecisionPack, tools_of
 from tradeassay.report.export_tables import paste_tables
-from tradeassay.report.formatting import PasteTable, common_scale, shown
+from tradeassay.report.formatting import PasteCell, PasteTable, common_scale, paste_cell, shown
 from tradeassay.report.page import write_html
 from tradeassay.report.shell import page_environment, render_page, write_page
 from tradeassay.report.verdicts import TONES
@@ -40,27 +40,34 @@ _ROWS = 1_000
 """Rows of a board on one page."""
 
 
+_NO_FIGURE = PasteCell("\u2013")
+
+
 class SiteRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of one run on the board of its benchmark.
 
     ``checked`` is what became of the run's claims, ``verdict`` what its return is made of, as assayed here, or how
     it compares with the baseline; ``tone`` its colour. ``edge`` is the yearly one beyond market and
-    style, or against the baseline. ``link`` leads to the account on the run's page, ``card`` to a picture.
+    style, or against the baseline; ``figures`` are what its kind of benchmark measures, by the title of a column.
+    ``link`` leads to the account on the run's page, ``card`` to a picture.
     """
 
     benchmark: str
     setting: str
     run: str
     agent: str
-    tier: str
-    result: str
-    interval: str
+    figures: dict[str, PasteCell]
     verdict: str
     tone: str
     edge: Measure | None
     checked: str
     link: str
     card: str
+
+    @property
+    def result(self) -> tuple[str, PasteCell]:
+        """The figure that the others lead to: the return, or of programs the last share; and its title."""
+        return next((pair for pair in reversed(self.figures.items()) if pair[1].low is not None), ("", _NO_FIGURE))
 
 
 class SiteRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +142,9 @@ def write_site(
     for name in dict.fromkeys(row.benchmark for row in rows):
         inside = sorted(
             (row for row in rows if row.benchmark == name),
-            key=lambda row: -(row.edge.value if row.edge is not None and row.edge.value is not None else -1e9),
+            key=lambda row: next(
+                (-one.value for one in (row.edge, row.result[1]) if one is not None and one.value is not None), 1e9
+            ),
         )
         boards[name] = [inside[place : place + _ROWS] for place in range(0, len(inside), _ROWS)]
     context = {
@@ -145,6 +154,7 @@ def write_site(
         "plans": log.authors,
         "talks": talks.pages,
         "common_scale": common_scale,
+        "titles_of": lambda rows: list(dict.fromkeys(title for row in rows for title in row.figures)),
     }
     for name, parts in boards.items():
         for number, part in enumerate(parts[1:], start=2):
@@ -218,7 +228,6 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> li
             if one is not None and not agent.baseline:
                 label, tone = one.verdict.label, TONES[one.verdict.kind]
                 edge = None if one.edge is None else one.edge.tested
-            result = shown(agent.result, "change")
             tier = None if cell.contest is None else cell.contest.tier_of(agent.name)
             rows.append(
                 SiteRow(
@@ -226,9 +235,10 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> li
                     setting=cell.title,
                     run=name,
                     agent=agent.name,
-                    tier="\u2013" if tier is None else str(tier),
-                    result=result.text,
-                    interval=result.small,
+                    figures={
+                        "Return": paste_cell(agent.result, "change"),
+                        "Tier": _NO_FIGURE if tier is None else PasteCell(str(tier), tier),
+                    },
                     verdict=label,
                     tone=tone,
                     edge=edge if edge is not None and edge.value is not None else None,
@@ -241,21 +251,14 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> li
 
 
 def _programs(run: CodeRun, table: PasteTable, name: str, checked: Attestation) -> list[SiteRow]:
-    """Return the rows of a run of programs: its first share, such as that of solved tasks, is the result."""
-    share = (
-        next((place for place, cell in enumerate(table.rows[0]) if cell.low is not None), None)
-        if table.rows
-        else None
-    )
+    """Return the rows of a run of programs, with the columns of its own table."""
     return [
         SiteRow(
             benchmark=run.benchmark,
             setting=table.title,
             run=name,
             agent=cells[table.named].text,
-            tier="\u2013",
-            result="\u2013" if share is None else cells[share].text.partition(" [")[0],
-            interval="" if share is None else table.columns[share],
+            figures=dict(zip(table.columns[table.named + 1 :], cells[table.named + 1 :], strict=True)),
             verdict="",
             tone="none",
             edge=None,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
+from tradeassay.core.screen import StackedTable
 from tradeassay.core.secrets import stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import badge_words
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.table import Table
+    from rich.text import Text
 
 TONES: dict[Kind, str] = {
     "skill": "above",
@@ -43,7 +44,6 @@ _STYLE = {
     "failed": "bold red",
     "worse": "yellow",
 }
-_WIDE = 110
 
 
 def in_order(assay: Assay) -> list[AgentAssay]:
@@ -78,7 +78,7 @@ class VerdictBoard:
                 words = " | ".join(text for _, text in badge_words(self.assay.badges[cell]))
                 head.append(f"\n{words}", style="not bold not underline italic")
             yield head
-            yield _table(inside, options.max_width)
+            yield _table(inside)
             for one in inside:
                 yield Text.assemble("- ", one.verdict.sentence)
                 for limit in one.verdict.limits:
@@ -87,33 +87,27 @@ class VerdictBoard:
             yield Text(f"note: {note}", style="dim")
 
 
-def _table(agents: list[AgentAssay], width: int) -> Table:
-    from rich import box
-    from rich.table import Table
+def _table(agents: list[AgentAssay]) -> StackedTable:
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for title in ("agent", "verdict", "return"):
-        table.add_column(title, overflow="fold")
-    parts = ("common", "style", "selection", "trading") if width >= _WIDE else ("selection",)
-    for part in parts:
-        table.add_column("market" if part == "common" else part, justify="right", no_wrap=True)
+    parts = [(name, title.lower()) for name, title, _ in PARTS[1:]]
     ranked = any(one.ranks.of > 1 for one in agents)
-    for title in ("luck", *(["rank r/s"] if ranked else [])):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ("agent", "verdict", ">return", *(f">{title}" for _, title in parts), ">luck")
+    rows: list[tuple[str | Text, ...]] = []
     for one in sorted(agents, key=lambda one: -(one.total.value if one.total.value is not None else -1e9)):
-        share, ranks = one.luck.percentile.value, one.ranks
-        places = (ranks.by_return, ranks.by_selection)
-        told = Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, ""))
-        table.add_row(
-            Text(one.agent),
-            told,
-            _shown(one.total.value),
-            *(_shown(one.parts[part].value if part in one.parts else None) for part in parts),
-            numbers.NONE if share is None else f"{share:.1%}",
-            *(["/".join("-" if place is None else str(place) for place in places)] if ranked else []),
+        share = one.luck.percentile.value
+        places = (one.ranks.by_return, one.ranks.by_selection)
+        rows.append(
+            (
+                one.agent,
+                Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, "")),
+                _shown(one.total.value),
+                *(_shown(one.parts[part].value if part in one.parts else None) for part, _ in parts),
+                numbers.NONE if share is None else f"{share:.1%}",
+                *(["/".join("-" if place is None else str(place) for place in places)] if ranked else []),
+            )
         )
-    return table
+    return StackedTable((*titles, *([">rank r/s"] if ranked else [])), rows)
 
 
 def _shown(value: float | None) -> str:

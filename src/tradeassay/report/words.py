@@ -251,10 +251,9 @@ def until_known(one: AgentFindings) -> str:
         return "No number of sessions would settle it: nothing is left to be found."
     # A design's power is above a half: what was needed may be less than what was had, and zero still inside.
     more = max(one.needed - one.sessions, one.sessions // 4, 1)
-    year = 252
-    if more > 100 * year:
-        return f"So small an edge would take more than {100 * year:,} sessions, or a hundred years, to tell it."
-    long = f", about {more / year:.1f} years of trading days," if more >= year else ""
+    if more > 100 * one.year:
+        return f"So small an edge would take over {100 * one.year:,} sessions, or a hundred years, to tell it."
+    long = f", about {more / one.year:.1f} years," if more >= one.year else ""
     return f"About {more:,} more sessions{long} like these would settle it, if the edge is as large as it looks."
 
 

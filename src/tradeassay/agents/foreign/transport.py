@@ -25,7 +25,7 @@ from tradeassay.agents.foreign.address import (
     resolve_by_system,
 )
 from tradeassay.agents.own_file import load_own
-from tradeassay.core.drive import fault_of, own_fault
+from tradeassay.core.drive import at_line, fault_of, own_fault
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.secrets import clean_words, remember, remember_settings
 
@@ -313,7 +313,7 @@ def _last_words(said: bytes) -> str:
     if not lines:
         return ""
     places = [found for line in lines if (found := _PLACE.match(line)) is not None]
-    where = f" ({os.path.basename(places[-1][1])}, line {places[-1][2]})" if places else ""
+    where = at_line(*places[-1].groups()) if places else ""
     return f": {clean_words(lines[-1])[:300]}{where}"
 
 

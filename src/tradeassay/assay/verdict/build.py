@@ -341,6 +341,7 @@ def with_daily(
         power=power,
         could_not=could_not,
         needed=needed,
+        year=year,
         passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
         timing=None
         if market is None

@@ -385,9 +385,10 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     """One agent in one cell: all that is known about it, before any verdict.
 
     ``could_not`` is set when the result could not have been significant. ``needed`` sessions would find an edge as
-    large as the one measured, with the usual power; None where there is none to find. ``badges`` are those of the
-    agent's own episodes, not of what played beside it. ``versus`` is the run's own comparison with its baseline.
-    ``measures`` and ``history`` are of an account that no run has scored.
+    large as the one measured, with the usual power; None where there is none to find. ``year`` is how many of them
+    its venue has in one. ``badges`` are those of the agent's own episodes, not of what played beside it.
+    ``versus`` is the run's own comparison with its baseline. ``measures`` and ``history`` are of an account that
+    no run has scored.
     """
 
     versus: AgainstBaseline | None = None
@@ -400,6 +401,7 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     power: str = ""
     could_not: bool = False
     needed: int | None = None
+    year: int = 252
     notes: tuple[str, ...] = ()
     badges: Badges | None = None
     measures: dict[str, Measure] = {}

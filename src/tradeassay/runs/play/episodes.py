@@ -27,7 +27,7 @@ from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.daily import ByObservation
 from tradeassay.core.agent import Agent, AskDecision, CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.drive import fault_of
+from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import LedgerError, NotFinite, RunError, UserError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.executors import Stopping, Tick, one_thread
@@ -157,7 +157,7 @@ class Tally:
         """Return the outcome of an episode ended by an exception."""
         if isinstance(error, NoAnswer):
             return self.failed(error.message, None)
-        return self.failed(str(fault_of(error)), "".join(traceback.format_exception(error)))
+        return self.failed(str(own_fault(error)), "".join(traceback.format_exception(error)))
 
 
 # -- agents that answer at once ---

@@ -5,9 +5,7 @@ Read from journals, dialogues, scores and data, for a person to read session by 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -212,24 +210,20 @@ def decision_notes(
 def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
     """Return why an episode's first answers could not be used, each with the answer and where it is recorded."""
     found: dict[tuple[str, str], FailureCause] = {}
-    outcome = run.outcome(key)
+    outcome, journal = run.outcome(key), run.journal(key)
     if outcome is not None and outcome.traceback:
-        # The innermost frame that is not ours is the author's own line.
-        frames = re.findall(r'File "([^"]+)", line (\d+)', outcome.traceback)
-        own = [frame for frame in frames if "tradeassay" not in Path(frame[0]).parts] or frames
         found["", ""] = FailureCause(
             session="",
             kind="exception",
             detail=clipped(str(outcome.error), 600),
             answer=clipped("\n".join(outcome.traceback.strip().splitlines()[-3:]), 600),
-            where=":".join(own[-1]) if own else "",
+            where=f"{journal.parent.relative_to(run.folder)}/outcome.json",
         )
     answers: dict[int, list[str]] = {}
     for line in run.dialogue(key):
         calls = "; ".join(f"{call.name}({call.arguments})" for call in line.reply.calls)
         said = line.reply.error or line.reply.text or calls or "(an empty answer)"
         answers.setdefault(line.step, []).append(said)
-    journal = run.journal(key)
     for number, record in enumerate(run.records(key), start=1):
         given = answers.get(record.step, [])
         for place, one in enumerate(record.decision.failures):

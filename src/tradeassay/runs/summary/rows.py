@@ -117,7 +117,10 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an answer could not be used: the ``answer`` itself, and the file and line that record it."""
+    """Why an answer could not be used: the ``answer`` itself, and ``where`` it is recorded.
+
+    The line of somebody's own code that failed is in ``detail``, as in every failure.
+    """
 
     session: str
     kind: str

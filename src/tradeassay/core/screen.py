@@ -1,0 +1,76 @@
+"""Tables that fit a terminal of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+_READABLE = 24
+"""Signs of a column of words below which it is not squeezed while another table could hold it."""
+
+
+class StackedTable:
+    """A table for a terminal of any width: columns without room stand in further tables below it, none is dropped.
+
+    Each of those begins with the first ``heads`` columns again, which say whose row it is. Titles that begin with
+    ``>`` are of numbers: they stand on the right and are never broken. Cells are other people's words: markup in
+    them is text. ``ruled`` draws a line below the titles.
+    """
+
+    def __init__(
+        self,
+        titles: Sequence[str],
+        rows: Iterable[Sequence[str | Text]],
+        *,
+        heads: int = 1,
+        title: str = "",
+        ruled: bool = True,
+    ) -> None:
+        from rich.text import Text
+
+        self._heads, self._title, self._ruled = heads, title, ruled
+        self._titles = [one.removeprefix(">") for one in titles]
+        self._numeric = [one.startswith(">") for one in titles]
+        self._rows = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+
+    def _least(self, place: int) -> int:
+        """Return what a column needs to be readable: numbers all of their signs, words some of them."""
+        longest = max((row[place].cell_len for row in self._rows), default=0)
+        word = max((len(word) for word in self._titles[place].split()), default=0)
+        return max(longest if self._numeric[place] else min(longest, _READABLE), word)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        heads = list(range(self._heads))
+        stacked, left = [heads[:]], 0
+        for place in range(len(self._titles)):
+            need = self._least(place) + 2
+            if place >= self._heads and need > left and len(stacked[-1]) > self._heads:
+                stacked.append(heads[:])
+                left = options.max_width - sum(self._least(head) + 2 for head in heads)
+            if place >= self._heads:
+                stacked[-1].append(place)
+            left = (options.max_width if place == 0 else left) - need
+        for number, places in enumerate(stacked):
+            title = Text(self._title) if self._title and not number else None
+            lines = box.SIMPLE_HEAD if self._ruled else None
+            table = Table(box=lines, pad_edge=False, header_style="bold", title=title, title_justify="left")
+            for place in places:
+                numeric = self._numeric[place]
+                least = self._least(place) if place < self._heads or numeric else None
+                table.add_column(
+                    Text(self._titles[place]),
+                    justify="right" if numeric else "left",
+                    overflow="fold",
+                    min_width=least,
+                )
+            for row in self._rows:
+                table.add_row(*(row[place] for place in places))
+            yield table
