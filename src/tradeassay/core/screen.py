@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _READABLE = 24
 """Signs of a column of words below which it is not squeezed while another table could hold it."""
+_GAP = 3
+"""Signs between two columns."""
 
 
 class StackedTable:
@@ -51,10 +53,10 @@ class StackedTable:
         heads = list(range(self._heads))
         stacked, left = [heads[:]], 0
         for place in range(len(self._titles)):
-            need = self._least(place) + 2
+            need = self._least(place) + _GAP
             if place >= self._heads and need > left and len(stacked[-1]) > self._heads:
                 stacked.append(heads[:])
-                left = options.max_width - sum(self._least(head) + 2 for head in heads)
+                left = options.max_width - sum(self._least(head) + _GAP for head in heads)
             if place >= self._heads:
                 stacked[-1].append(place)
             left = (options.max_width if place == 0 else left) - need
