@@ -34,11 +34,11 @@ def _plain(value: object) -> str:
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], heads: int = 1) -> None:
     """Print a table that fits the terminal; piped output is not cut."""
     from tradeassay.core.screen import StackedTable, stdout
 
-    stdout().print(StackedTable(columns, rows, title=title, ruled=False))
+    stdout().print(StackedTable(columns, rows, heads=heads, title=title, ruled=False))
 
 
 def say(text: str) -> None:

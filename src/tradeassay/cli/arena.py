@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tradeassay.arena.rounds.health import Health
     from tradeassay.arena.season import Season
     from tradeassay.arena.standings import Standing
-    from tradeassay.core.measure import Measure
 
 
 @click.group()
@@ -262,7 +261,7 @@ def standings(
         print_json(board)
         return
     days = f", {board.first} to {board.last}" if board.first else ""
-    print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows])
+    print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows], heads=2)
     if board.note:
         say(board.note)
 
@@ -401,28 +400,27 @@ def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> Non
     print_table(f"rewards of '{entry}'", ("asset", "session", "action", "position", "reward"), rows)
 
 
-_COLUMNS = ("rank", "agent", "return", "95 %", "against buy and hold", "Sharpe", "P(first)", "failed", "missed")
+_COLUMNS = (
+    *(">rank", "agent", ">return (95% interval)", ">against buy and hold"),
+    *(">Sharpe", ">max drawdown", ">P(first)", ">failed", ">missed"),
+)
 
 
 def _row(row: Standing) -> tuple[str, ...]:
-    measured = row.measures
-    span = measured["CR"]
-    interval = "" if span.low is None or span.high is None else f"{span.low:+.1%} to {span.high:+.1%}"
+    """Return a standing in the forms of the season's page."""
+    from tradeassay.arena.web.pages import FORMS
+    from tradeassay.report.formatting import paste_cell, shown
+
+    single = (("SR", row.measures["SR"]), ("MDD", row.measures["MDD"]), ("best", row.best))
     return (
         "" if row.rank is None else str(row.rank),
         row.label,
-        _text(span, "+.1%"),
-        interval,
-        _text(row.excess, "+.1%"),
-        _text(measured["SR"], "+.2f"),
-        _text(row.best, ".0%"),
+        paste_cell(row.measures["CR"], FORMS["CR"]).text,
+        paste_cell(row.excess, FORMS["excess"]).text,
+        *(shown(measure, FORMS[name]).text for name, measure in single),
         str(row.failed),
         str(row.missed),
     )
-
-
-def _text(measure: Measure, form: str) -> str:
-    return "" if measure.value is None else format(measure.value, form)
 
 
 def _chosen(replay: str | None, file: Path | None, convention: str, seed: int) -> Season | None:
