@@ -158,6 +158,7 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path
     folder = tmp_path / "reader"
     folder.mkdir()
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "tradeassay").symlink_to(ROOT)
     _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
 
 

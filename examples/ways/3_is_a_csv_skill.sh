@@ -1,3 +1,0 @@
-git clone "$REPOSITORY" tradeassay
-pip install ./tradeassay
-tradeassay assay returns.csv --against market.csv
