@@ -241,10 +241,8 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
             framework=chunk.framework,
             secret=chunk.secret,
         )
-        done.append((place, _scored(found)))
+        done.append(
+            (place, ScoredAnswer(value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason))
+        )
         tick(1)
     return msgspec.json.encode(done)
-
-
-def _scored(found: Reward) -> ScoredAnswer:
-    return ScoredAnswer(value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason)

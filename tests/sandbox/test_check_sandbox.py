@@ -24,7 +24,7 @@ def test_there_are_enough_attacks_and_each_is_a_program() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
     for attack in ATTACKS:
         syntax_tree(attack.source)
-        syntax_tree(attack.second)
+        syntax_tree(attack.again)
     families = {attack.family for attack in ATTACKS}
     assert {attack.family for attack in ATTACKS if attack.short} >= families - {"privileged"}
 

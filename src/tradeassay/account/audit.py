@@ -99,7 +99,6 @@ class AuditDay:
         return self.field(which)[self.columns[symbol]]
 
     def field(self, which: str) -> list[float]:
-        """A field of all bars, column by column."""
         numbers = self._numbers.get(which)
         if numbers is None:
             numbers = self._numbers[which] = getattr(self.bars, which).tolist()
@@ -173,7 +172,20 @@ class Auditor:
         self._orders: dict[str, Order] = {}
 
     def step(self, place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
-        yield from _form(place, day, record, deposit)
+        if record.step != place:
+            yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
+        if record.session != day.bars.session:
+            yield AuditFinding("sessions", f"it is {record.session}, the data says {day.bars.session}")
+        if record.decided_at != day.decided_at:
+            yield AuditFinding("sessions", "it was not decided at the moment the benchmark says")
+        deposits = [event.cash for event in record.opening if isinstance(event, Deposited)]
+        if deposits != ([deposit] if place == 0 else []):
+            yield AuditFinding("cash", "the deposit is not the one the benchmark gives at its start")
+        if any(not isinstance(event, _BEFORE_OPEN) for event in record.opening):
+            yield AuditFinding("sessions", "something happened before the open that cannot")
+        marks = [isinstance(event, Marked) for event in record.events]
+        if not marks or not marks[-1] or sum(marks) != 1:
+            yield AuditFinding("nav", "the session does not end with one mark")
         yield from self.opening(day, record.opening)
         yield from self.session(day, _placed(record), record.events)
 
@@ -218,23 +230,6 @@ def _placed(record: StepRecord) -> dict[str, Order]:
     return {f"{record.step}.{place}": order for place, order in enumerate(record.decision.orders)}
 
 
-def _form(place: int, day: AuditDay, record: StepRecord, deposit: float) -> Iterator[AuditFinding]:
-    if record.step != place:
-        yield AuditFinding("sessions", f"line {place + 1} is step {record.step}")
-    if record.session != day.bars.session:
-        yield AuditFinding("sessions", f"it is {record.session}, the data says {day.bars.session}")
-    if record.decided_at != day.decided_at:
-        yield AuditFinding("sessions", "it was not decided at the moment the benchmark says")
-    deposits = [event.cash for event in record.opening if isinstance(event, Deposited)]
-    if deposits != ([deposit] if place == 0 else []):
-        yield AuditFinding("cash", "the deposit is not the one the benchmark gives at its start")
-    if any(not isinstance(event, _BEFORE_OPEN) for event in record.opening):
-        yield AuditFinding("sessions", "something happened before the open that cannot")
-    marks = [isinstance(event, Marked) for event in record.events]
-    if not marks or not marks[-1] or sum(marks) != 1:
-        yield AuditFinding("nav", "the session does not end with one mark")
-
-
 def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[AuditFinding]:
     """Compare what happened before the open with the data; the books must not include it yet."""
     due = {(action.kind, action.symbol): action.value for action in day.actions if books.shares.get(action.symbol)}
@@ -274,19 +269,25 @@ def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[AuditFindi
             if not _near(event.quantity, held) or not _near(event.cash, held * event.per_share):
                 yield AuditFinding("cash", f"dividend of {event.symbol}: {event.cash:g} on {held:g} shares")
         elif isinstance(event, SplitApplied):
-            yield from _split(event, held, mark)
+            worth = event.quantity * mark / event.ratio + event.cash
+            if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
+                yield AuditFinding("cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}")
         elif isinstance(event, Delisted):
             yield from _payout(day, event, held, mark)
         elif isinstance(event, Settled):
-            yield from _settlement(day, event, held, mark)
+            size = held * day.instrument(event.symbol).multiplier
+            if not _near(event.cash, size * (event.price - mark), size * mark):
+                yield AuditFinding(
+                    "cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}"
+                )
         else:
-            yield from _borrow(day, event, held, mark)
-
-
-def _split(event: SplitApplied, held: float, mark: float) -> Iterator[AuditFinding]:
-    worth = event.quantity * mark / event.ratio + event.cash
-    if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
-        yield AuditFinding("cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}")
+            price = day.marks.get(event.symbol) or mark
+            rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
+            owed = min(held, 0.0) * price * day.instrument(event.symbol).multiplier * rate
+            if not _near(event.cash, owed):
+                yield AuditFinding(
+                    "cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}"
+                )
 
 
 def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterator[AuditFinding]:
@@ -294,20 +295,6 @@ def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterato
     worth = 0.0 if instrument.kind == "future" else held * event.price * instrument.multiplier
     if not _near(event.quantity, held) or event.price != mark or not _near(event.cash, worth):
         yield AuditFinding("cash", f"{event.symbol} was paid out at {event.price:g}, its last mark was {mark:g}")
-
-
-def _settlement(day: AuditDay, event: Settled, held: float, mark: float) -> Iterator[AuditFinding]:
-    size = held * day.instrument(event.symbol).multiplier
-    if not _near(event.cash, size * (event.price - mark), size * mark):
-        yield AuditFinding("cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}")
-
-
-def _borrow(day: AuditDay, event: BorrowCharged, held: float, mark: float) -> Iterator[AuditFinding]:
-    price = day.marks.get(event.symbol) or mark
-    rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
-    owed = min(held, 0.0) * price * day.instrument(event.symbol).multiplier * rate
-    if not _near(event.cash, owed):
-        yield AuditFinding("cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}")
 
 
 def _interest(day: AuditDay, books: _Books, event: InterestCharged) -> Iterator[AuditFinding]:
@@ -392,7 +379,14 @@ class _Fills:
         yield from self._costs(fill)
         if not fill.forced:
             yield from self._limits(fill)
-            yield from self._lots(fill)
+            lots, held = self._day.venue.lots, self._books.shares.get(fill.symbol, 0.0)
+            instrument = self._day.instrument(fill.symbol)
+            lot = instrument.lot if lots.lot is None else lots.lot
+            size = abs(fill.quantity)
+            closes = held * fill.quantity < 0 and _near(size, abs(held))
+            rest = abs(held) % lot if held * fill.quantity < 0 else 0.0
+            if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
+                yield AuditFinding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
             yield from self._volume(fill)
             yield from self._concentration(fill)
         yield from self._holding(fill)
@@ -498,16 +492,6 @@ class _Fills:
                 "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit of the day"
             )
 
-    def _lots(self, fill: Filled) -> Iterator[AuditFinding]:
-        lots, held = self._day.venue.lots, self._books.shares.get(fill.symbol, 0.0)
-        instrument = self._day.instrument(fill.symbol)
-        lot = instrument.lot if lots.lot is None else lots.lot
-        size = abs(fill.quantity)
-        closes = held * fill.quantity < 0 and _near(size, abs(held))
-        rest = abs(held) % lot if held * fill.quantity < 0 else 0.0
-        if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
-            yield AuditFinding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
-
     def _volume(self, fill: Filled) -> Iterator[AuditFinding]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
         taken = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
@@ -574,7 +558,6 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
 
 
 def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[AuditFinding]:
-    """Recompute the value of the account from the data and compare."""
     if event.marks.keys() != books.shares.keys():
         odd = sorted(event.marks.keys() ^ books.shares.keys())
         yield AuditFinding("nav", f"marked and held names differ: {', '.join(odd[:3])}")

@@ -48,7 +48,6 @@ class Fees(msgspec.Struct, frozen=True, kw_only=True):
         return max(quantity, 0.0)
 
     def rate(self, buying: bool) -> float:
-        """Return the proportional cost as a fraction of value."""
         if buying:
             return (self.buy_bps + (0.0 if self.buy_tax_bps is msgspec.UNSET else self.buy_tax_bps)) * BPS
         return (self.sell_bps + self.sell_tax_bps) * BPS

@@ -168,7 +168,9 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
         if booking.kind == "executed":
             if before is not None and before.kind != "settled":
                 raise LedgerError(f"a decision about {asset} is executed before the last one is settled")
-            if booking.position_before != (0 if before is None else _left(before)):
+            if booking.position_before != (
+                0 if before is None else (before.position if before.exposure is None else _sign(before.exposure))
+            ):
                 raise LedgerError(f"{asset} starts from another position than the last booking left")
             _same(booking.nav_before, value, f"the account before a decision about {asset}")
             _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
@@ -231,11 +233,6 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Bo
         held[played.asset] = booking
         made.append(booking)
     return made
-
-
-def _left(booking: Booking) -> int:
-    """Return what a booking leaves: nothing of a position whose money is gone."""
-    return booking.position if booking.exposure is None else _sign(booking.exposure)
 
 
 def _settles(asset: str, booking: Booking, before: Booking | None, value: float) -> None:

@@ -70,7 +70,6 @@ def trade_at_mark(
 
 
 def required_margin(margin: Margin, session: Session) -> float:
-    """Return the maintenance requirement of the account at the session's prices."""
     return float(plain_sum(margin.required(_value(symbol, session)) for symbol in session.account.held()))
 
 
@@ -92,22 +91,19 @@ def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Eve
         equity, required = session.exposure()[0], required_margin(margin, session)
         if not _short(equity, required):
             return
-        quantity = _enough(venue, margin, column, required - equity, session)
+        # The signed trade that closes as much of a position as frees ``shortfall`` of margin
+        shortfall = required - equity
+        held = session.account.quantity(session.bars.symbols[column])
+        instrument = session.bars.instruments[column]
+        unit = session.reference[column] * instrument.multiplier
+        costs = venue.fees.rate(held < 0.0) + abs(venue.slippage.price(1.0, held < 0.0) - 1.0)
+        freed = margin.required(unit if held > 0.0 else -unit) - unit * costs
+        lot = venue.lots.lot_of(instrument)
+        closing = abs(held)
+        if freed > 0.0:
+            closing = min(closing, ceil(shortfall / freed / lot) * lot)
+        quantity = -closing if held > 0.0 else closing
         trade_at_mark(venue, f"call:{session.bars.session}:{symbol}", column, quantity, session, events)
-
-
-def _enough(venue: Venue, margin: Margin, column: int, shortfall: float, session: Session) -> float:
-    """Return the signed trade that closes as much of a position as frees ``shortfall`` of margin."""
-    held = session.account.quantity(session.bars.symbols[column])
-    instrument = session.bars.instruments[column]
-    unit = session.reference[column] * instrument.multiplier
-    costs = venue.fees.rate(held < 0.0) + abs(venue.slippage.price(1.0, held < 0.0) - 1.0)
-    freed = margin.required(unit if held > 0.0 else -unit) - unit * costs
-    lot = venue.lots.lot_of(instrument)
-    closing = abs(held)
-    if freed > 0.0:
-        closing = min(closing, ceil(shortfall / freed / lot) * lot)
-    return -closing if held > 0.0 else closing
 
 
 def _value(symbol: str, session: Session) -> float:
@@ -140,7 +136,6 @@ def settle_futures(session: Session, events: list[Event]) -> None:
 
 
 def end_contracts(venue: Venue, session: Session, events: list[Event]) -> None:
-    """Roll contracts that near their expiry, and end those that reached it."""
     account, bars, futures = session.account, session.bars, venue.futures
     for symbol in account.held():
         column = session.columns[symbol]
@@ -236,20 +231,17 @@ def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplie
     account = session.account
     step = lots.step_of(session.bars.instruments[session.columns[symbol]])
     held, mark = account.quantity(symbol), account.mark(symbol)
-    whole = _whole_steps(abs(held) * ratio, step)
+    quantity = abs(held) * ratio
+    per = round(1.0 / step) if step < 1.0 else 0
+    count = quantity * per if per else quantity / step
+    steps = floor(count * (1.0 + ROUNDING))
+    whole = steps / per if per else steps * step
     if held < 0.0:
         whole = -whole
     if abs(held * ratio - whole) <= 2.0 * ROUNDING * abs(held * ratio):
         return SplitApplied(symbol, ratio, whole, 0.0)
     # Value before minus value after, as the ledger adds it up.
     return SplitApplied(symbol, ratio, whole, held * mark - whole * mark / ratio)
-
-
-def _whole_steps(quantity: float, step: float) -> float:
-    per = round(1.0 / step) if step < 1.0 else 0
-    count = quantity * per if per else quantity / step
-    steps = floor(count * (1.0 + ROUNDING))
-    return steps / per if per else steps * step
 
 
 def _payout(symbol: str, session: Session) -> Delisted:

@@ -177,7 +177,6 @@ class Exchange:
         self._tried: set[str] = set()
 
     def _line_up(self, orders: Sequence[tuple[str, Order]], session: Session, events: list[Event]) -> list[Ticket]:
-        """Turn waiting and new orders into tickets with a reference price."""
         tickets: list[Ticket] = []
         waiting = self.book.orders
         if waiting and not self._met_batch:
@@ -310,7 +309,6 @@ class Exchange:
             self._rest(ticket, ticket.quantity, session, events)
 
     def _carry_out(self, ticket: Ticket, session: Session, events: list[Event]) -> None:
-        """Ask every policy, then trade."""
         holding = session.account.holdings.get(ticket.symbol)
         ticket.held = 0.0 if holding is None else holding.quantity
         if not ticket.resting:

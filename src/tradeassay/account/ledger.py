@@ -48,7 +48,6 @@ TOLERANCE = 1e-9
 
 
 def _finite(what: str, *numbers: float) -> None:
-    """Raise :class:`NotFinite` unless all numbers are finite."""
     for number in numbers:
         if not isfinite(number):
             raise NotFinite(
@@ -138,7 +137,6 @@ class Ledger:
         return 0.0 if holding is None else holding.quantity
 
     def sellable(self, symbol: str) -> float:
-        """Shares that may be sold in the present session without going short."""
         holding = self.holdings.get(symbol)
         if holding is None or holding.quantity <= 0.0:
             return 0.0
@@ -149,11 +147,9 @@ class Ledger:
         return self._held(symbol).mark
 
     def held(self) -> tuple[str, ...]:
-        """Symbols with a position, in the order they were opened."""
         return tuple(self.holdings)
 
     def nav(self) -> float:
-        """Cash plus positions at their last mark (futures count through their settlements)."""
         return self.cash + self._positions()
 
     def state(self) -> AccountState:
@@ -279,7 +275,6 @@ class Ledger:
         self._move(event.cash)
 
     def _settled(self, event: Settled) -> None:
-        """Move the price change since the last settlement on the whole position."""
         holding, what = self._held(event.symbol), f"settlement of {event.symbol}"
         if not holding.margined:
             raise LedgerError(f"{event.symbol} is not a future and cannot be settled")

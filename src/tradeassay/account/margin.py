@@ -132,7 +132,13 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
                     return None
                 count -= max(1, count >> DIGITS)
             ticket.quantity = asked
-        return _short(ticket, session, balance)
+        value = ticket.quantity * ticket.price * ticket.multiplier
+        costs = plain_sum(session.fees.charge(value, ticket.quantity, ticket.buying))
+        if ticket.buying:
+            return Refusal("insufficient_cash", f"costs {value + costs:.2f}, there is {balance:.2f}")
+        return Refusal(
+            "insufficient_cash", f"costs of {costs:.2f} exceed proceeds {value:.2f} and cash {balance:.2f}"
+        )
 
     @staticmethod
     def _pays(ticket: Ticket, session: Session) -> bool:
@@ -148,11 +154,3 @@ class Cash(msgspec.Struct, frozen=True, kw_only=True):
             change = -balance
         ticket.fee, ticket.tax, ticket.cash = fee, tax, change
         return True
-
-
-def _short(ticket: Ticket, session: Session, balance: float) -> Refusal:
-    value = ticket.quantity * ticket.price * ticket.multiplier
-    costs = plain_sum(session.fees.charge(value, ticket.quantity, ticket.buying))
-    if ticket.buying:
-        return Refusal("insufficient_cash", f"costs {value + costs:.2f}, there is {balance:.2f}")
-    return Refusal("insufficient_cash", f"costs of {costs:.2f} exceed proceeds {value:.2f} and cash {balance:.2f}")

@@ -278,7 +278,6 @@ def explicit_quantity(order: Order, account: Ledger) -> float | None:
 
 
 def size(ticket: Ticket, session: Session) -> Refusal | None:
-    """Set a ticket's quantity, or say why the order means nothing."""
     order = ticket.order
     # An agent may write 100 or a numpy number; events hold plain floats, or a replay would differ in type.
     if order.unit == "shares":
@@ -311,7 +310,6 @@ def trigger_price(order: Order) -> float | None:
 
 
 def satisfied(order: Order, buying: bool, price: float) -> bool:
-    """Say whether an order can trade at exactly ``price``."""
     if order.kind == "market":
         return True
     own = trigger_price(order)

@@ -57,18 +57,12 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
         if ticket.quantity <= held or ticket.instrument.kind == "future":
             return None
         if not self.allowed:
-            return self._beyond_holding(ticket, held)
-        return self._borrow(ticket, session, held)
-
-    def _beyond_holding(self, ticket: Ticket, held: float) -> Refusal | None:
-        if held <= 0.0:
-            return Refusal("no_shorting", f"no {ticket.symbol} is held and the venue has no short sales")
-        if self.on_short_shares == "trim":
-            ticket.trim(held, "insufficient_shares")
-            return None
-        return Refusal("insufficient_shares", f"{ticket.quantity:g} to sell, {held:g} held")
-
-    def _borrow(self, ticket: Ticket, session: Session, held: float) -> Refusal | None:
+            if held <= 0.0:
+                return Refusal("no_shorting", f"no {ticket.symbol} is held and the venue has no short sales")
+            if self.on_short_shares == "trim":
+                ticket.trim(held, "insufficient_shares")
+                return None
+            return Refusal("insufficient_shares", f"{ticket.quantity:g} to sell, {held:g} held")
         if ticket.symbol in self.unavailable:
             return Refusal("no_borrow", f"{ticket.symbol} cannot be borrowed")
         if self.max_volume_share is None:

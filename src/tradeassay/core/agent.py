@@ -91,11 +91,9 @@ class Agent(Protocol):
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Prepare for an episode."""
-        ...
 
     def answer(self, request: Request) -> Reply:
         """Answer one request."""
-        ...
 
 
 @runtime_checkable
@@ -108,4 +106,3 @@ class CostlyAgent(Agent, Protocol):
 
     def recall(self, observation: Observation, decision: Decision) -> None:
         """Take note of one of the agent's own decisions, read from the journal."""
-        ...

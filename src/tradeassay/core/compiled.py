@@ -41,7 +41,6 @@ class Compiler:
         self._home, self._counted = home, counted
 
     def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
-        """Compile a function that Python calls."""
         return self._compile(function)
 
     def inner(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:

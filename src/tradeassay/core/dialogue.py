@@ -132,7 +132,6 @@ def schema_of_type(kind: Any, **options: Any) -> dict[str, Any]:
 
 
 def schema_text(kind: Any) -> str:
-    """Return the JSON schema of a type as JSON text."""
     return msgspec.json.encode(schema_of_type(kind)).decode()
 
 

@@ -123,7 +123,6 @@ def require(module: str, extra: str, what: str = "this", *, instead: str = "") -
 
 
 def absent(package: str, extra: str, what: str = "this", hint: str = "") -> MissingExtra:
-    """Return the error that says an optional ``package`` is not installed."""
     return MissingExtra(
         f"{what} needs the package '{package}', which is not installed",
         hint=hint or f"pip install 'tradeassay[{extra}]'",

@@ -31,7 +31,6 @@ class Position(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> float:
-        """Market value at the mark."""
         return self.quantity * self.mark * self.multiplier
 
 
@@ -44,7 +43,6 @@ class AccountState(msgspec.Struct, frozen=True):
     positions: Mapping[str, Position]
 
     def weight(self, symbol: str) -> float:
-        """Return a position's share of NAV (0 when there is none)."""
         position = self.positions.get(symbol)
         return 0.0 if position is None or self.nav == 0 else position.value / self.nav
 

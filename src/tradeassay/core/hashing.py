@@ -20,12 +20,10 @@ from tradeassay.core.errors import UserError
 
 
 def sha256_bytes(content: bytes) -> str:
-    """Return the SHA-256 of bytes, in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
 def sha256_file(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -36,7 +34,6 @@ def canonical_json(value: Any) -> bytes:
 
 
 def sha256_of(value: Any) -> str:
-    """Return the SHA-256 of a value's canonical JSON."""
     return sha256_bytes(canonical_json(value))
 
 
@@ -87,7 +84,6 @@ class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def draw_secret() -> str:
-    """Return a new secret, from the operating system's randomness."""
     return secrets.token_hex(_BYTES)
 
 

@@ -55,7 +55,6 @@ class OptionalPackage:
         self._wanted = (module, extra, what, instead)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the package has by that name."""
         module, extra, what, instead = self._wanted
         return getattr(require(module, extra, what, instead=instead), name)
 

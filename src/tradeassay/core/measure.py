@@ -27,7 +27,6 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_scored(reason: str) -> Measure:
-    """Return a measure without a value."""
     return Measure(value=None, reason=reason)
 
 

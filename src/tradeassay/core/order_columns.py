@@ -50,5 +50,4 @@ def day_numbers(times: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def end_of_day(number: float) -> float:
-    """Return the day number of the end of the session that ``number`` lies in."""
     return math.fsum((float(int(number)), *_END_OF_DAY))

@@ -72,12 +72,10 @@ class Registry(Generic[T]):
         raise UserError(f"no {self.kind.replace('_', ' ')} '{name}'", hint=hint) from None
 
     def names(self) -> tuple[str, ...]:
-        """Return all registered names, sorted."""
         self._load_plugins()
         return tuple(sorted(self._items))
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """Yield (name, thing), sorted by name."""
         for name in self.names():
             yield name, self._items[name]
 

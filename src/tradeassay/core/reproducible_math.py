@@ -90,7 +90,6 @@ def log(values: ArrayLike) -> Floats:
 
 
 def exp(values: ArrayLike) -> Floats:
-    """Return exponentials within 2 ulp for arguments between -700 and 700."""
     x = np.asarray(values, dtype=np.float64)
     power = np.rint(x * _INV_LN2)
     r = (x - power * _LN2_HIGH) - power * _LN2_LOW

@@ -204,17 +204,14 @@ def refresh() -> None:
 
 
 def remember(value: str | None) -> None:
-    """Remember a secret that is not in the environment."""
     KNOWN.add(value)
 
 
 def remember_settings(settings: Mapping[str, str]) -> None:
-    """Remember the secrets among settings or environment variables, by their names."""
     KNOWN.add_settings(settings)
 
 
 def remember_address(address: str | None) -> None:
-    """Remember the password inside an address, if there is one."""
     KNOWN.add_address(address)
 
 
@@ -240,7 +237,6 @@ def clean_text(text: str) -> str:
 
 
 def clean_words(text: str) -> str:
-    """Do what :func:`clean_foreign` does with a text."""
     return clean_foreign(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
@@ -269,7 +265,6 @@ def clean_tree(value: Any) -> Any:
 
 
 def scrub(error: BaseException) -> None:
-    """Remove configured secrets from an exception and everything it wraps, in place."""
     if not _read:
         refresh()
     seen: set[int] = set()

@@ -204,7 +204,6 @@ def _fields_end(body: str, at: int, depth: int) -> int | None:
 
 
 def _field_end(body: str, at: int, depth: int) -> int | None:
-    """Return where the closing brace of a field stands."""
     nested, quote = 0, ""
     while at < len(body):
         sign = body[at]

@@ -30,7 +30,6 @@ def instant(moment: datetime) -> Instant:
 
 
 def midnight(day: date) -> Instant:
-    """Return 00:00 UTC of a calendar day."""
     return (day - date(1970, 1, 1)).days * DAY
 
 
@@ -65,7 +64,6 @@ class Clock(Protocol):
 
     def now(self) -> Instant:
         """Return the present."""
-        ...
 
 
 class FixedClock:
@@ -75,7 +73,6 @@ class FixedClock:
         self._at = at
 
     def now(self) -> Instant:
-        """Return the time it was set to."""
         return self._at
 
     def advance(self, to: Instant) -> None:
@@ -89,5 +86,4 @@ class WallClock:
     """The machine's own clock, for live use only."""
 
     def now(self) -> Instant:
-        """Return the machine's present time."""
         return instant(datetime.now(UTC))

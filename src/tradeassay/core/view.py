@@ -113,65 +113,51 @@ class MarketView(Protocol):
     @property
     def clock(self) -> Instant:
         """The present of this view."""
-        ...
 
     @property
     def symbols(self) -> tuple[str, ...]:
         """Instruments listed so far (delisted ones keep their column), in column order."""
-        ...
 
     def column(self, symbol: str) -> int:
         """Return a symbol's column; raises :class:`~tradeassay.core.errors.DataError` if unknown by now."""
-        ...
 
     def instrument(self, symbol: str) -> Instrument:
         """Return the facts about one instrument."""
-        ...
 
     def sessions(self, lookback: int | None = None) -> Days:
         """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
-        ...
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
         """Return completed daily bars, shape (rows, columns), oldest first; NaN where a bar is missing.
 
         Fewer than ``lookback`` rows come back when history is shorter.
         """
-        ...
 
     def opens(self) -> Floats | None:
         """Return today's opening prices as traded when the session has opened by now, else None."""
-        ...
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
         """Return the last completed minute bars of one symbol: their closing instants and fields."""
-        ...
 
     def tradable(self) -> Bools:
         """Return which columns are listed and were not suspended in the last known state."""
-        ...
 
     def members(self, index: str) -> tuple[str, ...]:
         """Return an index's members as of now, in column order."""
-        ...
 
     def index_levels(self, index: str, lookback: int | None = None) -> Floats:
         """Return the completed closing levels of an index, oldest first."""
-        ...
 
     def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
         """Return the figures known by now, oldest first."""
-        ...
 
     def news(
         self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
     ) -> tuple[NewsItem, ...]:
         """Return items published in (since, clock], newest first."""
-        ...
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         """Return corporate actions that became known in (since, clock]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,5 +191,4 @@ class SessionBars:
         return self.row - first if first > 0 else -1
 
     def is_special(self, column: int) -> bool:
-        """Say whether a name is under special treatment."""
         return self.special is not None and bool(self.special[column])

@@ -39,7 +39,6 @@ def compute(factor: str, bars: FactorBars) -> Floats:
 
 
 def compute_all(bars: FactorBars) -> dict[str, Floats]:
-    """Return all nine factors by name, each of shape (sessions, names)."""
     return dict(zip(FACTOR_NAMES, _compute(FACTOR_NAMES, bars), strict=True))
 
 
@@ -51,7 +50,6 @@ def latest(factor: str, bars: FactorBars) -> Floats:
 
 
 def latest_all(bars: FactorBars) -> dict[str, Floats]:
-    """Return the last row of every factor by name, shape (names,) each."""
     return dict(zip(FACTOR_NAMES, last_row(bars), strict=True))
 
 
@@ -362,7 +360,6 @@ def change(now: Floats, before: Floats) -> Floats:
 
 
 def _shift(values: Floats) -> Floats:
-    """Return the previous value; NaN before the first."""
     shifted = np.empty_like(values)
     shifted[:1] = np.nan
     shifted[1:] = values[:-1]

@@ -102,5 +102,4 @@ class FactorBars:
             )
 
     def last(self, rows: int) -> FactorBars:
-        """Return the last ``rows`` sessions (all when there are fewer)."""
         return FactorBars(*(a[-rows:] for a in (self.open, self.high, self.close, self.volume, self.amount)))

@@ -42,7 +42,6 @@ class _Blocks:
         self._levels = [np.full((1 << far.bit_length(), *shape), nothing) for far in back]
 
     def slot(self, row: int) -> Floats:
-        """Return where to write the series of session ``row``."""
         level = self._levels[0]
         slot: Floats = level[row % len(level)]
         return slot
@@ -70,12 +69,10 @@ class _Blocks:
                 series = joined
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
-        """Multiply what was taken for some names."""
         for level in self._levels:
             level[..., columns] *= ratio
 
     def window(self, row: int) -> Floats:
-        """Return the window that ends with session ``row``."""
         result: Floats | None = None
         for level, ago in self._parts:
             blocks = self._levels[level]
@@ -109,7 +106,6 @@ class _Sums:
         self._first = rows, made_of
 
     def window(self, row: int) -> Floats:
-        """Return the window that ends with session ``row``, the last one taken."""
         if self._blocks is None:
             self._blocks = _Blocks(np.add, 0.0, self._parts, self._shape)
         if self._first is not None and len(self._waiting) < (self._waiting.maxlen or 0):
@@ -249,13 +245,18 @@ class FactorStream:
         return self._values if names is FACTOR_NAMES else self._values[[_AT[name] for name in names]]
 
     def _fill_year(self, close: Floats, high: Floats) -> None:
-        """Remember closes, where the last one was, and the highest high."""
         row, at, before = self._row, self._row % _MONTH_RING, (self._row - 1) % _MONTH_RING
         absent, hidden = np.isnan(close), np.isnan(high)
         self._close[row % _RING] = close
         self._filled[at] = np.where(absent, self._filled[before], close)
         self._filled_row[at] = np.where(absent, self._filled_row[before], row)
-        self._count(absent, hidden)
+        present = self._present[self._row % _RING]
+        np.logical_not(absent, out=present[0])
+        np.logical_not(hidden, out=present[1])
+        self._counts += present
+        if self._row >= _YEAR:
+            gone: NDArray[np.bool_] = self._present[(self._row - _YEAR) % _RING]
+            self._counts -= gone
         self._tops.slot(row)[...] = np.where(hidden, -np.inf, high)
         self._tops.grow(row)
 
@@ -294,16 +295,6 @@ class FactorStream:
         month = (row - (SKIPPED - 1)) % _MONTH_RING
         momentum = self._filled[month] / self._first_since(max(start, 0), known) - 1.0
         values[_AT["MOM_12_1"]] = windows.keep(momentum, known & (self._filled_row[month] >= start))
-
-    def _count(self, absent: Bools, hidden: Bools) -> None:
-        """Count closes and highs present in the last 252 rows."""
-        present = self._present[self._row % _RING]
-        np.logical_not(absent, out=present[0])
-        np.logical_not(hidden, out=present[1])
-        self._counts += present
-        if self._row >= _YEAR:
-            gone: NDArray[np.bool_] = self._present[(self._row - _YEAR) % _RING]
-            self._counts -= gone
 
     def _first_since(self, start: int, known: Bools) -> Floats:
         """Return the first close present in the rows from ``start`` to a month ago."""

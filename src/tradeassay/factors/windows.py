@@ -28,7 +28,6 @@ YEAR = float(np.sqrt(252.0))
 
 
 def rolling_sum(values: NDArray[Number], window: int) -> NDArray[Number]:
-    """Return the sum of the last ``window`` values at every position."""
     return rolling_sums(values, window)[0]
 
 
@@ -65,7 +64,6 @@ def _added(blocks: list[NDArray[Number]], window: int) -> NDArray[Number]:
 
 
 def rolling_max(values: Floats, window: int) -> Floats:
-    """Return the greatest of the last ``window`` values at every position."""
     block, size = values, 1
     while size * 2 <= window:
         block, size = _higher(block, size), size * 2
@@ -115,7 +113,6 @@ def centred(n: Floats, sums: Floats, squares: Floats) -> Floats:
 
 
 def keep(values: Floats, known: Bools) -> Floats:
-    """Return ``values``, made missing in place where they are not known."""
     # Several times faster than np.where when nearly everything is known.
     np.copyto(values, np.nan, where=~known)
     return values

@@ -60,7 +60,6 @@ _NOWHERE = QuestionPlace(episode="", step=0, sample=0, index=0)
 
 @solver
 def play_episode(plots: Mapping[str, PreparedEpisode], days: int | None) -> Solver:
-    """Play a sample's episode with the model under evaluation."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         plot = plots[str(state.metadata["episode"])]
@@ -151,7 +150,6 @@ class Asker:
         return (await self._provider.attempt(request, place)).reply
 
     def conversation(self) -> list[ChatMessage]:
-        """Return everything that was said, one conversation after the other."""
         return [*self._talk, *self._provider.said]
 
 
@@ -294,7 +292,6 @@ def write_program(protocol: _Protocol, items: dict[str, CodeItem], workers: int)
 
 
 def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
-    """Return the last program of a conversation, or why there is none."""
     if isinstance(outcome, TaskOutcome):
         codes = [turn.code for turn in outcome.turns if turn.code is not None]
         return codes[-1] if codes else outcome.reason
@@ -455,7 +452,6 @@ class _Sandbox:
             return self._opened[name]
 
     def close(self) -> None:
-        """Close them. The next use opens another."""
         with self._lock:
             for executor in self._opened.values():
                 executor.close()

@@ -49,7 +49,6 @@ class ToolDesk(Protocol):
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Answer a call; never raises for anything a client sends."""
-        ...
 
 
 DeskFor = Callable[[Any], ToolDesk]
@@ -57,7 +56,6 @@ DeskFor = Callable[[Any], ToolDesk]
 
 
 def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay") -> Any:
-    """Return an MCP server over the desks that ``desk_for`` finds."""
 
     async def list_tools(context: Any, params: Any) -> Any:
         found = [
@@ -74,7 +72,6 @@ def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay
 
 
 def server_for(desk: ToolDesk) -> Any:
-    """Return an MCP server over one desk."""
     return make_server(lambda request: desk, instructions=desk.instructions)
 
 
@@ -175,13 +172,25 @@ class EpisodeDesk:
     def _pass_on(self, reply: ModelReply, call: ToolCall | None = None) -> ToolReply:
         before = self._asked
         assert before is not None
-        if call is not None and before.must_call is None and call.name in self._later(before):
+        if (
+            call is not None
+            and before.must_call is None
+            and call.name in ({tool.name for tool in self._stages} - {tool.name for tool in before.tools})
+        ):
             self._send(ModelReply())  # done with this stage: the tool that was called belongs to a later one
             before = self._asked
             assert before is not None
         record = self._send(reply)
         if record is not None:
-            return self._finish(record)
+            # Keep a session's record, go on to the next session, and say so
+            self.journal.append(record)
+            if self._written is not None:
+                self._written(record)
+            self._open()
+            taken = record.decision.status == "ok"
+            first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
+            following = "The episode is over." if self._asked is None else _joined(self._asked.messages)
+            return ToolReply(f"{first}\n\n{following}", wrong=not taken)
         now = self._asked
         assert now is not None
         known = _shared(before.messages, now.messages)
@@ -193,10 +202,6 @@ class EpisodeDesk:
         answer = _joined(mine or new)
         return ToolReply(answer, wrong=answer.startswith('{"error":'))
 
-    def _later(self, asked: AskModel) -> set[str]:
-        """Return the tools of the conversation that are not on offer at this stage."""
-        return {tool.name for tool in self._stages} - {tool.name for tool in asked.tools}
-
     def _send(self, reply: ModelReply | None) -> StepRecord | None:
         assert self._step is not None
         now = advance(self._step) if reply is None else advance(self._step, reply)
@@ -206,19 +211,7 @@ class EpisodeDesk:
         self._asked = now.request
         return None
 
-    def _finish(self, record: StepRecord) -> ToolReply:
-        """Keep a session's record, go on to the next session, and say so."""
-        self.journal.append(record)
-        if self._written is not None:
-            self._written(record)
-        self._open()
-        taken = record.decision.status == "ok"
-        first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
-        following = "The episode is over." if self._asked is None else _joined(self._asked.messages)
-        return ToolReply(f"{first}\n\n{following}", wrong=not taken)
-
     def _open(self) -> None:
-        """Begin the next session's conversation, if there is one."""
         self._step = self._asked = None
         if self._play.observation is not None and len(self.journal) < self._sessions:
             self._step = self._play.step()

@@ -77,7 +77,6 @@ def most_tokens(text: str) -> int:
 
 
 def request_texts(request: AskModel) -> list[str]:
-    """Return every text of a request that is billed as input."""
     texts = [message.text for message in request.messages]
     texts += [
         part for message in request.messages for call in message.calls for part in (call.name, call.arguments)
@@ -89,18 +88,15 @@ def request_texts(request: AskModel) -> list[str]:
 
 
 def estimate_request(request: AskModel) -> int:
-    """Return about how many input tokens a request has."""
     return sum(map(estimate_tokens, request_texts(request))) + 4 * len(request.messages)
 
 
 def most_request(request: AskModel) -> int:
-    """Return a number of input tokens that a request cannot exceed."""
     frame = PER_MESSAGE * (len(request.messages) + 1) + PER_TOOL * len(request.tools)
     return sum(map(most_tokens, request_texts(request))) + frame + (TOOL_PREAMBLE if request.tools else 0)
 
 
 def estimate_reply(reply: ModelReply) -> int:
-    """Return about how many output tokens a reply has."""
     parts = [reply.text, *(part for call in reply.calls for part in (call.name, call.arguments))]
     return sum(map(estimate_tokens, parts))
 
@@ -232,18 +228,22 @@ class BudgetedProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once, or say that the budget is spent."""
         if self._price is None:
             self._budget.unpriced_calls += 1
             return await self._inner.attempt(request, place)
         worst = self._price.worst_usd(most_request(request), self._most_output)
         reservation = await self._budget.reserve(worst)
         if reservation is None:
-            return Attempt(reply=failed_reply("over_budget", self._refusal(worst)))
+            return Attempt(
+                reply=failed_reply(
+                    "over_budget",
+                    f"the budget of {self._budget.max_usd:g} dollars has {self._budget.left_usd:.6f} left, "
+                    f"and this call may cost up to {worst:.6f}",
+                )
+            )
         cost: float | None = None
         try:
             attempt = await self._inner.attempt(request, place)
@@ -253,11 +253,4 @@ class BudgetedProvider:
         return attempt
 
     async def aclose(self) -> None:
-        """Close the inner provider."""
         await self._inner.aclose()
-
-    def _refusal(self, worst: float) -> str:
-        return (
-            f"the budget of {self._budget.max_usd:g} dollars has {self._budget.left_usd:.6f} left, "
-            f"and this call may cost up to {worst:.6f}"
-        )

@@ -47,7 +47,6 @@ class RecordedQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Where in an episode it was asked."""
         return self.step, self.sample, self.index
 
 
@@ -69,17 +68,14 @@ def asked(model: str, params: ModelParams, request: AskModel, place: QuestionPla
 
 
 def key_of(question: RecordedQuestion) -> str:
-    """Return the SHA-256 of a question."""
     return sha256_bytes(canonical_json(question))
 
 
 def answer_key(model: str, params: ModelParams, request: AskModel, place: QuestionPlace) -> str:
-    """Return the key under which an answer is recorded."""
     return key_of(asked(model, params, request, place))
 
 
 def message_id(message: Message) -> str:
-    """Return the SHA-256 of a message."""
     return hashlib.sha256(_ENCODER.encode(message)).hexdigest()
 
 
@@ -171,7 +167,12 @@ def parse_cassette(path: Path, raw: bytes) -> Contents:
                 contents.tools[name] = tools
             case AnswerLine():
                 if contents.texts:
-                    _check_references(path, number, line, contents)
+                    whole = contents.messages.keys() >= set(line.asked.messages)
+                    if not whole or (line.asked.tools is not None and line.asked.tools not in contents.tools):
+                        raise RunError(
+                            f"line {number} of {path} names a message or tools that are not in the file",
+                            hint=_DAMAGED,
+                        )
                 contents.answers.append(line)
     return contents
 
@@ -277,12 +278,6 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, Line]]:
         yield number, line
 
 
-def _check_references(path: Path, number: int, line: AnswerLine, contents: Contents) -> None:
-    whole = contents.messages.keys() >= set(line.asked.messages)
-    if not whole or (line.asked.tools is not None and line.asked.tools not in contents.tools):
-        raise RunError(f"line {number} of {path} names a message or tools that are not in the file", hint=_DAMAGED)
-
-
 _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 
 
@@ -355,12 +350,10 @@ class CassetteStore:
         )
 
     def size(self, episode: str) -> int:
-        """Return how many questions an episode's cassette answers."""
         with self._lock:
             return len(self._tape(episode).replies)
 
     def episodes(self) -> tuple[str, ...]:
-        """Return the episodes that have a cassette, sorted."""
         return tuple(sorted(path.stem for path in self.folder.glob("*.jsonl")))
 
     def spent_usd(self) -> float:
@@ -375,7 +368,6 @@ class CassetteStore:
         return self.folder / f"{episode}.jsonl"
 
     def close(self) -> None:
-        """Close the files. The store can be used again."""
         with self._lock:
             for tape in self._tapes.values():
                 tape.close()
@@ -425,7 +417,6 @@ class _Tape:
         self._written.update(line.id for line in lines if isinstance(line, MessageLine | ToolsLine))
 
     def close(self) -> None:
-        """Close the file, if it is open."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -455,7 +446,6 @@ def _alone(file: int) -> Iterator[None]:
 
 
 def read_end(file: int, step: int = 65_536) -> int:
-    """Return where the last whole line of an open file ends."""
     at = os.fstat(file).st_size
     while at > 0:
         start = max(0, at - step)
@@ -472,7 +462,6 @@ _AROUND = 30
 
 
 def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
-    """Return the first thing in which a question differs from a recorded one, in one sentence."""
     if not recorded.texts:
         return _hash_difference(question, request, recorded.asked)
     for number, (now, then) in enumerate(zip(request.messages, recorded.messages, strict=False)):
@@ -500,7 +489,6 @@ def _setting_difference(question: RecordedQuestion, recorded: RecordedQuestion) 
 
 
 def _hash_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedQuestion) -> str:
-    """Return the first difference from a question of which only the hashes are kept."""
     for number, (now, then) in enumerate(zip(question.messages, recorded.messages, strict=False)):
         if now != then:
             text = _excerpt(request.messages[number].text, 0)
@@ -573,11 +561,9 @@ class RecordingModel:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._inner.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request."""
         question = asked(self.name, self._params, request, place)
         key = key_of(question)
         known = self._store.find(place.episode, key)
@@ -603,11 +589,9 @@ class ReplayingModel:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Return the recorded answer."""
         question = asked(self._name, self._params, request, place)
         known = self._store.find(place.episode, key_of(question))
         if known is not None:

@@ -265,7 +265,6 @@ class Engine:
         self.base_url = f"{self._server.listening_address}/v1"
 
     def close(self) -> None:
-        """Stop the server and free the model."""
         self._server = None
 
 
@@ -294,15 +293,12 @@ class LocalProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once."""
         return await self._inner.attempt(request, place)
 
     async def aclose(self) -> None:
-        """Close the connection, then the engine."""
         await self._inner.aclose()
         await asyncio.to_thread(self._engine.close)
 

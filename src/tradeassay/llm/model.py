@@ -33,11 +33,9 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model's full name."""
-        ...
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request. May be called by many tasks at once."""
-        ...
 
 
 def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
@@ -124,12 +122,9 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """The model's full name."""
-        ...
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once. A provider's failures come back as replies; only a bug raises."""
-        ...
 
     async def aclose(self) -> None:
         """Release connections and processes."""
-        ...

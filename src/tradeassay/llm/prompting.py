@@ -29,18 +29,15 @@ class PromptFolder:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Where the files are inside the package ``tradeassay``."""
         folder = self.package.removeprefix(_ROOT).replace(".", "/")
         return tuple(f"{folder}/{name}.{self.version}.txt" for name in self.names)
 
     @property
     def hashes(self) -> dict[str, str]:
-        """The SHA-256 of every prompt's file, by name and version."""
         names = [f"{name}.{self.version}" for name in self.names]
         return {name: sha256_bytes((files(self.package) / f"{name}.txt").read_bytes()) for name in names}
 
     def text(self, name: str) -> str:
-        """Return a prompt as it is, its blanks open."""
         return (files(self.package) / f"{name}.{self.version}.txt").read_text(encoding="utf-8")
 
     def fill(self, name: str, **values: object) -> str:
@@ -204,5 +201,4 @@ def listed(complaints: Sequence[str], most: int = 12) -> str:
 
 
 def left_in_words(left: int) -> str:
-    """Return how many attempts are left, as a sentence."""
     return "This is the last attempt." if left == 1 else f"{left} attempts are left."

@@ -71,7 +71,6 @@ class AskingModel:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._provider.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:

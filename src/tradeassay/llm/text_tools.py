@@ -59,7 +59,7 @@ def find_calls(
         and must_call is not None
         and only is not None
         and len(blocks) == 1
-        and _tries_to_be_json(blocks[0][0])
+        and blocks[0][0].lstrip().startswith(("{", "["))
     ):
         found = [(only.name, blocks[0][0], blocks[0][1])]
     return tuple(
@@ -168,10 +168,6 @@ def _fits(body: dict[str, object], tool: ToolSpec) -> bool:
     return needed <= body.keys() and (not known or bool(known & body.keys()))
 
 
-def _tries_to_be_json(block: str) -> bool:
-    return block.lstrip().startswith(("{", "["))
-
-
 def _text(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
@@ -188,23 +184,19 @@ class TextToolsProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once, with the tools described in the text."""
         attempt = await self._inner.attempt(tools_into_text(request), place)
         if not request.tools or attempt.reply.error is not None:
             return attempt
         return msgspec.structs.replace(attempt, reply=_with_calls(attempt.reply, request))
 
     async def aclose(self) -> None:
-        """Close the inner provider."""
         await self._inner.aclose()
 
 
 def tools_into_text(request: AskModel) -> AskModel:
-    """Return a request with its tools described in words."""
     calls = {call.id: call for message in request.messages for call in message.calls}
     messages = [_in_words(message, calls) for message in request.messages]
     offered = [tool for tool in request.tools if request.must_call in (None, tool.name)]

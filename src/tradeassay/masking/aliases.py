@@ -136,7 +136,6 @@ _WHOLE = 23 * HOUR
 
 
 def label_of(index: int) -> str:
-    """Return the label of a session counted from the first one (0)."""
     return f"day_{index:+d}"
 
 
@@ -196,7 +195,6 @@ class DayMap:
     # -- dates and instants that have to stay dates and instants -------------------------------------------------
 
     def shown(self, days: Days) -> Days:
-        """Return real session days as read-only days after the anchor."""
         rows = np.searchsorted(self._array, days.astype("datetime64[D]").astype(np.int64))
         result: Days = ANCHOR + (rows - self._first)
         result.setflags(write=False)
@@ -219,7 +217,6 @@ class DayMap:
         return (_ANCHOR + row - self._first) * DAY + within
 
     def real_instant(self, shown: Instant) -> Instant:
-        """Return the latest real instant that is shown no later than ``shown``."""
         day, within = divmod(shown, DAY)
         row = day - _ANCHOR + self._first
         if row < 0 or row >= self._last:

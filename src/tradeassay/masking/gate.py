@@ -120,7 +120,6 @@ class Gate:
         return self.outgoing(text)
 
     def ask(self, request: AskModel) -> AskModel:
-        """Return a request with every text masked except the model's own earlier words."""
         if self._open:
             return request
         return _replace(
@@ -193,7 +192,6 @@ class Gate:
     # -- what is typed -------------------------------------------------------------------------------------------
 
     def event(self, event: Event) -> Event:
-        """Return an event as the agent may see it."""
         return event if self._open else records.mask_event(event, self._words)
 
     def order(self, order: Order) -> Order:
@@ -201,7 +199,6 @@ class Gate:
         return order if self._open else records.mask_order(order, self._words)
 
     def decision(self, decision: Decision) -> Decision:
-        """Return a decision as the agent may see it."""
         return records.change_decision(decision, self.order, self._text_out) if not self._open else decision
 
     def real_order(self, order: Order) -> Order:

@@ -127,7 +127,6 @@ def is_ordinary(ticker: str) -> bool:
 
 
 def is_telling(word: str) -> bool:
-    """Tell whether a word (lower case) points at one company by itself."""
     return len(word) >= 3 and not word.isdigit() and not (word in GENERIC or word in ORDINARY or word in LEGAL)
 
 
@@ -146,7 +145,6 @@ def core_of(name: str) -> tuple[str, ...]:
 
 
 def symbol_terms(instrument: Instrument) -> Iterator[Term]:
-    """Yield the ways in which a symbol is written."""
     symbol = instrument.symbol
     tokens = tokens_of(symbol)
     six = _SIX.fullmatch(symbol)
@@ -330,7 +328,6 @@ class Lexicon:
         self._chinese_pattern = re.compile("|".join(longest)) if longest else None
 
     def may_hold(self, words: Set[str]) -> bool:
-        """Tell whether a text with these tokens may name anything."""
         if not self._first_words.isdisjoint(words) or len(_LETTERS.intersection(words)) > 2:
             return True
         glued = bool(self._glued) and any(len(word) > _SHORTEST_GLUED for word in words)

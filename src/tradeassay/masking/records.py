@@ -78,7 +78,6 @@ class FieldRules(msgspec.Struct, frozen=True):
 
 
 def walk(value: Json, rules: FieldRules, field: str = "") -> Json:
-    """Return a JSON value with every text in it treated by the rules of its field."""
     if isinstance(value, str):
         if field in ASSET_FIELDS:
             return rules.asset(value, field)

@@ -74,7 +74,15 @@ class Scales:
             self._looked = moment
             missing = np.flatnonzero(np.isnan(self._price[:count]))
             if missing.size:
-                self._fill(view, missing)
+                opens = view.bars("open", None, adjust="none")[:, missing]
+                today = view.opens()
+                if today is not None:
+                    opens = np.vstack([opens, today[missing]])
+                known = np.isfinite(opens)
+                for place, column in enumerate(missing.tolist()):
+                    if known[:, place].any():
+                        first = opens[int(np.argmax(known[:, place])), place]
+                        self._price[column] = self._target(column + 1)[column] / first
         return self._price[:count]
 
     def price(self, view: MarketView, symbol: str) -> float:
@@ -107,7 +115,6 @@ class Scales:
         return 1.0 / prices if volumes is None else volumes / prices
 
     def index(self, view: MarketView, name: str) -> float:
-        """Return the factor of an index's level."""
         if not self._rebase:
             return 1.0
         if name not in self._levels:
@@ -124,7 +131,6 @@ class Scales:
         return self._levels[name]
 
     def figure(self, view: MarketView, symbol: str, field: str, value: float) -> float:
-        """Return a reported figure in the units of the rebased share."""
         if self._rebase and field in PER_SHARE:
             return value * self.price(view, symbol)
         if self._rebase and field in SHARE_COUNTS:
@@ -161,18 +167,6 @@ class Scales:
         factors: Floats = np.where(usable, shown / np.where(usable, mean, 1.0), 1.0)
         return factors
 
-    def _fill(self, view: MarketView, columns: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Give a factor to names that have since had their first price."""
-        opens = view.bars("open", None, adjust="none")[:, columns]
-        today = view.opens()
-        if today is not None:
-            opens = np.vstack([opens, today[columns]])
-        known = np.isfinite(opens)
-        for place, column in enumerate(columns.tolist()):
-            if known[:, place].any():
-                first = opens[int(np.argmax(known[:, place])), place]
-                self._price[column] = self._target(column + 1)[column] / first
-
 
 TICK = 0.01
 """The price step that is shown."""
@@ -193,7 +187,6 @@ class Ticks:
         return max(TICK, round(round(blurred / TICK) * TICK, 2))
 
     def size(self, symbol: str, day: str, field: str, scaled: float) -> float:
-        """Return a scaled volume or amount as it is shown."""
         blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
         return float(np.format_float_positional(blurred, FIGURES, fractional=False, unique=False))
 

@@ -75,11 +75,9 @@ class MaskedView:
 
     @property
     def clock(self) -> Instant:
-        """The present of this view, on the masked calendar."""
         return self._shown(self._view.clock)
 
     def column(self, symbol: str) -> int:
-        """Return an alias's column; raises :class:`DataError` if there is none by now."""
         column = self._place.get(symbol)
         if column is None:
             self._gate.symbol(symbol)
@@ -87,7 +85,6 @@ class MaskedView:
         return column
 
     def instrument(self, symbol: str) -> Instrument:
-        """Return the facts about one instrument: board, sector, kind and currency stay visible."""
         true = self._ask(lambda: self._view.instrument(self._gate.symbol(symbol)))
         config, shown = self._gate.config, true
         if config.hides_stocks:
@@ -100,22 +97,18 @@ class MaskedView:
         return _replace(shown, lot=ANY_STEP, step=ANY_STEP, tick=ANY_STEP) if config.rebase_prices else shown
 
     def sessions(self, lookback: int | None = None) -> Days:
-        """Return the days of the completed sessions, oldest first; counted from the anchor where hidden."""
         days = self._ask(lambda: self._view.sessions(lookback))
         return self._days.shown(days) if self._gate.config.hides_dates else days
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        """Return completed daily bars, shape (rows, columns), oldest first; NaN where there is none."""
         values = self._ask(lambda: self._view.bars(field, lookback, adjust=adjust))
         return self._arranged(values, self._factors(field, values.shape[-1]))
 
     def opens(self) -> Floats | None:
-        """Return today's opening prices when the session has opened by now, else None."""
         values = self._view.opens()
         return None if values is None else self._arranged(values, self._factors("open", values.shape[-1]))
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
-        """Return the last completed minute bars of one symbol: closing instants and fields."""
         true = self._gate.symbol(symbol)
         times, bars = self._ask(lambda: self._view.minutes(true, lookback))
         if self._gate.config.hides_dates:
@@ -131,7 +124,6 @@ class MaskedView:
         return times, shown
 
     def tradable(self) -> Bools:
-        """Return which columns are listed and were not suspended in the last known state."""
         values = self._view.tradable()
         if self._order is None:
             return values
@@ -140,17 +132,14 @@ class MaskedView:
         return result
 
     def members(self, index: str) -> tuple[str, ...]:
-        """Return an index's members as of now, in column order."""
         names = tuple(map(self._gate.alias, self._ask(lambda: self._view.members(index))))
         return tuple(sorted(names, key=self.column)) if self._order is not None else names
 
     def index_levels(self, index: str, lookback: int | None = None) -> Floats:
-        """Return the completed closing levels of an index, oldest first."""
         levels = self._ask(lambda: self._view.index_levels(index, lookback))
         return _frozen(levels * self._scales.index(self._view, index)) if self._scales.rebases else levels
 
     def fundamentals(self, symbol: str) -> tuple[Fundamental, ...]:
-        """Return the figures known by now, oldest first."""
         true = self._gate.symbol(symbol)
         figures = self._ask(lambda: self._view.fundamentals(true))
         return tuple(
@@ -177,7 +166,6 @@ class MaskedView:
         return tuple(map(self._item, items))
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
-        """Return corporate actions that became known in (since, clock]."""
         gate = self._gate
         return tuple(
             _replace(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 import msgspec
@@ -41,7 +40,6 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         return self.input_tokens + self.output_tokens
 
     def plus(self, usage: Usage) -> Spending:
-        """Return the sums with one more answer."""
         return Spending(
             calls=self.calls + 1,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -110,7 +108,13 @@ class DialogueLog:
     def __enter__(self) -> DialogueLog:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            end, last = self._read()
+            # Where the lines of the journal's steps end, and the last such step that has lines
+            end, last = 0, -1
+            for line, position in _lines(self._path):
+                if line.step >= self._steps:
+                    break
+                self.spending = self.spending.plus(line.reply.usage)
+                end, last = position, line.step
             if last + 1 < self._steps:
                 raise RunError(
                     f"{self._path} ends before step {self._steps}, which the journal holds",
@@ -124,26 +128,13 @@ class DialogueLog:
         return self
 
     def append(self, lines: Sequence[DialogueLine]) -> None:
-        """Write a day's lines and make them durable."""
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
         content = b"".join(_ENCODER.encode(line) + b"\n" for line in lines)
         append_durably(self._descriptor, clean_bytes(content), self._path)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         os.close(self._descriptor)
-
-    def _read(self) -> tuple[int, int]:
-        """Return where the lines of the journal's steps end, and the last such step that has lines."""
-        end, last = 0, -1
-        for line, position in _lines(self._path):
-            if line.step >= self._steps:
-                break
-            self.spending = self.spending.plus(line.reply.usage)
-            end, last = position, line.step
-        return end, last
 
 
 class Lines(Protocol):
@@ -176,7 +167,6 @@ def read_dialogue(path: Path) -> Iterator[DialogueLine]:
 
 
 def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...]]:
-    """Yield, for each of an episode's lines, all messages of its question."""
     before: tuple[Message, ...] = ()
     for line in lines:
         before = (*before[: line.kept], *line.messages)

@@ -63,15 +63,12 @@ class Conversation(Protocol[Ask_co, Reply_contra]):
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode; all randomness comes from ``rng``."""
-        ...
 
     def dialogue(self, observation: Observation) -> Generator[Ask_co, Reply_contra, Decision]:
         """Return the questions of one step; they end in a decision."""
-        ...
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a step that is over; also called for every recorded step when an episode is resumed."""
-        ...
 
 
 class Episode(Generic[Ask, Reply]):
@@ -101,11 +98,9 @@ class Episode(Generic[Ask, Reply]):
 
     @property
     def info(self) -> EpisodeInfo:
-        """What an agent may know when the episode starts."""
         return EpisodeInfo(episode=self.key, seed=self.seed, rules=self.market.rules)
 
     def open(self) -> Observation:
-        """Start at the first session and return what is seen there."""
         self.observation = seen = self.market.reset()
         return seen
 
@@ -127,7 +122,6 @@ class Episode(Generic[Ask, Reply]):
         return self.observation
 
     def step(self) -> Generator[Asked[Ask], Reply, StepRecord]:
-        """Ask for one decision, carry it out, and return its record."""
         seen, conversation = self.observation, self._conversation
         if seen is None or conversation is None:
             raise UserError("there is nobody to ask and nothing to decide", hint="open() an episode first")
@@ -149,7 +143,6 @@ class Episode(Generic[Ask, Reply]):
         return done.record
 
     def close(self) -> None:
-        """End the episode here, even in the middle of a conversation."""
         if self._talking is not None:
             self._talking.close()
         self._talking = self.observation = None
@@ -246,11 +239,9 @@ class Recorder(Protocol):
 
         Raises :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded in its place.
         """
-        ...
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Record a new reply, before anything depends on it."""
-        ...
 
 
 def recorded(answerer: Answerer, recorder: Recorder) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
@@ -289,6 +280,5 @@ def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
 
 
 def broken(error: BaseException) -> Decision:
-    """Return the failed decision of an agent that raised ``error``."""
     failure = Failure(kind="agent", detail=str(own_fault(error))[:LONGEST_DETAIL])
     return Decision(status="failed", reason="the agent broke", failures=(failure,))

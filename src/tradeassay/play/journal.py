@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
@@ -67,7 +66,6 @@ class JournalLine(NamedTuple, Generic[R]):
 
 
 def encode_line(record: JournalRecord) -> bytes:
-    """Return a step's line, without the line end."""
     return ENCODER.encode(record)
 
 
@@ -156,16 +154,13 @@ class JournalOf(Generic[R]):
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits and make it durable."""
         if not self._waiting:
             return
         lines = b"\n".join(self._waiting) + b"\n"
         self._waiting.clear()
         append_durably(self._descriptor, lines, self._path)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         try:
             self.flush()
         finally:
@@ -264,7 +259,6 @@ class _Steps:
         self.failures: Counter[str] = Counter()
 
     def add(self, ledger: Ledger, record: StepRecord) -> None:
-        """Add one step; the ledger is at its end."""
         events = record.opening + record.events
         decision = record.decision
         failed = decision.status == "failed"

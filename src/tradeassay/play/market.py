@@ -231,10 +231,18 @@ class Market:
         kept = most_traded(config.universe, snapshot.at(self.rows[0], "pre_open"))
         self._universe = Universe(config.universe, kept)
         self._ledger: Ledger | None = None
-        self._check_index()
+        # Look up the universe and the index once, so that a wrong name is found before anybody pays for a day
+        view = self.snapshot.at(self.rows[-1], "close")
+        first = self.snapshot.at(self.rows[0], "pre_open")
+        if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
+            raise UserError(
+                f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
+                hint="choose another universe (--universe all), or import the data with a membership table",
+            )
+        if self.config.index is not None:
+            view.index_levels(self.config.index, 1)
 
     def __len__(self) -> int:
-        """Return the number of sessions, which is the number of decisions."""
         return len(self.rows)
 
     @property
@@ -245,7 +253,6 @@ class Market:
         return self._ledger
 
     def reset(self) -> Observation:
-        """Start the episode afresh and return the first observation."""
         self._ledger = Ledger(self.config.cash, terms=self.venue.terms)
         self._exchange = Exchange(self.venue)
         self._step = 0
@@ -339,15 +346,3 @@ class Market:
             self._since + self._opening + self._early,
             len(self.rows) - self._step,
         )
-
-    def _check_index(self) -> None:
-        """Look up the universe and the index once, so that a wrong name is found before anybody pays for a day."""
-        view = self.snapshot.at(self.rows[-1], "close")
-        first = self.snapshot.at(self.rows[0], "pre_open")
-        if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
-            raise UserError(
-                f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
-                hint="choose another universe (--universe all), or import the data with a membership table",
-            )
-        if self.config.index is not None:
-            view.index_levels(self.config.index, 1)

@@ -265,7 +265,6 @@ def ended(folder: RunFolder, episode: EpisodeSpec) -> Outcome:
 def series_of(
     folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
 ) -> EpisodeSeries:
-    """Replay an episode's journal into its series."""
     records = tuple(read_records(folder.events(episode.key)))
     index = yardstick(snapshot, benchmark.index, tuple(record.session for record in records))
     return series_from_records(

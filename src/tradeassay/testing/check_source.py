@@ -32,7 +32,18 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
     """
     ready = make_source(source, options or {}) if isinstance(source, str) else source
     name = source if isinstance(source, str) else type(source).__name__
-    _check_class(name, type(ready))
+    kind = type(ready)
+    config = getattr(kind, "Config", None)
+    if not (isinstance(config, type) and issubclass(config, SourceConfig)):
+        raise CheckFailed(f"source '{name}' has no Config derived from SourceConfig")
+    if not config.__struct_config__.frozen:
+        raise CheckFailed(f"source '{name}': {config.__name__} is not frozen")
+    summary = getattr(kind, "summary", None)
+    if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
+        raise CheckFailed(f"source '{name}' needs a summary of one line, it has {summary!r}")
+    extra = getattr(kind, "extra", "absent")
+    if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
+        raise CheckFailed(f"source '{name}' must say which extra it needs (None for none), it says {extra!r}")
     before = (random.getstate(), _numpy_state())
     panel = ready.load()
     if (random.getstate(), _numpy_state()) != before:
@@ -45,7 +56,11 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
     except DataError as error:
         raise CheckFailed(f"source '{name}': {error.message}") from error
     _check_facts(name, panel)
-    _check_faults(name, panel)
+    errors = [fault for fault in diagnose_panel(normalised(panel)) if fault.severity == "error"]
+    if errors and panel.facts.kind == "synthetic":
+        raise CheckFailed(f"source '{name}' generates faulty data: {describe(errors)}")
+    if errors and not panel.facts.biases:
+        raise CheckFailed(f"source '{name}' has faults and states no bias: {describe(errors)}")
     _check_storage(name, panel)
     if panel.facts.kind == "synthetic":
         first, second = content_sha256(normalised(panel)), content_sha256(normalised(ready.load()))
@@ -57,20 +72,6 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
 def _numpy_state() -> str:
     kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the very state that must not be touched
     return f"{kind}{np.asarray(keys).tobytes().hex()}{rest}"
-
-
-def _check_class(name: str, kind: type[Source]) -> None:
-    config = getattr(kind, "Config", None)
-    if not (isinstance(config, type) and issubclass(config, SourceConfig)):
-        raise CheckFailed(f"source '{name}' has no Config derived from SourceConfig")
-    if not config.__struct_config__.frozen:
-        raise CheckFailed(f"source '{name}': {config.__name__} is not frozen")
-    summary = getattr(kind, "summary", None)
-    if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
-        raise CheckFailed(f"source '{name}' needs a summary of one line, it has {summary!r}")
-    extra = getattr(kind, "extra", "absent")
-    if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
-        raise CheckFailed(f"source '{name}' must say which extra it needs (None for none), it says {extra!r}")
 
 
 def _check_types(name: str, panel: Panel) -> None:
@@ -107,14 +108,6 @@ def _check_facts(name: str, panel: Panel) -> None:
             parse_iso(facts.retrieved_at)
         except TradeassayError as error:
             raise CheckFailed(f"source '{name}': retrieved_at: {error.message}") from error
-
-
-def _check_faults(name: str, panel: Panel) -> None:
-    errors = [fault for fault in diagnose_panel(normalised(panel)) if fault.severity == "error"]
-    if errors and panel.facts.kind == "synthetic":
-        raise CheckFailed(f"source '{name}' generates faulty data: {describe(errors)}")
-    if errors and not panel.facts.biases:
-        raise CheckFailed(f"source '{name}' has faults and states no bias: {describe(errors)}")
 
 
 def _check_storage(name: str, panel: Panel) -> None:

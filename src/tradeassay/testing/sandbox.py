@@ -1,45 +1,375 @@
 """Check a sandbox by trying to get out of it.
 
-Every attack runs twice: in a plain subprocess, where it must succeed to count, and in the sandbox, where it
-must not. The attacks swallow their errors, so that what is recorded was recorded by the kernel and the host
-alone.
+The attacks are in ``attacks.txt``, each under a line ``## name family proof`` (``short``: part of the short form,
+``numpy``: the control has arrays too, ``wait=S``: something may happen up to S seconds later); what follows
+``## again`` is a second job that looks for what the first one left. An attack fills the list ``found`` from the
+targets in ``p``, and its errors are swallowed, so that what is recorded was recorded by the kernel and the host
+alone. The targets (a secret, files, sockets, a victim process, future prices) are made for the occasion.
+
+Every attack runs twice: in the sandbox, where it must not succeed, and in a plain subprocess, where it must
+succeed to count. This control is how harnesses without a sandbox run code: it loads all prices, hands the visible
+ones to the code, scores its decisions in the same process and prints the result. It is bounded, so that an attack
+that succeeds hurts nobody: memory, processor time, file size and clock have limits of its own, and whatever it
+left running is ended with its process group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import secrets
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from importlib.resources import files
+from pathlib import Path
+from typing import Final, Literal
 
 import msgspec
 
 from tradeassay.core.errors import CheckFailed, UserError
 from tradeassay.core.reproducible_math import plain_sum
-from tradeassay.sandbox import Job, JobExecutor, JobResult, SandboxConfig, SandboxPool, Tier
-from tradeassay.testing._escape.harness import (
-    TIGHT,
-    VISIBLE,
-    Arena,
-    Attack,
-    AttackOutcome,
-    run_control,
-    secret_in_environment,
-)
-from tradeassay.testing._escape.judge import EXAMINER, FORGING, FUTURE
-from tradeassay.testing._escape.system import CHANGING, LIMITS, NETWORK, PRIVILEGED, PROCESS, READING
+from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult, SandboxConfig, SandboxPool, Tier
 
-ATTACKS: tuple[Attack, ...] = (
-    *NETWORK,
-    *READING,
-    *CHANGING,
-    *PROCESS,
-    *LIMITS,
-    *FORGING,
-    *FUTURE,
-    *PRIVILEGED,
-    *EXAMINER,
+FORGED_PNL: Final = 1e9
+VISIBLE: Final = 64
+_ROWS: Final = 4096
+_VARIABLE: Final = "TRADEASSAY_ESCAPE_SECRET"
+_VICTIM: Final = "import sys, time; sys.stdout.write('up'); sys.stdout.flush(); time.sleep(120)"
+
+
+@contextlib.contextmanager
+def secret_in_environment() -> Iterator[str]:
+    """Put a fresh secret into this process's environment, where careless harnesses keep their keys."""
+    secret = "s3cret-" + secrets.token_hex(8)
+    os.environ[_VARIABLE] = secret
+    try:
+        yield secret
+    finally:
+        del os.environ[_VARIABLE]
+
+
+class Arena:
+    """Owns the targets of one run of one attack; use as a context manager. It never touches the user's
+    files.
+    """
+
+    def __init__(self, secret: str, *, victim: bool) -> None:
+        self.secret = secret
+        self._wants_victim = victim
+        self._victim: subprocess.Popen[bytes] | None = None
+        self._abstract_name = "escape-" + secrets.token_hex(8)
+        self._stack = contextlib.ExitStack()
+        # One odd price per run, far away from the visible ones, marks the future.
+        self.future_price = 5000.0 + secrets.randbelow(10**6) / 1000
+        self.prices = [100.0 + 0.25 * (row % 8) for row in range(VISIBLE)] + [self.future_price] * (
+            _ROWS - VISIBLE
+        )
+
+    def __enter__(self) -> Arena:
+        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="escape-")))
+        self.folder.chmod(0o777)
+        (self.folder / "secret.txt").write_text(self.secret)
+        (self.folder / "helper.py").write_text("CLEAN = True\n")
+        self.home = self.folder / "home"
+        self.home.mkdir()
+        for path in (self.folder / "secret.txt", self.folder / "helper.py", self.home):
+            path.chmod(0o777)
+            os.utime(path, (1_000_000_000, 1_000_000_000))
+        self._tcp = self._listen(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+        self._udp = self._listen(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+        self._unix = self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, str(self.folder / "unix.sock"))
+        self._abstract = self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, "\0" + self._abstract_name)
+        (self.folder / "unix.sock").chmod(0o777)
+        self._kept = ctypes.create_string_buffer(self.secret.encode())
+        if self._wants_victim:
+            self._victim = self._start_victim()
+        self._before = self._state()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def targets(self) -> dict[str, str | int]:
+        """Return what an attack is given: where to knock, never the secret itself."""
+        return {
+            "folder": str(self.folder),
+            "secret": str(self.folder / "secret.txt"),
+            "port": self._tcp.getsockname()[1],
+            "udp": self._udp.getsockname()[1],
+            "unix": str(self.folder / "unix.sock"),
+            "abstract": self._abstract_name,
+            "victim": self._victim.pid if self._victim is not None else 0,
+            "host": os.getpid(),
+            "address": ctypes.addressof(self._kept),
+            "length": len(self.secret),
+        }
+
+    def heard(self) -> bool:
+        """Return whether a message reached one of the sockets."""
+        for listener in (self._udp, self._unix, self._abstract):
+            with contextlib.suppress(BlockingIOError):
+                listener.recv(4096)
+                return True
+        with contextlib.suppress(BlockingIOError):
+            connection, _ = self._tcp.accept()
+            connection.close()
+            return True
+        return False
+
+    def changed(self) -> bool:
+        """Return whether the target folder, or any file in it, is not as it was."""
+        return self._state() != self._before
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Wait until something changes, up to a limit."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self.changed():
+            time.sleep(0.02)
+
+    def victim_gone(self) -> bool:
+        """Return whether the victim process has ended."""
+        if self._victim is None:
+            return False
+        try:
+            self._victim.wait(0.2)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _listen(self, family: int, kind: int, address: tuple[str, int] | str) -> socket.socket:
+        listener = self._stack.enter_context(socket.socket(family, kind))
+        listener.bind(address)
+        if kind == socket.SOCK_STREAM:
+            listener.listen()
+        listener.setblocking(False)
+        return listener
+
+    def _start_victim(self) -> subprocess.Popen[bytes]:
+        victim = self._stack.enter_context(
+            subprocess.Popen([sys.executable, "-I", "-S", "-c", _VICTIM], stdout=subprocess.PIPE)
+        )
+        self._stack.callback(victim.kill)
+        assert victim.stdout is not None
+        victim.stdout.read(2)
+        return victim
+
+    def _state(self) -> list[tuple[str, int, int, int, bytes]]:
+        """Return names, modes, sizes, times and contents of everything but the control's own home."""
+        state = []
+        for path in sorted(self.folder.iterdir()):
+            facts = path.lstat()
+            content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+            modified = facts.st_mtime_ns if path.is_file() else 0
+            state.append((path.name, facts.st_mode, facts.st_nlink, modified, content))
+        return state
+
+
+TIGHT: Final = JobLimits(
+    cpu_s=1,
+    wall_s=3.0,
+    memory_mb=96,
+    scratch_mb=4,
+    scratch_files=64,
+    log_kb=256,
+    result_mb=1,
+    rows=10_000,
+    columns=16,
 )
-"""All attacks, by family."""
+"""The limits that every attack runs under in the sandbox; attacks go beyond them by a little."""
+
+
+class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of an attack brought home.
+
+    ``evidence`` is what the attack says it found, ``pnl`` the profit its host believes, ``accepted`` how many
+    bytes of output the host took, ``note`` how the run ended.
+    """
+
+    evidence: tuple[str, ...] = ()
+    pnl: float | None = None
+    accepted: int = 0
+    note: str = ""
+
+
+PROOFS: Final[dict[str, Callable[[Arena, AttackOutcome], bool]]] = {
+    # It says that it did what it must not do.
+    "done": lambda arena, outcome: "done" in outcome.evidence,
+    "knows_secret": lambda arena, outcome: any(arena.secret in text for text in outcome.evidence),
+    # It brought home a price from a row that it was not given.
+    "knows_future": lambda arena, outcome: any(f"{arena.future_price:.4f}" in text for text in outcome.evidence),
+    # Its host believes a profit that was never made.
+    "forged": lambda arena, outcome: outcome.pnl is not None and outcome.pnl >= FORGED_PNL,
+    "touched": lambda arena, outcome: arena.changed(),
+    "heard": lambda arena, outcome: arena.heard(),
+    "hurt": lambda arena, outcome: arena.victim_gone(),
+    # Its host took more output than the limits allow.
+    "flooded": lambda arena, outcome: (
+        outcome.accepted > (TIGHT.result_mb << 20) + (TIGHT.log_kb << 10) + (64 << 10)
+    ),
+}
+"""How the host can tell that an attack succeeded."""
+
+
+class Attack(msgspec.Struct, frozen=True, kw_only=True):
+    """One attack; ``again`` is the source of a second job, empty where there is none."""
+
+    name: str
+    family: str
+    source: str
+    proof: str
+    again: str = ""
+    numpy: bool = False
+    short: bool = False
+    wait_s: float = 0.0
+
+
+def _wrap(body: str) -> str:
+    inner = textwrap.indent(body.strip("\n"), " " * 8)
+    return (
+        "def run(columns, **p):\n"
+        "    found = []\n"
+        "    decisions = [0.0] * len(columns['close'])\n"
+        "    try:\n"
+        f"{inner}\n"
+        "    except BaseException as error:\n"
+        "        found.append('swallowed ' + type(error).__name__)\n"
+        "    return {'evidence': found or ['nothing'], 'decisions': decisions}\n"
+    )
+
+
+def _read_attacks() -> tuple[Attack, ...]:
+    made: list[Attack] = []
+    text = (files("tradeassay.testing") / "attacks.txt").read_text(encoding="utf-8")
+    for section in text.removeprefix("## ").split("\n## "):
+        head, _, body = section.partition("\n")
+        if head == "again":
+            made[-1] = msgspec.structs.replace(made[-1], again=_wrap(body))
+            continue
+        name, family, proof, *marks = head.split()
+        wait = next((float(mark.removeprefix("wait=")) for mark in marks if mark.startswith("wait=")), 0.0)
+        attack = Attack(name=name, family=family, source=_wrap(body), proof=proof, wait_s=wait)
+        made.append(msgspec.structs.replace(attack, numpy="numpy" in marks, short="short" in marks))
+    return tuple(made)
+
+
+ATTACKS: Final = _read_attacks()
+
+
+# -- the control ---
+
+_CLOCK_S: Final = 20.0
+_BOUNDS: Final = [
+    (resource.RLIMIT_AS, 4 << 30),
+    (resource.RLIMIT_CPU, 10),
+    (resource.RLIMIT_FSIZE, 64 << 20),
+    (resource.RLIMIT_CORE, 0),
+]
+
+_HARNESS: Final = """
+import json, resource, struct, sys
+spec = json.load(open("spec.json"))
+for kind, value in spec["bounds"]:
+    resource.setrlimit(kind, (value, value))
+data = open("prices.bin", "rb")
+raw = data.read()
+if spec["numpy"]:
+    import numpy
+    full = numpy.frombuffer(bytearray(raw), "<f8")
+else:
+    full = list(struct.unpack(f"<{len(raw) // 8}d", raw))
+columns = {"close": full[:spec["visible"]]}
+
+
+def score(prices, decisions):
+    return float(sum(d * (b - a) for d, a, b in zip(decisions, prices, prices[1:])))
+
+
+def main():
+    space = {"__name__": "strategy"}
+    exec(compile(spec["source"], "strategy.py", "exec"), space)
+    out = space["run"](columns, **spec["targets"])
+    print(json.dumps({"evidence": out["evidence"], "pnl": score(full, list(out["decisions"]))}))
+
+
+main()
+"""
+
+
+def run_control(attack: Attack, arena: Arena) -> AttackOutcome:
+    """Run an attack without walls and return what it brought home."""
+    outcome = _run(attack.source, attack, arena)
+    return _run(attack.again, attack, arena) if attack.again else outcome
+
+
+def _run(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
+    spec = {
+        "source": source,
+        "targets": arena.targets(),
+        "visible": VISIBLE,
+        "numpy": attack.numpy,
+        "bounds": _BOUNDS,
+    }
+    (arena.home / "spec.json").write_text(json.dumps(spec))
+    (arena.home / "prices.bin").write_bytes(struct.pack(f"<{len(arena.prices)}d", *arena.prices))
+    options = [] if attack.numpy else ["-S"]
+    process = subprocess.Popen(
+        [sys.executable, *options, "-c", _HARNESS],
+        cwd=arena.home,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=_CLOCK_S)
+    except subprocess.TimeoutExpired:
+        output = b""
+    finally:
+        if attack.wait_s:
+            arena.wait_for_change(attack.wait_s)
+        _end_group(process)
+    return _believe(output, f"exit {process.returncode}")
+
+
+def _believe(output: bytes, note: str) -> AttackOutcome:
+    """Take the last line for the result, and a pickle for what it says it is, as naive hosts do."""
+    if output.startswith(b"\x80"):
+        # In a process of its own: what it does there is what it would have done to a host that loads pickles.
+        loader = [sys.executable, "-I", "-S", "-c", "import pickle, sys; pickle.load(sys.stdin.buffer)"]
+        subprocess.run(loader, input=output, timeout=_CLOCK_S, check=False, capture_output=True)
+        return AttackOutcome(accepted=len(output), note="a pickle was loaded")
+    for line in reversed(output.splitlines()):
+        try:
+            result = json.loads(line)
+            return AttackOutcome(
+                evidence=tuple(str(item) for item in result.get("evidence", [])),
+                pnl=float(result.get("pnl", 0.0)),
+                accepted=len(output),
+                note=note,
+            )
+        except (ValueError, AttributeError, TypeError):
+            continue
+    return AttackOutcome(accepted=len(output), note=note)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):  # nothing was left
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
 
 LIGHT = SandboxConfig(preload=("numpy", "encodings.idna", "json", "pickle", "subprocess", "urllib.request"))
 """A sandbox that starts fast, with the modules that attacks need: walls must stop them, not a missing import."""
@@ -135,14 +465,14 @@ def _attack_all(executor: JobExecutor, attacks: Sequence[Attack], secret: str) -
 def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
     victim = "p['victim']" in attack.source or 'p["victim"]' in attack.source
     with Arena(secret, victim=victim) as arena:
-        control = attack.proof(arena, run_control(attack, arena))
+        control = PROOFS[attack.proof](arena, run_control(attack, arena))
     with Arena(secret, victim=victim) as arena:
         result = executor.run(_job(attack.source, arena))
         if attack.again:
-            result = executor.run(_job(attack.second, arena))
+            result = executor.run(_job(attack.again, arena))
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
-        escaped = attack.proof(arena, _outcome(result, arena))
+        escaped = PROOFS[attack.proof](arena, _outcome(result, arena))
     return AttackResult(
         name=attack.name,
         family=attack.family,

@@ -515,7 +515,6 @@ class _Broker:
             self._end_family(order, whole=True)
 
     def _end_group(self, order: OrderState) -> None:
-        """End the other orders of an OCO group."""
         leader = self._leaders.get(self._leaders[order.ref])
         refs = self._groups.pop(leader, None) if leader is not None else None
         if not refs:

@@ -107,18 +107,14 @@ def read_orders(columns: Mapping[str, NDArray[Any]], rows: int, assets: int) -> 
     if len(log) > MAX_ACTIONS:
         raise BadOrders(f"{len(log)} orders and cancellations, at most {MAX_ACTIONS} are taken")
     if len(log):
-        _check_time(log, rows)
+        if (log.turn < 0).any() or (log.turn > rows).any() or (np.diff(log.turn) < 0).any():
+            raise BadOrders("turns that run back, or beyond the last bar")
+        # A strategy sees the bar its broker has just processed, or (with a timer that cheats) the next one.
+        if ((log.row != log.turn - 1) & (log.row != log.turn)).any() or (log.row >= rows).any():
+            raise BadOrders("an action on a bar that was not the current one")
         _check_values(log, assets)
         _check_refs(log)
     return log
-
-
-def _check_time(log: OrderLog, rows: int) -> None:
-    if (log.turn < 0).any() or (log.turn > rows).any() or (np.diff(log.turn) < 0).any():
-        raise BadOrders("turns that run back, or beyond the last bar")
-    # A strategy sees the bar its broker has just processed, or (with a timer that cheats) already the next one.
-    if ((log.row != log.turn - 1) & (log.row != log.turn)).any() or (log.row >= rows).any():
-        raise BadOrders("an action on a bar that was not the current one")
 
 
 def _check_values(log: OrderLog, assets: int) -> None:

@@ -260,7 +260,6 @@ def carried(
 
 @inner
 def open_session(book: SeatBook, t: int, tape: Tape) -> None:
-    """Apply dividends, splits and delistings to what is held."""
     for at in range(book.tally[1]):
         column = book.column[at]
         if column == EMPTY:
@@ -314,7 +313,6 @@ def close_session(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float
 
 @inner
 def charge(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
-    """Take one session's borrow fees and interest."""
     for at in range(book.tally[1]):
         column = book.column[at]
         if column != EMPTY and book.units[at] < 0.0:
@@ -347,7 +345,6 @@ def shortfall(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> float:
 
 @inner
 def call_margin(book: SeatBook, t: int, tape: Tape, rules: TapeRules) -> None:
-    """Close positions, the one with the largest requirement first, until equity suffices."""
     missing = shortfall(book, t, tape, rules)
     if missing <= 0.0:
         return

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self, TypeVar
 
 import msgspec
@@ -61,13 +60,10 @@ class TaskExecutor(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *exc: object) -> None: ...
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
         """Yield one result per task, in order of completion."""
-        ...
 
 
 class InProcess:
@@ -81,26 +77,21 @@ class InProcess:
         self._stack.enter_context(one_thread())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._stack.close()
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
-        """Yield one result per task, in the order given."""
         for task in tasks:
             yield TaskResult(task.key, self._entry(task.payload, partial(tick, task.key), lambda: False))
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def load_entry(entry: str) -> Entry:
-    """Import the function that an entry names."""
     module, _, name = entry.partition(":")
     function: Entry = getattr(importlib.import_module(module), name)
     return function

@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Self
 
 import msgspec
@@ -54,15 +54,12 @@ class LocalProcesses:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
-        """Yield one result per task, in order of completion."""
         waiting = deque(tasks)
         flying: dict[Future[_Done], Task] = {}
         try:
@@ -231,7 +228,6 @@ def _perform(key: str, payload: bytes) -> _Done:
     counted, last = 0, time.monotonic()
 
     def tick(sessions: int) -> None:
-        """Gather, so that a fast episode does not spend its time talking."""
         nonlocal counted, last
         counted += sessions
         if time.monotonic() - last >= _TICK_EVERY:

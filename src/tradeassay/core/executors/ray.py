@@ -10,7 +10,6 @@ import importlib
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from tradeassay.core.errors import require
@@ -46,15 +45,12 @@ class RayExecutor:
             self._started = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._started:
             self._ray.shutdown()
             self._started = False
 
     def perform(self, tasks: Sequence[Task], tick: Callable[[str, int], None]) -> Iterator[TaskResult | Lost]:
-        """Yield one result per task, in order of completion. Sessions are counted when an episode ends."""
         ray = self._ray
         there = {**ONE_THREAD, "TRADEASSAY_HOME": str(data_home().absolute())}  # a node has its own environment
         remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": there})(_perform)

@@ -173,7 +173,6 @@ class SmaCoder(Sensible):
         return self.code(asked) if asked.kind == CODE_TASK else super().answer(request)
 
     def code(self, asked: Question) -> ModelReply:
-        """Answer a coding task."""
         return program(template(asked))
 
 
@@ -184,7 +183,6 @@ class GoldCoder(SmaCoder):
     summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
 
     def code(self, asked: Question) -> ModelReply:
-        """Answer a coding task."""
         known = taught(asked)
         return say("Nobody has shown me the answer to this one.") if known is None else program(known)
 
@@ -196,7 +194,6 @@ class MendingCoder(SmaCoder):
     summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
 
     def code(self, asked: Question) -> ModelReply:
-        """Answer a coding task."""
         broken = BROKEN[framework_of(asked)]
         if asked.request.attempt <= len(broken):
             return program(broken[asked.request.attempt - 1])
@@ -204,22 +201,18 @@ class MendingCoder(SmaCoder):
 
 
 def program(source: str) -> ModelReply:
-    """Answer with a program in a fence, as requested."""
     return say(f"Here is the program.\n\n```python\n{source}```\n")
 
 
 def template(asked: Question) -> str:
-    """Return the program that is written for no task in particular."""
     return SMA_FRAME if framework_of(asked) == "frame" else SMA_CROSS
 
 
 def framework_of(asked: Question) -> str:
-    """Return the framework that a program is requested for."""
     return "frame" if asked.payload.get("framework") == "frame" else "backtrader"
 
 
 def taught(asked: Question) -> str | None:
-    """Return the right program, where it was taught."""
     return _KEY.get((str(asked.payload.get("task", "")), framework_of(asked)))
 
 
@@ -233,7 +226,6 @@ class SilentCoder(SmaCoder):
     summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
 
     def code(self, asked: Question) -> ModelReply:
-        """Talk instead of answering a coding task."""
         return say("The strategy has an entry and an exit.\n" + _LOOP * 40)
 
 
@@ -244,7 +236,6 @@ class CheatingCoder(SmaCoder):
     summary: ClassVar[str] = "cheats at coding tasks, in another way for each: forges, patches, peeks, spies"
 
     def code(self, asked: Question) -> ModelReply:
-        """Answer a coding task."""
         ways = CHEATS[framework_of(asked)]
         chosen = hashlib.sha256(str(asked.payload.get("task", "")).encode()).digest()[0]
         return program(ways[chosen % len(ways)])
@@ -257,7 +248,6 @@ class AwayCoder(SmaCoder):
     summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Return a network error."""
         return failed_reply("unreachable", "nobody answers at that address")
 
 
@@ -303,7 +293,6 @@ class GoldBuilder(Sensible):
         return super().answer(request)
 
     def build(self, asked: Question) -> ModelReply:
-        """Answer with both files."""
         known = _KNOWN.get(str(asked.payload.get("strategy")))
         return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
 
@@ -315,7 +304,6 @@ class MendingBuilder(GoldBuilder):
     summary: ClassVar[str] = "forgets a file, then hands in a crash, then the right strategy"
 
     def build(self, asked: Question) -> ModelReply:
-        """Answer by iteration."""
         known = _KNOWN.get(str(asked.payload.get("strategy")))
         turn = asked.payload.get("iteration")
         if known is None or turn == 0:
@@ -331,7 +319,6 @@ class PeepingBuilder(GoldBuilder):
     summary: ClassVar[str] = "hands in strategies that read tomorrow's close"
 
     def build(self, asked: Question) -> ModelReply:
-        """Answer with a leak."""
         known = _KNOWN.get(str(asked.payload.get("strategy")))
         if known is None:
             return super().build(asked)
@@ -339,7 +326,6 @@ class PeepingBuilder(GoldBuilder):
 
 
 def hand_in(card: str, source: str) -> ModelReply:
-    """Answer with a card and a program, each in its fence."""
     return say(f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n")
 
 
@@ -389,7 +375,6 @@ class CodeJudge(Sensible):
     summary: ClassVar[str] = "judges programs crudely, by names, calls and numbers in their syntax tree"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question."""
         asked = Question(request)
         if asked.kind != CODE_JUDGE:
             return super().answer(request)
@@ -401,7 +386,14 @@ class CodeJudge(Sensible):
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             failed = {"verdict": "fail", "reason": "the program is no Python"}
             return say(dict.fromkeys(("indicators", "logic", "relevance"), failed))
-        names = _names(tree)
+        # Every name, attribute and function of a program, in lower case without underscores
+        found: set[str] = set()
+        for node in ast.walk(tree):
+            for field in ("id", "attr", "name", "arg"):
+                value = getattr(node, field, None)
+                if isinstance(value, str):
+                    found.add(value.lower().replace("_", ""))
+        names = found
         return say(
             {
                 "indicators": _indicators(names, asked.payload.get("expected_indicators") or []),
@@ -424,17 +416,6 @@ def quoted(text: str, mark: str) -> str:
             numbered = _LINE.match(line)
             found.append(numbered[1] if numbered else line)
     return ""
-
-
-def _names(tree: ast.AST) -> set[str]:
-    """Return every name, attribute and function of a program, in lower case without underscores."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        for field in ("id", "attr", "name", "arg"):
-            value = getattr(node, field, None)
-            if isinstance(value, str):
-                found.add(value.lower().replace("_", ""))
-    return found
 
 
 def _indicators(names: set[str], expected: list[str]) -> dict[str, str]:

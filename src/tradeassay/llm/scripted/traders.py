@@ -32,7 +32,6 @@ class ScriptedModel(Protocol):
 
     def answer(self, request: AskModel) -> ModelReply:
         """Answer one request. Usage is filled in by the caller."""
-        ...
 
 
 @runtime_checkable
@@ -41,7 +40,6 @@ class Slowly(Protocol):
 
     def seconds(self, request: AskModel) -> float:
         """Return how long the answer to a request takes."""
-        ...
 
 
 scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
@@ -67,11 +65,9 @@ class ScriptedProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once."""
         if self._slow is not None:
             seconds = self._slow.seconds(request)
             if seconds > self._params.timeout_s:
@@ -117,24 +113,20 @@ class Question:
         self.attempt = request.attempt if request.must_call is not None or not request.tools else 1
 
     def last(self, tool: str) -> Json:
-        """Return the newest usable result of a tool, or nothing."""
         bodies = (parse_object(text) for name, _, text in reversed(self.results) if name == tool)
         return next((body for body in bodies if body is not None and "error" not in body), {})
 
     @property
     def day(self) -> int:
-        """A number that all stages of a day share."""
         fields = ("session", "trade_day", "step", "cash", "nav", "account")
         return _number(_dump([self.payload.get(field) if self.kind else None for field in fields]))
 
 
 def say(value: object) -> ModelReply:
-    """Answer with a text, or with one JSON object."""
     return ModelReply(text=value if isinstance(value, str) else _dump(value))
 
 
 def call(request: AskModel, calls: Calls, text: str = "") -> ModelReply:
-    """Call tools. Ids follow from the place in the conversation."""
     here = len(request.messages)
     made = [
         ToolCall(id=f"s{here}-{at}", name=name, arguments=_dump(given)) for at, (name, given) in enumerate(calls)
@@ -176,11 +168,9 @@ class Sensible:
         return call(asked.request, [(str(asked.request.must_call), self.action(asked))])
 
     def action(self, asked: Question) -> Json:
-        """Return what is submitted in KTD-Fin."""
         return ktdfin_action(asked, asked.attempt)[0]
 
     def decisions(self, asked: Question) -> Json:
-        """Return what is decided in StockBench."""
         return stockbench_decisions(asked, asked.attempt)
 
     def stage(self, asked: Question) -> ModelReply:
@@ -577,7 +567,6 @@ class FutureAsker(Sensible):
     summary: ClassVar[str] = "asks tools for future dates before it plays sensibly"
 
     def research(self, asked: Question) -> ModelReply:
-        """Ask for the future once, then do ordinary research."""
         held = [row["stock_id"] for row in asked.payload.get("account", {}).get("positions", ())]
         some = (ktdfin_ranking(asked) or held or ["asset_0001"])[:2]
         ways: Json = {

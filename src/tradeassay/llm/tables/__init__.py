@@ -48,7 +48,6 @@ def _packaged(name: str) -> dict[str, Any]:
 
 
 def own_file() -> Path:
-    """Return the user's own tables, which need not exist."""
     return data_home() / "models.toml"
 
 
@@ -125,7 +124,6 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def input(self) -> int:
-        """All input tokens."""
         return self.plain + self.cache_read + self.cache_write
 
 
@@ -165,7 +163,6 @@ class PriceTable(msgspec.Struct, frozen=True):
     prices: Mapping[str, Price]
 
     def of(self, model: str) -> Price | None:
-        """Return a model's price, or None when it is unknown."""
         return find_model(self.prices, model)
 
 

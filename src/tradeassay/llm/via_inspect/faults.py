@@ -115,7 +115,6 @@ def _by_status(status: int, text: str, wait_s: float | None, amazon: str) -> Pro
 
 
 def _by_code(code: str, text: str) -> ProviderFault:
-    """Read an error that came inside an answer with status 200."""
     plain = code.lower().replace("_", "").replace("-", "")
     if "ratelimit" in plain:
         return ProviderFault(kind="rate_limited", message=text, again=True)
@@ -132,7 +131,6 @@ def _by_code(code: str, text: str) -> ProviderFault:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, what it wraps and what caused it, each once."""
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
     while waiting:

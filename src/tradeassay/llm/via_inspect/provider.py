@@ -54,7 +54,6 @@ class ReasoningMemory:
         self._kept: OrderedDict[tuple[object, ...], list[Content]] = OrderedDict()
 
     def keep(self, text: str, calls: tuple[ToolCall, ...], content: list[Content]) -> None:
-        """Keep an answer's content for when it is sent back."""
         self._kept[(text, calls)] = content
         while len(self._kept) > REMEMBERED:
             self._kept.popitem(last=False)
@@ -74,13 +73,7 @@ def to_messages(messages: tuple[Message, ...], memory: ReasoningMemory) -> list[
     return [_message(message, calls, memory) for message in messages]
 
 
-def to_tools(tools: tuple[ToolSpec, ...], must_call: str | None) -> list[ToolInfo]:
-    """Return Inspect's tools: all of them, or only the one that must be called."""
-    return [_tool(tool) for tool in tools if must_call in (None, tool.name)]
-
-
 def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
-    """Return Inspect's tool choice."""
     if not request.tools:
         return None
     if request.must_call is not None and can_force:
@@ -129,14 +122,11 @@ def _message(message: Message, calls: dict[str, ToolCall], memory: ReasoningMemo
 
 def _assistant(message: Message, memory: ReasoningMemory) -> ChatMessageAssistant:
     own = [call for call in message.calls if call.found_in == "call"]
-    calls = [InspectCall(id=call.id, function=call.name, arguments=_arguments(call.arguments)) for call in own]
+    calls = [
+        InspectCall(id=call.id, function=call.name, arguments=parse_object(call.arguments) or {}) for call in own
+    ]
     kept = memory.recall(message)
     return ChatMessageAssistant(content=message.text if kept is None else kept, tool_calls=calls or None)
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    # Inspect can only send an object back. For anything else, the result that follows says what was wrong.
-    return parse_object(text) or {}
 
 
 @lru_cache(maxsize=64)
@@ -321,11 +311,9 @@ class InspectProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once."""
         while True:
             can_force, can_schema = self._can_force, self._can_schema
             seconds = None if self._params is None else self._params.timeout_s
@@ -346,7 +334,6 @@ class InspectProvider:
             return Attempt(reply=reply, again=reply.error_kind == "unreachable")
 
     async def aclose(self) -> None:
-        """Close the provider's connections."""
         await self._model.api.aclose()
 
     async def _generate(self, request: AskModel, can_force: bool, can_schema: bool) -> tuple[ModelOutput, object]:
@@ -369,7 +356,7 @@ class InspectProvider:
             init_transcript(self._unwritten)
         output = await self._model.generate(
             input=messages,
-            tools=to_tools(request.tools, request.must_call),
+            tools=[_tool(tool) for tool in request.tools if request.must_call in (None, tool.name)],
             tool_choice=to_choice(request, can_force=can_force),
             config=config,
         )
@@ -401,11 +388,9 @@ class KeylessProvider:
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Say what is missing."""
         return Attempt(reply=failed_reply("rejected", self.reason))
 
     async def aclose(self) -> None:
@@ -442,16 +427,6 @@ def open_provider(
         raise UserError(
             f"{name} cannot be opened: {clean_words(str(error))}", hint="see the providers in Inspect's handbook"
         ) from error
-    _prepare(model)
-    return InspectProvider(name, model, params, price)
-
-
-def _failed(fault: ProviderFault) -> Attempt:
-    reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
-    return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)
-
-
-def _prepare(model: InspectModel) -> None:
     keep_raw_responses(model.api)
     client = getattr(model.api, "client", None)
     repair_wires(client)
@@ -461,3 +436,9 @@ def _prepare(model: InspectModel) -> None:
     if hasattr(model.api, "strict_tools"):
         # Strict tools must require every field; an order with either a weight or a number of shares cannot.
         setattr(model.api, "strict_tools", False)  # noqa: B010 (of OpenAI-compatible servers only)
+    return InspectProvider(name, model, params, price)
+
+
+def _failed(fault: ProviderFault) -> Attempt:
+    reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
+    return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)

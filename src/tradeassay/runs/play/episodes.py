@@ -154,7 +154,6 @@ class Tally:
         )
 
     def broke(self, error: Exception) -> Outcome:
-        """Return the outcome of an episode ended by an exception."""
         if isinstance(error, NoAnswer):
             return self.failed(error.message, None)
         return self.failed(str(own_fault(error)), "".join(traceback.format_exception(error)))
@@ -254,7 +253,6 @@ def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.
 def conversation(
     snapshot: Snapshot, benchmark: Benchmark, episode: EpisodeSpec, secret: str | None = None
 ) -> Play[AskModel, ModelReply]:
-    """Return an episode in the benchmark's own conversation, not yet opened."""
     return Play(
         snapshot,
         benchmark.market,
@@ -475,7 +473,6 @@ class OpenModels:
             yield model
 
     async def open(self, name: str, params: ModelParams) -> Model:
-        """Return a model, opening it on first use."""
         async with self._opening:
             model = self._open.get((name, params))
             if model is None:
@@ -494,7 +491,6 @@ class OpenModels:
             return model
 
     def answers(self, name: str) -> Answers:
-        """Return whose answers a model gives in this run."""
         if name.startswith("scripted/"):
             return "scripted"
         return "replayed" if self._asking.replay else "live"

@@ -19,7 +19,6 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -98,13 +97,10 @@ class Programs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         return None
 
     def describe(self, watch: RunWatch) -> CodeManifest:
-        """Return the manifest of the run as it would be started now."""
         return self._manifest
 
     def check_installed(self) -> None:
@@ -112,7 +108,6 @@ class Programs:
         self._protocol.check_installed()
 
     def sessions(self, manifest: CodeManifest, waiting: Sequence[EpisodeSpec]) -> int:
-        """Return 0: nobody knows how many programs a model will need."""
         return 0
 
     def play(
@@ -135,13 +130,11 @@ class Programs:
             run_async(self._play_all(_Table(self._protocol, place, work, watch), waiting, workers))
 
     def _examined_there(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
-        """Examine on a node of the cluster, which is open."""
         one = partial(examine_there, self._spec.benchmark, canonical_json(self._spec))
         module = type(self._protocol).__module__
         return Spread(executor="ray", modules=(module,)).map(one, [(episode, request)])[0]
 
     def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
-        """Sum up the run and return the content of ``scores.json``."""
         with watch.phase("score", total=1):
             return code_scores(self._protocol, manifest, place)
 
@@ -186,7 +179,6 @@ def _opened(benchmark: str, spec: bytes) -> tuple[CodeProtocol, JobExecutor]:
 
 
 def examine_there(benchmark: str, spec: bytes, asked: tuple[EpisodeSpec, msgspec.Struct]) -> msgspec.Struct:
-    """Examine what an episode asks in a worker's process."""
     protocol, executor = _opened(benchmark, spec)
     found: msgspec.Struct = protocol.examine(*asked, executor)
     return found
@@ -260,7 +252,6 @@ async def _examine_all(
 
 
 def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, ...]:
-    """Return the episodes of a benchmark of programs as runs record them."""
     made = []
     for item in protocol.episodes():
         variant = variant_name(item.protocol, None)
@@ -353,7 +344,6 @@ class _Sandbox:
         self._opening = threading.Lock()
 
     def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
-        """Work something out."""
         with self._opening:
             if self._executor is None:
                 self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
@@ -422,7 +412,6 @@ class _Player:
         self._scribe = Scribe(0, _turn(0))
 
     async def to_its_end(self) -> Outcome:
-        """Carry the dialogue to its end and return its result."""
         try:
             record = await adrive(self._protocol.dialogue(self._episode), self._answer)
             ending = self._protocol.ended(record)

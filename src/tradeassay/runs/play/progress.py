@@ -125,7 +125,6 @@ class PacedCount:
         self._spoke = clock()
 
     def __call__(self, what: str, done: int, total: int | None = None) -> None:
-        """Take note; safe to call from several threads."""
         now = self._clock()
         if now - self._spoke >= self._interval:
             self._spoke = now
@@ -172,7 +171,6 @@ class _Counts:
             self.spending = self.spending.plus(event.usage)
 
     def who(self) -> str:
-        """Return who is being asked what, the first few of them."""
         shown = list(self._asking.values())[:_MOST_SHOWN]
         more = len(self._asking) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self, TypeVar, overload
 
 import msgspec
@@ -48,21 +47,16 @@ class RunKind(Protocol[M]):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *exc: object) -> None: ...
 
     def describe(self, watch: RunWatch) -> M:
         """Return the manifest of the run as it would be started now."""
-        ...
 
     def sessions(self, manifest: M, waiting: Sequence[EpisodeSpec]) -> int:
         """Return how many sessions are to be played, 0 where unknown."""
-        ...
 
     def play(self, manifest: M, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch) -> None:
         """Play episodes to their end and record how each ended; raises what stops a run."""
-        ...
 
     def scores(self, manifest: M, place: RunFolder, watch: RunWatch) -> bytes: ...
 
@@ -252,14 +246,12 @@ def _text(home: Path | str | None) -> str | None:
 
 
 def how_to_go_on(place: RunFolder) -> str:
-    """Return what to do after a run was stopped."""
     if place.manifest.exists():
         return f"continue with: tradeassay resume {place.path}"
     return "nothing was played yet: give the same command again"
 
 
 def _refuse_other_content(place: RunFolder) -> None:
-    """Refuse to write a run among unrelated files."""
     if place.manifest.exists() or not place.path.exists():
         return
     if not place.path.is_dir():

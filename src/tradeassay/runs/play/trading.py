@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -63,11 +62,9 @@ class Trading:
         self._executor.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         assert self._executor is not None
-        self._executor.__exit__(kind, error, trace)
+        self._executor.__exit__(*exc)
 
     def describe(self, watch: RunWatch) -> RunManifest:
         """Prepare every data set, check that the benchmarks can be played on it, and return the manifest."""

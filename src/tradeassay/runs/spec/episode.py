@@ -171,7 +171,6 @@ def protocol_of(benchmark: Benchmark) -> type[ModelProtocol]:
 
 
 def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> Benchmark:
-    """Return a benchmark with the conversation settings in ``overrides``."""
     if not overrides:
         return benchmark
     return msgspec.structs.replace(benchmark, protocol_params={**benchmark.protocol_params, **overrides})
@@ -216,7 +215,6 @@ def open_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | No
 
 
 def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
-    """Return what a manifest keeps of a benchmark's conversation."""
     kind, config = protocol_of(benchmark), protocol_config(benchmark)
     package, module = kind.__module__.partition(".")[0], sys.modules.get(kind.__module__)
     file = Path(found) if (found := getattr(module, "__file__", None)) else None

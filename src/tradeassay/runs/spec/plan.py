@@ -87,7 +87,6 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
 
     def words(self) -> str:
-        """Return a model's part in one line."""
         money = "price unknown" if self.usd is None else f"${self.usd:,.2f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         known = "" if self.source is None else f" ({self.source})"
@@ -117,7 +116,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     power_summary: dict[str, PowerSummary] = {}
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the sums as (what, how much), for a table."""
         models: list[tuple[str, str]] = []
         if self.model_calls:
             known = plain_sum(cell.usd or 0.0 for cell in self.cells)
@@ -248,7 +246,6 @@ def _talked(
     asking: Asking,
     runs: Path | None,
 ) -> PlannedCell:
-    """Return a model's cell with what its conversations would take."""
     began = time.perf_counter()
     try:
         day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices, runs=runs)

@@ -48,7 +48,6 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
     @property
     def title(self) -> str:
-        """What the agent is called in keys and tables."""
         if self.label is not None:
             return self.label
         parts = (self.name, *(f"{key}={_shown(value)}" for key, value in sorted(self.params.items())))
@@ -128,7 +127,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         self._refuse_large()
 
     def _refuse_large(self) -> None:
-        """Raise for a seed and for a grid beyond their bounds."""
         if not 0 <= min(self.seeds) <= max(self.seeds) < 2**63:
             raise UserError("a seed is negative or has more than 63 bits", hint="use 0, 1, 2 ...")
         lists = (len(values) for values in self.protocol.values() if isinstance(values, tuple))

@@ -74,28 +74,26 @@ def compare(
     """
     one, other = _open(first, home), _open(second, home)
     if isinstance(one, Run) and isinstance(other, Run):
-        return _compare_trading(one, other)
+        left, right = one.scores.agents, other.scores.agents
+        with one_thread():
+            found = [_pair(one, other, a, b) for a, b in _match(left, right)]
+        versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
+        pairs = tuple(
+            msgspec.structs.replace(pair, paired=paired) for pair, paired in zip(found, versus, strict=True)
+        )
+        shared = {(pair.benchmark, pair.agent) for pair in pairs}
+        return RunComparison(
+            first=_name(one, other),
+            second=_name(other, one),
+            pairs=tuple(msgspec.structs.replace(pair, agent=_called(pair.agent, one, other)) for pair in pairs),
+            only_first=_rest(one, left, shared),
+            only_second=_rest(other, right, shared),
+        )
     if isinstance(one, CodeRun) and isinstance(other, CodeRun):
         return _compare_programs(one, other)
     raise RunError(
         f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
         hint="compare two runs of one kind",
-    )
-
-
-def _compare_trading(one: Run, other: Run) -> RunComparison:
-    left, right = one.scores.agents, other.scores.agents
-    with one_thread():
-        found = [_pair(one, other, a, b) for a, b in _match(left, right)]
-    versus = corrected([pair.paired for pair in found], one.spec.bootstrap.level)
-    pairs = tuple(msgspec.structs.replace(pair, paired=paired) for pair, paired in zip(found, versus, strict=True))
-    shared = {(pair.benchmark, pair.agent) for pair in pairs}
-    return RunComparison(
-        first=_name(one, other),
-        second=_name(other, one),
-        pairs=tuple(msgspec.structs.replace(pair, agent=_called(pair.agent, one, other)) for pair in pairs),
-        only_first=_rest(one, left, shared),
-        only_second=_rest(other, right, shared),
     )
 
 

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from tradeassay.metrics import (
-    AgainstBaseline,
     BootstrapConfig,
     Design,
     compare_to_baseline,
@@ -40,7 +39,6 @@ Value = bool | int | float | str
 
 
 def completed_run(read: RunSummary) -> RunSummary:
-    """Return a run completed with the figures that follow from its records."""
     bootstrap = BootstrapConfig(level=read.level, draws=read.draws)
     return msgspec.structs.replace(
         read,
@@ -55,25 +53,15 @@ def completed_run(read: RunSummary) -> RunSummary:
 
 def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig) -> CellSummary:
     """Return a cell completed with what its agents show together: tiers, and when skill could not have shown."""
-    rivals = _rivals(cell)
+    rivals = [
+        agent for agent in cell.agents if agent.versus is not None and agent.versus.distinguishable is not None
+    ]
     agents = tuple(
         msgspec.structs.replace(agent, design=_design(agent, rivals, cell, bootstrap.level))
         for agent in cell.agents
     )
     cell = msgspec.structs.replace(cell, agents=agents)
     return msgspec.structs.replace(cell, contest=contest_of(cell, bootstrap), limits=_limits(cell))
-
-
-def _paths_compared(
-    agent: AgentSummary, other: AgentSummary, cell: CellSummary, name: str, bootstrap: BootstrapConfig
-) -> AgainstBaseline:
-    return compare_to_baseline(
-        np.array(agent.paths),
-        np.array(other.paths),
-        periods_per_year=cell.periods_per_year,
-        baseline=name,
-        bootstrap=bootstrap,
-    )
 
 
 def _limits(cell: CellSummary) -> tuple[str, ...]:
@@ -105,12 +93,6 @@ def _design(agent: AgentSummary, rivals: list[AgentSummary], cell: CellSummary, 
         comparisons=len(rivals),
         periods_per_year=cell.periods_per_year,
     )
-
-
-def _rivals(cell: CellSummary) -> list[AgentSummary]:
-    return [
-        agent for agent in cell.agents if agent.versus is not None and agent.versus.distinguishable is not None
-    ]
 
 
 # Which agent is best: tiers instead of places where agents cannot be told apart
@@ -208,7 +190,6 @@ def setting_words(key: str, value: Value) -> str:
 
 
 def varying(cells: Sequence[CellSummary]) -> list[str]:
-    """Return the settings that are not the same in all cells."""
     keys = sorted({key for cell in cells for key in cell.settings})
     return [key for key in keys if len({str(cell.settings.get(key)) for cell in cells}) > 1]
 
@@ -254,7 +235,13 @@ def _row(name: str, cells: Sequence[CellSummary], reference: str, bootstrap: Boo
             elif cell.sessions != cells[0].sessions:
                 versus = nothing_to_compare(reference, "the sessions differ")
             else:
-                versus = _paths_compared(agent, other, cell, reference, bootstrap)
+                versus = compare_to_baseline(
+                    np.array(agent.paths),
+                    np.array(other.paths),
+                    periods_per_year=cell.periods_per_year,
+                    baseline=reference,
+                    bootstrap=bootstrap,
+                )
         arms.append(ContrastArm(result=agent.result, versus=versus))
     return ContrastRow(agent=name, arms=tuple(arms))
 

@@ -77,7 +77,6 @@ def journals_of(run: Run, row: AgentScores) -> dict[str, tuple[StepRecord, ...]]
 
 
 def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSummary:
-    """Return ``summary`` with mistakes over all repetitions, and confidence."""
     journals = journals_of(run, row)
     level = run.spec.bootstrap.level
     every = [record for records in journals.values() for record in records]
@@ -113,7 +112,6 @@ def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, .
 
 
 def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
-    """Return the rates of form that KTD-Fin defines for itself."""
     infos = {info.id: info for info in (*PANEL, *DIAGNOSTICS)}
     values = {
         "parse_failure_rate": parse_failure_rate(records, level),
@@ -335,7 +333,6 @@ class Fates:
                     self._events.setdefault(event.order_id, []).append(event)
 
     def of(self, step: int, place: int) -> tuple[FateTone, str]:
-        """Return the fate of the order at ``place`` in the decision of ``step``."""
         events = self._events.get(f"{step}.{place}", [])
         fills = [event for event in events if isinstance(event, Filled)]
         refused = [event for event in events if isinstance(event, Rejected)]

@@ -284,7 +284,23 @@ def printed_figures(
     if not any(agent.model for agent in agents):
         return None
     if benchmark.protocol == "ktdfin":
-        mine = _ktdfin_setting(run, key, benchmark)
+        cell = run.episode(key).cell
+        badges, named, record = (
+            run.cell_badges(cell),
+            run.manifest.windows.get(cell),
+            run.manifest.protocols.get(cell),
+        )
+        config: dict[str, Any] = {} if record is None else dict(record.config)
+        mine = ktdfin.KtdfinSetting(
+            data=badges.data,
+            market=benchmark.market.venue.split("-")[0],
+            index=_index_name(run, key, benchmark.index),
+            window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
+            structural=named is not None and named.structural,
+            convention=badges.convention,
+            mask=config.get("mask"),
+            mode=config.get("mode"),
+        )
         levels = index[1:] if index is not None and benchmark.convention == "paper" else index
         return _beside(
             ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents, levels
@@ -295,22 +311,6 @@ def printed_figures(
             stockbench.published(), lambda figure: stockbench.compare_with(figure, ours).reasons, agents
         )
     return None
-
-
-def _ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
-    cell = run.episode(key).cell
-    badges, named, record = run.cell_badges(cell), run.manifest.windows.get(cell), run.manifest.protocols.get(cell)
-    config: dict[str, Any] = {} if record is None else dict(record.config)
-    return ktdfin.KtdfinSetting(
-        data=badges.data,
-        market=benchmark.market.venue.split("-")[0],
-        index=_index_name(run, key, benchmark.index),
-        window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
-        structural=named is not None and named.structural,
-        convention=badges.convention,
-        mask=config.get("mask"),
-        mode=config.get("mode"),
-    )
 
 
 def _index_name(run: Run, key: str, index: str | None) -> str | None:
@@ -395,7 +395,6 @@ def _beside(
 
 
 def _counterpart(who: str, agents: Sequence[AgentSummary]) -> tuple[AgentSummary | None, str | None]:
-    """Return our counterpart of a printed agent, and how it differs."""
     if "buy and hold" in who:
         wanted = "equal-weight" if "equal-weight" in who else "index-hold"
         exact = next((agent for agent in agents if agent.name == wanted), None)

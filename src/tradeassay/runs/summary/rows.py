@@ -214,7 +214,6 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> tuple[float, ...]:
-        """The path of the repetition that stands for the agent."""
         return self.paths[self.detail.place if self.detail is not None else 0]
 
 
