@@ -25,9 +25,8 @@ from pathlib import Path
 from machine import conditions
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import check_program
-from tradeassay.code.mutants import mutants_of
-from tradeassay.code.rules import rules_of
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.judges.markets import mutants_of
+from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import Framework
 
 TASK = "d-sma-cross-long"

@@ -22,7 +22,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from machine import conditions
-from tradeassay.code.backtrader import BacktestJob, BrokerTerms, run_backtrader, sandbox_config
+from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code.backtrader import BacktestJob, run_backtrader, sandbox_config
 from tradeassay.code.bars import make_bars
 from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import Sizing

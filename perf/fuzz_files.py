@@ -16,7 +16,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +33,7 @@ from forger import field_at, why_uncovered
 import tradeassay
 from numbered_parts import ask, gather
 from tradeassay.core.errors import TradeassayError
-from tradeassay.data import FilesConfig, export_parquet, import_parquet, open_snapshot, write_snapshot
+from tradeassay.data import FilesConfig, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.data.tables.folder import read_files
@@ -91,13 +90,6 @@ def stored(folder: Path) -> str:
     return "believed"
 
 
-def exported(folder: Path) -> str:
-    """Import an exported snapshot."""
-    with tempfile.TemporaryDirectory() as place:
-        import_parquet(folder, Path(place) / "again", allow_faults=True)
-    return "believed"
-
-
 def imported(folder: Path) -> str:
     """Read tables of a vendor, file by file."""
     for file in sorted(folder.iterdir()):
@@ -125,10 +117,7 @@ def make(kind: str, folder: Path) -> None:
         pa.parquet.write_table(pa.table(columns), folder / "CCC.parquet")
     else:
         world = generate(preset("crypto", seed=3, sessions=60, names=6, new_listings=0, delistings=0))
-        store = folder if kind == "store" else folder.with_name("exported-store")
-        write_snapshot(world.panel, store, allow_faults=True)
-        if kind == "export":
-            export_parquet(store, folder)
+        write_snapshot(world.panel, folder, allow_faults=True)
 
 
 READERS: dict[str, Callable[[], Callable[[Path], str]]] = {
@@ -136,7 +125,6 @@ READERS: dict[str, Callable[[], Callable[[Path], str]]] = {
     "page": lambda: loaded,
     "seal": lambda: opened,
     "store": lambda: stored,
-    "export": lambda: exported,
     "import": lambda: imported,
 }
 

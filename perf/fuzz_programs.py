@@ -30,8 +30,7 @@ from tradeassay.code.extraction import extract
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.harness.wire import ACCOUNT, NOTES
 from tradeassay.code.program_source import check_compiles
-from tradeassay.code.rules import rules_of
-from tradeassay.code.running import run_programs, task_bars
+from tradeassay.code.running import rules_of, run_programs, task_bars
 from tradeassay.code.submission import Submission, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox import Job, JobLimits, JobResult

@@ -3,7 +3,7 @@
 Right programs are variants of the references that change nothing about the strategy: comparisons mirrored,
 conditions nested or inverted, comparisons with a difference, indicators written by hand, explicit sizes, whole
 units, and a start three bars late (unless the words say on which bar to begin). Wrong ones have one constant
-changed (``tradeassay.code.mutants``); those that decide the same as the reference on ``--same-on`` other markets
+changed (``code.judges.markets``); those that decide the same as the reference on ``--same-on`` other markets
 are equivalent, and left out.
 
     python perf/judge_errors.py --tasks 8 --each 1
@@ -33,10 +33,8 @@ from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.evaluation import DECISIONS, DRAWS
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import decision_events
-from tradeassay.code.judges.markets import Judging, draw_markets, drawn_bars
-from tradeassay.code.mutants import mutants_of
-from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import open_code_executor, run_programs
+from tradeassay.code.judges.markets import Judging, draw_markets, drawn_bars, mutants_of
+from tradeassay.code.running import Rules, open_code_executor, rules_of, run_programs
 from tradeassay.code.task import CodeTask, Expectations
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.metrics import rate_measure

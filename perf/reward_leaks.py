@@ -21,8 +21,7 @@ from tradeassay.code.frames import read_with_targets, sandbox_job
 from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.lookahead.grow_frames import GrowthPlan, run_grown
 from tradeassay.code.reward import reward
-from tradeassay.code.rules import rules_of
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.sandbox import JobExecutor
 
 TASK = load_task("d-donchian-20-10")

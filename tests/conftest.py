@@ -24,7 +24,7 @@ from hypothesis import settings
 
 from tradeassay.core.hashing import sha256_of
 from tradeassay.sandbox import SandboxConfig, sandbox
-from tradeassay.sandbox.zygote_process import ZygoteProcess
+from tradeassay.sandbox.sandbox import ZygoteProcess
 
 # Timing never decides a test, on a loaded machine least of all. The default tests try the same few examples every
 # time, so that a change is what makes one fail; make test-all searches on with many new ones (HYPOTHESIS_PROFILE).
@@ -166,6 +166,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr("tradeassay.core.hashing.secrets", fixed)
         if not own:
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)
-        if rules := sys.modules.get("tradeassay.code.rules"):
+        if rules := sys.modules.get("tradeassay.code.running"):
             rules._own_secret.cache_clear()
         return (yield)

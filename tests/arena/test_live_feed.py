@@ -16,8 +16,7 @@ from tradeassay.arena.state.tables import events, rounds, slots
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, FixedClock, iso, midnight, parse_day
 from tradeassay.data import load_dataset
-from tradeassay.data.connectors.retry import VendorResting
-from tradeassay.data.connectors.vendor import sessions_asked
+from tradeassay.data.connectors.common import VendorResting, sessions_asked
 from tradeassay.data.datasets import snapshot_folder
 
 

@@ -30,11 +30,11 @@ from tradeassay.core.arena import AgentChoice
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.core.view import Instrument
 from tradeassay.data import sessions_between, write_snapshot
-from tradeassay.data.connectors.retry import VendorResting
-from tradeassay.data.connectors.vendor import (
+from tradeassay.data.connectors.common import (
     Column,
     ConnectorConfig,
     Vendor,
+    VendorResting,
     lay_out,
     sessions_asked,
     vendor_panel,

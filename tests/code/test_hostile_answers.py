@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
-from tradeassay.code.backtrader import BrokerTerms
-from tradeassay.code.backtrader.runner import BacktestJob, read_result
+from tradeassay.code.backtrader import BacktestJob, read_result
 from tradeassay.code.bars import make_bars
 from tradeassay.code.evaluation import backtest_stage, compile_failure, trade_stage
 from tradeassay.code.frames import read_result as read_frame
@@ -267,7 +267,7 @@ def test_many_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
 
 def test_what_a_program_nests_costs_the_examiner_little() -> None:
     """Counted in passes over the text, not in seconds: doubling the input may not quadruple what is done."""
-    from tradeassay.code.backtrader.tricks import tricks_in
+    from tradeassay.code.backtrader import tricks_in
     from tradeassay.code.program_source import parses, strategy_classes
 
     chain = "import backtrader as bt\nclass C0(bt.Strategy): pass\n"

@@ -16,11 +16,10 @@ from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, examine, with_language
+from tradeassay.code.judges.decisions import LanguageVerdict
 from tradeassay.code.judges.markets import draw_markets
-from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.code.reward import RewardConfig, reward, reward_of
-from tradeassay.code.rules import rules_of
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Sizing
 from tradeassay.code.validation import ValidateConfig, ValidationReport, validate
 from tradeassay.core.dialogue import ModelReply

@@ -10,8 +10,8 @@ import pytest
 
 from tradeassay.core.time import DAY, HOUR, MINUTE
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.store.write import write_snapshot
 
 FIRST = np.datetime64("2024-01-01", "D")

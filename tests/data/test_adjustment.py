@@ -13,8 +13,8 @@ import pytest
 
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import CorporateAction, Instrument
-from tradeassay.data.panel import Listing, Panel, PanelFacts, action_known_at
 from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.source import Listing, Panel, PanelFacts, action_known_at
 from tradeassay.data.store.write import write_snapshot
 
 DAYS = np.busday_offset(np.datetime64("2024-01-01"), np.arange(8))

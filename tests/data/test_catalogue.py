@@ -19,21 +19,21 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.entry import (
+from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
+from tradeassay.data.catalogue.recipes import (
     Built,
     CatalogueEntry,
     CatalogueRecipe,
     Package,
     SideBuilt,
     WheelFiles,
+    build_fakestockdata,
     catalogue,
     download_wheel,
 )
-from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
-from tradeassay.data.catalogue.recipes import build_fakestockdata
-from tradeassay.data.importing import make_source
-from tradeassay.data.panel import Panel
+from tradeassay.data.datasets import make_source
 from tradeassay.data.snapshot import open_snapshot
+from tradeassay.data.source import Panel
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import read_files
 

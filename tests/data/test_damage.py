@@ -21,7 +21,6 @@ from tradeassay.core.errors import TradeassayError
 from tradeassay.core.files import holds_own_hash
 from tradeassay.core.hashing import sha256_file
 from tradeassay.data import open_snapshot, verify_snapshot, write_snapshot
-from tradeassay.data.parquet import export_parquet, import_parquet
 from tradeassay.data.store.manifest import MANIFEST_FILE, read_manifest
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import AnswerKey, generate, preset
@@ -37,7 +36,6 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("shelf")
     world = generate(preset("crypto", seed=3, sessions=60, names=6, new_listings=0, delistings=0))
     write_snapshot(world.panel, place / "store", allow_faults=True)
-    export_parquet(place / "store", place / "parquet")
     world.key.save(place / "keys" / "answers")
     return place
 
@@ -58,7 +56,6 @@ def use(folder: Path) -> object:
 
 READERS: dict[str, Read] = {
     "store": use,
-    "parquet": lambda folder: import_parquet(folder, folder.parent / "again", allow_faults=True),
     "keys": lambda folder: AnswerKey.load(folder / "answers"),
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.data.datasets import data_home, list_datasets, load_dataset, snapshot_folder, store_folder
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 from tradeassay.data.store.read import verify_snapshot
 from tradeassay.data.store.write import write_snapshot
 

@@ -14,11 +14,10 @@ import pytest
 from tradeassay.core.time import DAY
 from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.doctor import diagnose_panel
-from tradeassay.data.fault import DataFault, accept, describe
-from tradeassay.data.importing import diagnose
-from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, PanelFacts
+from tradeassay.data.datasets import diagnose
+from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel
 from tradeassay.data.snapshot import Snapshot
+from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts
 
 
 def real_panel() -> Panel:

@@ -13,7 +13,7 @@ import pytest
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.view import Board
 from tradeassay.data.builtin import FilesSource
-from tradeassay.data.importing import diagnose, fetch_dataset, import_files, make_source
+from tradeassay.data.datasets import diagnose, fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import read_files
@@ -326,7 +326,7 @@ def test_a_column_of_lists_is_one_line(tmp_path: Path) -> None:
 
 
 def test_faults_are_shown_by_kind(tmp_path: Path) -> None:
-    from tradeassay.data.fault import DataFault, grouped
+    from tradeassay.data.doctor import DataFault, grouped
 
     faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]
     lines = grouped(faults)

@@ -11,7 +11,7 @@ from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.time import parse_iso
 from tradeassay.core.view import Board
 from tradeassay.data import import_files
-from tradeassay.data.fault import DROPS
+from tradeassay.data.doctor import DROPS
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 

@@ -17,14 +17,11 @@ import pytest
 
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.panel import Listing, Membership, Panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.source import Listing, Membership, Panel
 from tradeassay.data.store.manifest import (
-    ACTIONS,
-    FUNDAMENTALS,
     LISTINGS,
-    MEMBERSHIPS,
-    NEWS,
+    RECORDS,
     content_sha256,
     read_manifest,
 )
@@ -247,10 +244,10 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
 def test_every_field_of_every_record_is_stored() -> None:
     schemas = {
         Instrument: LISTINGS,
-        CorporateAction: ACTIONS,
-        Membership: MEMBERSHIPS,
-        Fundamental: FUNDAMENTALS,
-        NewsItem: NEWS,
+        CorporateAction: RECORDS["actions"],
+        Membership: RECORDS["memberships"],
+        Fundamental: RECORDS["fundamentals"],
+        NewsItem: RECORDS["news"],
     }
     for record, schema in schemas.items():
         assert set(record.__struct_fields__) <= set(schema.names), record

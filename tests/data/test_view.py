@@ -8,8 +8,8 @@ import pytest
 from tradeassay.core.errors import DataError, FutureDataError, UserError
 from tradeassay.core.time import HOUR, MINUTE, SECOND
 from tradeassay.core.view import MarketView
-from tradeassay.data.panel import Panel
 from tradeassay.data.snapshot import Snapshot
+from tradeassay.data.source import Panel
 
 
 def test_it_is_a_market_view(snapshot: Snapshot) -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.time import DAY, HOUR
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, MarketView, NewsItem
-from tradeassay.data.panel import Listing, Membership, MinutePanel, Panel, action_known_at
 from tradeassay.data.snapshot import AsOfView, Snapshot, open_snapshot
+from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, action_known_at
 from tradeassay.data.store.write import write_snapshot
 
 PHASES = ("pre_open", "open", "close")

@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
 from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, TrickFound, ValuePath
-from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict, MarketAgreement
+from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.runs import CodeRun, QuantCodeSpec
 from tradeassay.runs import run as run_spec

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradeassay.sandbox.kernel import ALLOWED, ALLOWED_INT, AUDIT_ARCH, MISSING, QUIET, STAT, SYSCALLS, WATCHED
 from tradeassay.sandbox.seccomp import RET_ALLOW, RET_ERRNO, RET_KILL, RET_NOTIFY, FilterSpec, build, for_process
-from tradeassay.sandbox.syscalls import ALLOWED, ALLOWED_INT, AUDIT_ARCH, MISSING, QUIET, STAT, SYSCALLS, WATCHED
 
 MACHINES = ("x86_64", "aarch64")
 PID = 4321

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradeassay.sandbox import kernel, landlock
+from tradeassay.sandbox import kernel
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ from tradeassay.sandbox import kernel, landlock
     ],
 )
 def test_each_version_takes_away_all_it_can(version: int, rights: int, size: int) -> None:
-    attributes = landlock.ruleset_attributes(version)
+    attributes = kernel.ruleset_attributes(version)
     assert len(attributes) == size
     assert struct.unpack_from("=Q", attributes)[0] == rights
-    assert landlock.handled_rights(version) == rights
+    assert kernel.handled_rights(version) == rights
 
 
 def test_only_what_is_granted_can_be_opened(machine: None, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_only_what_is_granted_can_be_opened(machine: None, tmp_path: Path) -> No
         try:
             folder = os.open(tmp_path / "open", os.O_PATH)
             kernel.no_new_privileges()
-            landlock.restrict(landlock.abi(), [(folder, landlock.READ)])
+            kernel.restrict(kernel.landlock_abi(), [(folder, kernel.READ)])
             code = _what_is_open(tmp_path)
         finally:
             os._exit(code)

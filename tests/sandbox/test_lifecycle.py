@@ -29,7 +29,7 @@ from tradeassay.sandbox import (
     SandboxRefused,
     open_executor,
 )
-from tradeassay.sandbox.zygote_process import ZygoteProcess
+from tradeassay.sandbox.sandbox import ZygoteProcess
 
 BARE = SandboxConfig(preload=())
 GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
@@ -403,7 +403,7 @@ def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path: 
     program = (
         "from tradeassay.core.errors import SandboxError\n"
         "from tradeassay.sandbox import SandboxConfig\n"
-        "from tradeassay.sandbox.zygote_process import ZygoteProcess\n"
+        "from tradeassay.sandbox.sandbox import ZygoteProcess\n"
         "try:\n    ZygoteProcess(SandboxConfig(preload=()))\n"
         "except SandboxError as error:\n    print(error)\n"
     )

@@ -210,7 +210,7 @@ def test_memory_that_runs_out_twice_is_the_codes_own_word(sandbox: Sandbox) -> N
 
 @pytest.fixture(scope="module")
 def feeder(machine: None) -> Iterator[Sandbox]:
-    with Sandbox(SandboxConfig(preload=("numpy",), harnesses=("tradeassay.code.harness.streaming",))) as opened:
+    with Sandbox(SandboxConfig(preload=("numpy",), harnesses=("tradeassay.code.harness.desk",))) as opened:
         yield opened
 
 
@@ -220,7 +220,7 @@ def fed_job(last: str) -> Job:
     frames = struct.pack("<3d", 1.0, 2.0, 3.0)
     return Job(
         source=source,
-        harness="tradeassay.code.harness.streaming:serve",
+        harness="tradeassay.code.harness.desk:serve",
         params={"columns": "close", "format": "<d"},
         feed=FrameFeed(frames=frames, size=8),
     )

@@ -6,7 +6,7 @@ import pytest
 
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.sandbox import ChildClaim, Job, SandboxConfig, open_executor
-from tradeassay.sandbox.on_ray import RaySandboxPool
+from tradeassay.sandbox.executor import RaySandboxPool
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tradeassay.sandbox import kernel
-from tradeassay.sandbox.syscalls import (
+from tradeassay.sandbox.kernel import (
     _FAMILY_OF,
     ALLOWED,
     ALLOWED_INT,

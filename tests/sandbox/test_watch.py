@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tradeassay.sandbox import seccomp
+from tradeassay.sandbox.kernel import number
 from tradeassay.sandbox.seccomp import Notice
-from tradeassay.sandbox.syscalls import number
 from tradeassay.sandbox.watch import ChildWatch, Reach
 
 CWD = 0xFFFFFF9C

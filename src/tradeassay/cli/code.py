@@ -193,7 +193,7 @@ def evaluate(
     if reports["symbols"] and not reports["dataset"]:
         raise UserError("--symbols needs a data set", hint="give --dataset too")
     from tradeassay.benchmarks.quantcode.check import check_program, find_task, read_program
-    from tradeassay.code.rules import rules_of
+    from tradeassay.code.running import rules_of
 
     rules = rules_of(secret)
     chosen, home = find_task(task, task_file), None

@@ -174,7 +174,7 @@ def doctor(what: str, columns: str | None, options: tuple[str, ...], everything:
     Exits with 1 when there is an error.
     """
     from tradeassay.data import diagnose, load_dataset
-    from tradeassay.data.fault import grouped
+    from tradeassay.data.doctor import grouped
 
     path = Path(what)
     if path.exists() and not (path / "manifest.json").exists():

@@ -160,7 +160,7 @@ def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
 def _dataset(paper: str, data: str) -> str:
     """Return a data set of the store; a folder is imported first, in the layout it plainly has."""
     from tradeassay.data import list_datasets
-    from tradeassay.data.importing import import_files
+    from tradeassay.data.datasets import import_files
     from tradeassay.data.tables.columns import FilesConfig
 
     path = Path(data).expanduser()

@@ -45,7 +45,6 @@ _FIRST: Final[dict[bool, dict[Clock, str]]] = {
     True: {"exchange": "2016-01-04", "futures": "2016-01-04", "always": "2018-01-01"},
     False: {"exchange": "2023-01-03", "futures": "2023-01-03", "always": "2023-01-01"},
 }
-"""The first session of daily and of intraday bars."""
 
 
 def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
@@ -103,12 +102,11 @@ _CUT: Final = 6.0
 
 
 class MarketSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How a synthetic market behaves.
-
-    ``volatility`` is per year. ``spell`` is the shortest and longest number of bars that a drift lasts, ``drift``
-    the possible drifts in standard deviations of a bar. ``pull`` is the share of the distance to its mean that a
-    price closes on every bar. ``gap`` is the overnight share of a session's variance. ``common`` is the
-    correlation of two assets, ``tied`` makes all assets follow the first one with a spread that returns to zero.
+    """How a synthetic market behaves. ``volatility`` is per year. ``spell`` is the shortest and longest number of
+    bars that a drift lasts, ``drift`` the possible drifts in standard deviations of a bar. ``pull`` is the share
+    of the distance to its mean that a price closes on every bar. ``gap`` is the overnight share of a session's
+    variance. ``common`` is the correlation of two assets, ``tied`` makes all assets follow the first one with a
+    spread that returns to zero.
     """
 
     title: str
@@ -200,7 +198,17 @@ def _path(
     gaps = before * np.clip(draws.student(bars, 5), -_CUT, _CUT)
     price = spec.price * (0.6 + 0.8 * float(draws.uniform(1)[0]))
     if lead is not None:
-        opened, close = _tied(lead, moves, gaps, price)
+        spread, close_part, open_part = 0.0, [], []
+        for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
+            open_part.append(1.0 + spread + gap)
+            spread = 0.93 * spread + move
+            close_part.append(1.0 + spread)
+        scale = price / float(lead.open[0])
+        floor = 0.2
+        opened, close = (
+            lead.open * scale * np.maximum(np.array(open_part), floor),
+            lead.close * scale * np.maximum(np.array(close_part), floor),
+        )
     elif spec.pull:
         opened, close = _pulled(moves, gaps, price, spec.pull)
     else:
@@ -233,21 +241,6 @@ def _pulled(moves: Floats, gaps: Floats, price: float, pull: float) -> tuple[Flo
         opened.append(start)
         close.append(last)
     return np.array(opened), np.array(close)
-
-
-def _tied(lead: Path, moves: Floats, gaps: Floats, price: float) -> tuple[Floats, Floats]:
-    """Return opens and closes of an asset that follows the first one, with a spread that dies away."""
-    spread, close_part, open_part = 0.0, [], []
-    for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
-        open_part.append(1.0 + spread + gap)
-        spread = 0.93 * spread + move
-        close_part.append(1.0 + spread)
-    scale = price / float(lead.open[0])
-    floor = 0.2
-    return (
-        lead.open * scale * np.maximum(np.array(open_part), floor),
-        lead.close * scale * np.maximum(np.array(close_part), floor),
-    )
 
 
 def _on_ticks(prices: Floats, tick: float) -> Floats:
@@ -304,11 +297,9 @@ weekdays from 09:30 to 16:00."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskBars:
-    """Bars of one or more assets on one clock: every feed has the same ``time``.
-
-    ``feeds`` maps an asset's label to its columns: ``time`` (M8[ns], when the bar opens), ``open``, ``high``,
-    ``low``, ``close``, ``volume`` (f8). Raises :class:`UserError` for feeds that are empty, lack a column or
-    do not share their times.
+    """Bars of one or more assets on one clock: every feed has the same ``time``. ``feeds`` maps an asset's label
+    to its columns: ``time`` (M8[ns], when the bar opens), ``open``, ``high``, ``low``, ``close``, ``volume`` (f8).
+    Raises :class:`UserError` for feeds that are empty, lack a column or do not share their times.
     """
 
     feeds: Mapping[str, Feed]

@@ -47,11 +47,6 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
         return None
 
 
-def shape_sha256(source: str) -> str | None:
-    lines = shape_lines(source)
-    return None if lines is None else sha256_bytes("\n".join(lines).encode())
-
-
 class _Shaper(ast.NodeTransformer):
     """Takes constants, annotations and chosen names out of a tree."""
 
@@ -131,11 +126,9 @@ def _own_names(tree: ast.Module) -> set[str]:
 
 
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """When programs count as one, and when that is a collapse.
-
-    ``similarity``: two programs are one when they share this part of their statements (multiset Jaccard of shaped
-    lines; 1 = equal shapes). ``share`` and ``least``: flagged when the largest group answers at least this
-    share of the tasks and at least this many.
+    """When programs count as one, and when that is a collapse. ``similarity``: two programs are one when they
+    share this part of their statements (multiset Jaccard of shaped lines; 1 = equal shapes). ``share`` and
+    ``least``: flagged when the largest group answers at least this share of the tasks and at least this many.
     """
 
     similarity: float = 0.95
@@ -153,7 +146,6 @@ class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
 
 class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
     """How alike the answers to different tasks are. ``clusters`` come largest first, single programs included.
-
     ``largest_share`` is None, with the ``reason``, when there is no program to compare. ``unreadable`` lists tasks
     whose program is not Python; they belong to no group and do not count in the shares.
     """

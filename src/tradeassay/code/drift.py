@@ -55,10 +55,9 @@ Kind = Literal["unchanged", "allowed", "repair", "review", "drift", "unknown"]
 
 
 class ScenarioDrift(msgspec.Struct, frozen=True, kw_only=True):
-    """One micro-scenario: how far the traces are from each other and from the frozen semantics, 0 to 1.
-
-    ``moved`` is the distance between the first and the patched submission, 1 where the first one did not run;
-    ``before`` and ``after`` are their distances from the reference. ``ran`` says whether the first one ran.
+    """One micro-scenario: how far the traces are from each other and from the frozen semantics, 0 to 1. ``moved``
+    is the distance between the first and the patched submission, 1 where the first one did not run; ``before`` and
+    ``after`` are their distances from the reference. ``ran`` says whether the first one ran.
     """
 
     name: str
@@ -69,14 +68,13 @@ class ScenarioDrift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DriftReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on a patch, with everything it rests on.
-
-    ``unchanged``: no trace moved. ``repair``: traces moved nearer the reference, on no scenario away from it, or
-    the program runs where it did not: it had no trace there that could have moved.
-    ``allowed`` and ``review``: they moved, on balance no farther away, by less than the first or the second
-    threshold. ``drift``: the card changed its core logic, a parameter or a constraint, or the traces moved away
-    from the reference, or they moved by the second threshold or more without coming nearer. ``unknown``: there was
-    no trace to compare, and ``reasons`` says why. ``justification`` is what the author said; it decides nothing.
+    """The verdict on a patch, with everything it rests on. ``unchanged``: no trace moved. ``repair``: traces moved
+    nearer the reference, on no scenario away from it, or the program runs where it did not: it had no trace there
+    that could have moved. ``allowed`` and ``review``: they moved, on balance no farther away, by less than the
+    first or the second threshold. ``drift``: the card changed its core logic, a parameter or a constraint, or the
+    traces moved away from the reference, or they moved by the second threshold or more without coming nearer.
+    ``unknown``: there was no trace to compare, and ``reasons`` says why. ``justification`` is what the author
+    said; it decides nothing.
     """
 
     kind: Kind

@@ -15,14 +15,16 @@ from tradeassay.code.bars import TaskBars, bars_per_session
 from tradeassay.code.checks import (
     PASSED,
     Check,
+    FailureClass,
     Finding,
+    classify_run,
     failed,
     not_reached,
     not_scored,
     run_checks,
 )
 from tradeassay.code.judges.behaviour import judge_decisions
-from tradeassay.code.judges.decisions import DecisionsConfig
+from tradeassay.code.judges.decisions import BehaviourVerdict, DecisionsConfig, LanguageVerdict
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import (
     SHARED_DRAWS,
@@ -32,7 +34,6 @@ from tradeassay.code.judges.markets import (
     Judging,
     drawn_bars,
 )
-from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
 from tradeassay.code.lookahead.advice import forgets
 from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED
 from tradeassay.code.lookahead.grow import LeakRecord
@@ -47,10 +48,8 @@ from tradeassay.code.lookahead.grow_frames import (
 )
 from tradeassay.code.lookahead.trace import first_difference
 from tradeassay.code.program_source import asks_length, check_compiles
-from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import reference_of, run_programs
+from tradeassay.code.running import Rules, reference_of, rules_of, run_programs
 from tradeassay.code.task import CodeTask, Framework, Wording
-from tradeassay.code.taxonomy import FailureClass, classify_run
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from, sha256_bytes
@@ -67,7 +66,6 @@ _LONGEST: Final = 4_000
 
 class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
     """One value path: fractions over the whole run, and the yearly Sharpe ratio of its bars (risk-free rate 0).
-
     None where a number is not defined: a path that never moves has no Sharpe ratio.
     """
 
@@ -115,9 +113,8 @@ class TrickFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluation cost in the sandbox: runs of the program and their processor seconds.
-
-    Runs of the look-ahead check are counted; their processor time is known only in part and is left out.
+    """What an evaluation cost in the sandbox: runs of the program and their processor seconds. Runs of the
+    look-ahead check are counted; their processor time is known only in part and is left out.
     """
 
     runs: int = 0
@@ -126,7 +123,6 @@ class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole record of one program on one task. JSON-able; equal programs get equal records, usage aside.
-
     ``judge`` is the stage as it counts, by the rule in ``decided_by``; ``judge_behaviour`` and ``judge_language``
     are both verdicts in full. ``earned`` is shown and never scored. ``attempts`` are the calls that the kernel
     refused on any market, ``retried`` says why runs were made a second time. ``walls`` is the level of isolation
@@ -200,7 +196,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failure_class(self) -> FailureClass | None:
-        """The class of :mod:`tradeassay.code.taxonomy`; None when solved or not scored."""
+        """The class of :mod:`tradeassay.code.checks`; None when solved or not scored."""
         outcome = self.outcome
         if outcome == "backtest":
             return classify_run(self.backtest)
@@ -228,11 +224,9 @@ Decides = Literal["reference-first", "behaviour", "language", "both"]
 
 
 class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program is evaluated.
-
-    ``decides`` says which judge decides the judge stage: ``reference-first`` is the behavioural one, or the
-    language judge where a task has no reference; ``both`` requires both. ``leak`` False leaves the look-ahead
-    check out; the stage is then not scored, and nothing can be solved.
+    """How a program is evaluated. ``decides`` says which judge decides the judge stage: ``reference-first`` is the
+    behavioural one, or the language judge where a task has no reference; ``both`` requires both. ``leak`` False
+    leaves the look-ahead check out; the stage is then not scored, and nothing can be solved.
     """
 
     decides: Decides = "reference-first"
@@ -243,7 +237,6 @@ class EvaluateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 DECISIONS: Final = DecisionsConfig()
 DRAWS: Final = DrawConfig()
-"""What is compared, and on which markets."""
 
 
 def evaluate(

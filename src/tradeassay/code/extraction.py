@@ -12,12 +12,14 @@ import ast
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
 
 from tradeassay.code.program_source import LONGEST_SOURCE, parses, strategy_classes
 from tradeassay.code.task import Framework
+from tradeassay.core.dialogue import Message, ModelReply, Usage
 from tradeassay.llm.json_text import parse_object
 
 LONGEST_ANSWER: Final = 2_000_000
@@ -41,7 +43,6 @@ _LOOP_LINES: Final = 12
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``code`` is None exactly when ``form`` is ``none``; ``missing`` then says what came instead.
-
     ``unclosed`` is a fence that never ends: an answer that was cut off in the middle of its program. ``blocks``
     counts the candidates that the program was chosen from.
     """
@@ -280,3 +281,27 @@ def _missing(answer: str, thinking: bool, cut_off: bool) -> NoCode:
     if thinking or (most >= _LOOP_LINES and most * 2 >= len(lines[-200:])):
         return "loop"
     return "cut off" if cut_off else "prose"
+
+
+NOT_ITS_FAULT: Final = frozenset({"unreachable", "rate_limited", "over_budget", "rejected", "timeout"})
+"""Reply errors that say nothing about the model. The others (refused, context, unreadable) are its own."""
+
+NOTHING_SPENT: Final = Usage(usd=0.0)
+
+
+def no_answer(reply: ModelReply) -> str:
+    """Return why there is no answer to judge a model by; empty when it answered or is itself to blame."""
+    if reply.error is None or reply.error_kind not in NOT_ITS_FAULT:
+        return ""
+    return f"the model gave no answer ({reply.error_kind}): {reply.error}"
+
+
+def exchange(reply: ModelReply, told: str) -> tuple[Message, Message]:
+    return Message(role="assistant", text=reply.text), Message(role="user", text=told)
+
+
+def total_usage(parts: Iterable[Usage]) -> Usage:
+    total = NOTHING_SPENT
+    for part in parts:
+        total = total.plus(part)
+    return total

@@ -14,24 +14,24 @@ A target of 0 closes the position. Several assets: orders that reduce come first
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import BadOrders, BrokerTerms, carry_targets
-from tradeassay.code.backtrader import Backtest
-from tradeassay.code.backtrader.runner import (
+from tradeassay.code.backtrader import (
     UNREADABLE,
+    Backtest,
     BacktestJob,
-    JobOptions,
+    Trust,
     bad_result,
     failed_run,
-    in_order,
     replayed_run,
+    scrub,
+    tricks_in,
 )
-from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import FIELDS, TaskBars
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult
@@ -106,31 +106,19 @@ def _read(asset: str, values: NDArray[Any], rows: int) -> Floats:
 
 ENTRY: Final = "signals"
 LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
-"""What one run may use by default."""
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
 """A frame holds whole columns by design: accessing one is not a trick. The look-ahead check is the judge."""
 
-FrameJob = BacktestJob
-"""One run to do: a program's source, the bars and the terms. The same facts as for Backtrader."""
-
 
 def run_frame(
-    executor: JobExecutor,
-    source: str,
-    bars: TaskBars,
-    terms: BrokerTerms,
-    **options: Unpack[JobOptions],
+    executor: JobExecutor, source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Trust = "untrusted"
 ) -> Backtest:
-    job = FrameJob(source=source, bars=bars, terms=terms, **options)
+    job = BacktestJob(source=source, bars=bars, terms=terms, trust=trust)
     return read_result(job, executor.run(sandbox_job(job)))
 
 
-def many_frames(executor: JobExecutor, jobs: Iterable[FrameJob]) -> Iterator[Backtest]:
-    return in_order(executor, jobs, sandbox_job, read_result)
-
-
-def sandbox_job(job: FrameJob) -> Job:
+def sandbox_job(job: BacktestJob) -> Job:
     """Return the sandbox's job for a run: one asset is a frame, several are a dict of frames."""
     single = len(job.bars.assets) == 1
     feed = next(iter(job.bars.feeds.values()))
@@ -145,11 +133,11 @@ def sandbox_job(job: FrameJob) -> Job:
     )
 
 
-def read_result(job: FrameJob, result: JobResult) -> Backtest:
+def read_result(job: BacktestJob, result: JobResult) -> Backtest:
     return read_with_targets(job, result)[0]
 
 
-def read_with_targets(job: FrameJob, result: JobResult) -> tuple[Backtest, Floats | None]:
+def read_with_targets(job: BacktestJob, result: JobResult) -> tuple[Backtest, Floats | None]:
     """Return the outcome of a run and its targets, (rows, assets); None where it gave none."""
     tricks = [trick for trick in tricks_in(job.source, ()) if trick.name not in _NOT_HERE]
     if result.columns is None:

@@ -77,13 +77,11 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a gate run. The first of ``seeds`` is the scored run's.
-
-    ``completeness`` is the share of required cells, and of traceable trades, that the audit requires;
-    ``tolerance`` is how far a claimed price, position or P&L may be from the host's, relative to the price or to
-    the capital.
-    ``agreement`` is how far a traded share of equity may be from that of the frozen semantics on a micro-scenario.
-    ``secret`` is what the other futures of the leak gate are drawn from.
+    """Settings of a gate run. The first of ``seeds`` is the scored run's. ``completeness`` is the share of
+    required cells, and of traceable trades, that the audit requires; ``tolerance`` is how far a claimed price,
+    position or P&L may be from the host's, relative to the price or to the capital. ``agreement`` is how far a
+    traded share of equity may be from that of the frozen semantics on a micro-scenario. ``secret`` is what the
+    other futures of the leak gate are drawn from.
     """
 
     capital: float = CAPITAL
@@ -167,9 +165,8 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gated:
-    """The report, and the runs that it rests on: what scores are computed from.
-
-    ``scored`` is None when nothing could be run. ``scenarios`` are the runs on micro-scenarios by name.
+    """The report, and the runs that it rests on: what scores are computed from. ``scored`` is None when nothing
+    could be run. ``scenarios`` are the runs on micro-scenarios by name.
     """
 
     report: GateReport

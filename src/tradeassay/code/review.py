@@ -71,10 +71,8 @@ class ReviewDesk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean peer marks, ratings, how far reviewers agree, and whom they favour.
-
-    ``standings`` rank authors by peers and by all reviews, ``desks`` are the map of
-    reviewers by authors, the strictest reviewer first.
+    """Mean peer marks, ratings, how far reviewers agree, and whom they favour. ``standings`` rank authors by peers
+    and by all reviews, ``desks`` are the map of reviewers by authors, the strictest reviewer first.
     """
 
     fidelity: dict[str, Measure]

@@ -13,8 +13,7 @@ import msgspec
 
 from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine_unjudged
 from tradeassay.code.judges.language import JudgeClient
-from tradeassay.code.rules import rules_of
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
 from tradeassay.core.reproducible_math import plain_sum
@@ -22,11 +21,9 @@ from tradeassay.sandbox import JobExecutor
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What each stage is worth; without a judge the first three are scaled up to 1.
-
-    ``graded``: a program that a behavioural judge rejects gets the judge's part times its agreement, times
-    ``near``, so that nearer is better and solved is clearly best. Raises :class:`UserError` for weights that are
-    negative or do not add up to 1.
+    """What each stage is worth; without a judge the first three are scaled up to 1. ``graded``: a program that a
+    behavioural judge rejects gets the judge's part times its agreement, times ``near``, so that nearer is better
+    and solved is clearly best. Raises :class:`UserError` for weights that are negative or do not add up to 1.
     """
 
     compile: float = 0.1

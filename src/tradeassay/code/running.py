@@ -1,21 +1,62 @@
-"""One entry to both frameworks: run a program on bars, whichever API it was written for."""
+"""One entry to both frameworks: run a program on bars, whichever API it was written for, and by which rules.
+
+Markets are drawn from a secret of the run, Backtrader programs are scored from bars that were fed one at a time,
+programs on frames are fed growing frames, and decisions are compared instead of money.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.util import find_spec
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, many, sandbox_config, terms_of
-from tradeassay.code.backtrader.runner import JobOptions
+import msgspec
+
+from tradeassay.code.backtrader import (
+    MOST_STEPS,
+    Backtest,
+    BacktestJob,
+    in_order,
+    read_result,
+    sandbox_config,
+    sandbox_job,
+    terms_of,
+)
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import many_frames, read_with_targets
+from tradeassay.code.frames import read_result as frame_result
 from tradeassay.code.frames import sandbox_job as frame_job
 from tradeassay.code.lookahead.feed import fed_backtests
-from tradeassay.code.rules import Rules
 from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.core.errors import MissingExtra, absent
-from tradeassay.core.view import Floats
+from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 from tradeassay.sandbox import JobExecutor, JobLimits, SandboxPool
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """``secret`` is what markets are drawn from: whoever knows it knows the examination. ``steps`` bounds how
+    often orders are matched with bars when a run is carried out, ``longest_source`` the characters of a program:
+    both are what a program can make the examiner pay for. Raises UserError for a secret that is none.
+    """
+
+    secret: str
+    steps: int = 600_000
+    longest_source: int = 60_000
+
+    def __post_init__(self) -> None:
+        refuse_bad_secret(self.secret)
+
+
+def rules_of(secret: str | None) -> Rules:
+    """Return today's rules. Without a secret one is drawn, once in a process: all programs of one session meet
+    the same markets.
+    """
+    return Rules(secret=_own_secret() if secret is None else secret)
+
+
+@cache
+def _own_secret() -> str:
+    return draw_secret()
+
 
 HOME_SEED = 1
 PROMISED = ("backtrader", "numpy", "pandas", "scipy", "talib")
@@ -58,29 +99,13 @@ def run_programs(
     fed: bool = False,
 ) -> Iterator[Backtest]:
     """Run programs on a task's terms, in order; ``fed`` gives Backtrader programs one bar at a time."""
-    terms, options = terms_of(task), JobOptions(limits=limits)
-    if rules is not None:
-        options["steps"] = rules.steps
-    jobs = (BacktestJob(source=source, bars=bars, terms=terms, **options) for source, bars in runs)
+    terms, steps = terms_of(task), MOST_STEPS if rules is None else rules.steps
+    jobs = (
+        BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=steps) for source, bars in runs
+    )
     if framework == "frame":
-        return many_frames(executor, jobs)
-    return fed_backtests(executor, jobs) if fed else many(executor, jobs)
-
-
-def run_frames_with_targets(
-    executor: JobExecutor,
-    task: CodeTask,
-    source: str,
-    tables: Iterable[TaskBars],
-    rules: Rules,
-    limits: JobLimits | None = None,
-) -> list[tuple[Backtest, Floats | None]]:
-    terms = terms_of(task)
-    jobs = [
-        BacktestJob(source=source, bars=bars, terms=terms, limits=limits, steps=rules.steps) for bars in tables
-    ]
-    results = executor.map(frame_job(job) for job in jobs)
-    return [read_with_targets(job, result) for job, result in zip(jobs, results, strict=True)]
+        return in_order(executor, jobs, frame_job, frame_result)
+    return fed_backtests(executor, jobs) if fed else in_order(executor, jobs, sandbox_job, read_result)
 
 
 def reference_of(task: CodeTask, framework: Framework) -> str:

@@ -24,8 +24,7 @@ from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import NOT_CLEARED, PAPER_GATES, GateConfig, Gated, GateReport
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import UNMARKED
-from tradeassay.code.semantics.interpreter import calendar_of
-from tradeassay.code.semantics.model import Semantics, StrategyConstraints
+from tradeassay.code.semantics.interpreter import Semantics, StrategyConstraints, calendar_of
 from tradeassay.code.submission import (
     StrategySpec,
     Submission,
@@ -190,11 +189,10 @@ MAJOR: Final = 0.25
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
-    """A constraint that was broken, on how many bars, and the first of them.
-
-    Section 4.4.2 of the paper: ``time`` of the first bar, ``worst`` is how far beyond the limit it went (a share
-    of equity; for trades a bar the number beyond, over the limit), ``severity`` follows from it, ``logged``
-    counts the bars on which the submission's own risk check said no.
+    """A constraint that was broken, on how many bars, and the first of them. Section 4.4.2 of the paper: ``time``
+    of the first bar, ``worst`` is how far beyond the limit it went (a share of equity; for trades a bar the number
+    beyond, over the limit), ``severity`` follows from it, ``logged`` counts the bars on which the submission's own
+    risk check said no.
     """
 
     constraint: str
@@ -302,11 +300,10 @@ WORST_BP = 1000.0
 
 
 class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One cost level over the whole test year. ``sharpe`` is None where returns do not vary.
-
-    ``per_turnover`` is the year's return over its turnover at this cost, None where nothing was traded;
-    ``break_even_turnover`` how often the capital could have been traded a year before this cost had eaten the
-    return before costs, None where there was none (B.7 of the paper).
+    """One cost level over the whole test year. ``sharpe`` is None where returns do not vary. ``per_turnover`` is
+    the year's return over its turnover at this cost, None where nothing was traded; ``break_even_turnover`` how
+    often the capital could have been traded a year before this cost had eaten the return before costs, None where
+    there was none (B.7 of the paper).
     """
 
     cost_bp: float
@@ -318,12 +315,11 @@ class CostPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Robustness(msgspec.Struct, frozen=True, kw_only=True):
-    """The test year of one submission.
-
-    ``turnover`` is traded value per year over the starting capital at no cost; ``break_even_bp`` the cost at
-    which the year earns nothing (None with a reason where it never earned). ``deflated`` is the probability that
-    the true Sharpe ratio beats the best of so many worthless trials. ``excess`` is the year's return over buy and
-    hold, ``daily`` the returns of its sessions at the middle cost level.
+    """The test year of one submission. ``turnover`` is traded value per year over the starting capital at no cost;
+    ``break_even_bp`` the cost at which the year earns nothing (None with a reason where it never earned).
+    ``deflated`` is the probability that the true Sharpe ratio beats the best of so many worthless trials.
+    ``excess`` is the year's return over buy and hold, ``daily`` the returns of its sessions at the middle cost
+    level.
     """
 
     costs: tuple[CostPoint, ...]
@@ -528,7 +524,6 @@ class ScoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 WINDOW: Final = 10
 """Bars of one of the paper's out-of-sample tests (section 5.4)."""
 WINDOWS: Final = 5
-"""Such tests of each valid submission."""
 
 
 class Windows(msgspec.Struct, frozen=True, kw_only=True):
@@ -540,11 +535,9 @@ class Windows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a submission.
-
-    ``sound`` are our measured dimensions, ``paper`` those of the printed formulas (D1 and D2 only where peers have
-    marked it). ``overall`` is the mean of the four, not scored when one of them is not. ``windows`` is there for
-    valid work.
+    """What is known about a submission. ``sound`` are our measured dimensions, ``paper`` those of the printed
+    formulas (D1 and D2 only where peers have marked it). ``overall`` is the mean of the four, not scored when one
+    of them is not. ``windows`` is there for valid work.
     """
 
     strategy: str

@@ -38,7 +38,7 @@ __all__ = [
     "trace_of",
 ]
 
-HARNESS: Final = "tradeassay.code.harness.streaming"
+HARNESS: Final = "tradeassay.code.harness.desk"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 
 _CHUNK: Final = 1 << 16
@@ -68,11 +68,10 @@ class StreamingStrategy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streamed:
-    """The outcome of a streamed run: decisions for the host to execute, and the same as a trace.
-
-    ``certified`` is True only when every bar was handed over after the decisions of the one before had come out
-    of a sandbox: then no decision can depend on a later bar. ``failure`` says why a run did not reach the last
-    bar; the decisions until then stand. ``result`` is the sandbox's own account.
+    """The outcome of a streamed run: decisions for the host to execute, and the same as a trace. ``certified`` is
+    True only when every bar was handed over after the decisions of the one before had come out of a sandbox: then
+    no decision can depend on a later bar. ``failure`` says why a run did not reach the last bar; the decisions
+    until then stand. ``result`` is the sandbox's own account.
     """
 
     decisions: tuple[BarDecision, ...]

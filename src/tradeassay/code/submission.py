@@ -64,11 +64,10 @@ class CardConstraints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class StrategyCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A strategy as its author understood it.
-
-    ``strategy`` and ``version`` name the frozen semantics. The four texts are the core logic: they are compared
-    between iterations after blanks are normalised. ``parameters`` and ``constraints`` have the names of the frozen
-    semantics; ``legs`` are the assets it trades or watches. ``notes`` are for people and compared by nobody.
+    """A strategy as its author understood it. ``strategy`` and ``version`` name the frozen semantics. The four
+    texts are the core logic: they are compared between iterations after blanks are normalised. ``parameters`` and
+    ``constraints`` have the names of the frozen semantics; ``legs`` are the assets it trades or watches. ``notes``
+    are for people and compared by nobody.
     """
 
     strategy: str
@@ -203,7 +202,6 @@ class BadLog(ValueError):
 @dataclass(frozen=True, slots=True, eq=False)
 class TradeLog:
     """Trades in the order of their bars. The host takes ``row``, ``leg``, ``quantity`` (signed) and ``signal``.
-
     ``price``, ``pnl`` and ``equity`` are what the submission claims; NaN where it claims nothing.
     """
 
@@ -313,10 +311,9 @@ CAPITAL: Final = 100_000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRun:
-    """The outcome of one run. With a ``failure`` there are no logs.
-
-    ``line`` is the line of ``strategy.py`` that the submission's own traceback names, if it does.
-    ``decisions`` are the host's reading of the trades as shares of equity, ``account`` what they amount to.
+    """The outcome of one run. With a ``failure`` there are no logs. ``line`` is the line of ``strategy.py`` that
+    the submission's own traceback names, if it does. ``decisions`` are the host's reading of the trades as shares
+    of equity, ``account`` what they amount to.
     """
 
     cpu_s: float
@@ -419,9 +416,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRunner:
-    """Runs one source on any columns of the form of :func:`market_columns`, a fresh child each time.
-
-    ``trust`` is ``reference`` only for sources that the project itself ships, which may run inside the process.
+    """Runs one source on any columns of the form of :func:`market_columns`, a fresh child each time. ``trust`` is
+    ``reference`` only for sources that the project itself ships, which may run inside the process.
     """
 
     executor: JobExecutor

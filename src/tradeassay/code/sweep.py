@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
-from tradeassay.code.semantics.model import Semantics
+from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.core.executors import ExecutorName, Spread, cores
 
 

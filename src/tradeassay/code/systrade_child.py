@@ -36,9 +36,7 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
 
 def pretend(zone: str, later_s: float) -> None:
-    """Move the clock and time zone that Python code sees (not C), in the child, before the strategy does
-    anything.
-    """
+    """Move the clock and time zone that Python code sees (not C), in the child, before the strategy starts."""
     os.environ["TZ"] = zone
     time.tzset()
     now, now_ns, local, utc = time.time, time.time_ns, time.localtime, time.gmtime
@@ -97,9 +95,8 @@ def replay(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, 
 
 
 class GrowingFrames:
-    """Bars by name (``X/close``) to which one is added at a time, and the frames of the first of them.
-
-    Building frames from their columns takes a third of a replay, so the numbers of a leg are kept in one block.
+    """Bars by name (``X/close``) to which one is added at a time, and the frames of the first of them. Building
+    frames from their columns takes a third of a replay, so the numbers of a leg are kept in one block.
     """
 
     def __init__(self, names: Sequence[str], kinds: str, size: int) -> None:

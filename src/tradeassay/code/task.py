@@ -59,10 +59,9 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Expectations(_Part, frozen=True, kw_only=True):
-    """What can be checked by machine on the orders and trades of a run.
-
-    ``max_open_positions`` counts assets held at the same time, ``max_holding_bars`` the bars from a
-    trade's entry fill to its exit fill. ``indicators`` are names a reader would look for: advice to a judge.
+    """What can be checked by machine on the orders and trades of a run. ``max_open_positions`` counts assets held
+    at the same time, ``max_holding_bars`` the bars from a trade's entry fill to its exit fill. ``indicators`` are
+    names a reader would look for: advice to a judge.
     """
 
     min_trades: int = 1
@@ -101,7 +100,7 @@ class FrameVariant(_Part, frozen=True, kw_only=True):
 
 class CannotMatter(_Part, frozen=True, kw_only=True):
     """A number or branch of a reference that no market can show, and why: ``change`` and ``line`` as in
-    :class:`tradeassay.code.mutants.Mutant`.
+    :class:`tradeassay.code.judges.markets.Mutant`.
     """
 
     change: str
@@ -111,13 +110,12 @@ class CannotMatter(_Part, frozen=True, kw_only=True):
 
 
 class CodeTask(_Part, frozen=True, kw_only=True):
-    """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``.
-
-    ``market`` is a key of :data:`tradeassay.code.bars.MARKETS`; the task's home market is that
-    market with seed 1. ``symbol`` is what a public file tells its user to download. ``lacks`` says
-    what an imported task does not come with. ``cannot_matter`` names what of its references changes no decision
-    on any market: it is not asked of the markets that are drawn. ``agreement`` replaces the configured threshold
-    of the behavioural judge where a task needs another one.
+    """One task. A task of a public file may lack ``conversational``, ``reference`` and ``decoys``. ``market`` is a
+    key of :data:`tradeassay.code.bars.MARKETS`; the task's home market is that market with seed 1. ``symbol`` is
+    what a public file tells its user to download. ``lacks`` says what an imported task does not come with.
+    ``cannot_matter`` names what of its references changes no decision on any market: it is not asked of the
+    markets that are drawn. ``agreement`` replaces the configured threshold of the behavioural judge where a task
+    needs another one.
     """
 
     id: str

@@ -14,11 +14,10 @@ from tradeassay.code.evaluation import DECISIONS, DRAWS, EvaluateConfig, Evaluat
 from tradeassay.code.judges.behaviour import (
     judge_decisions,
 )
+from tradeassay.code.judges.decisions import JudgeStatus
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import SHARED_DRAWS
-from tradeassay.code.judges.verdict import JudgeStatus
-from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import reference_of, run_frames_with_targets
+from tradeassay.code.running import Rules, reference_of, rules_of, run_programs
 from tradeassay.code.task import CodeTask, Decoy, Expectations, Framework
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure
@@ -91,7 +90,6 @@ class ValidateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 class ProgramLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One program: what was expected of it, and what happened. ``program`` is ``gold`` or a decoy's name.
-
     ``redrawn`` counts the home markets on which a decoy that is to be refused later made no trade.
     """
 
@@ -128,10 +126,9 @@ class TwinLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ValidationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All lines in the order of the tasks, and how often each judge was wrong.
-
-    ``twins`` are tasks with a reference in each framework: independent correct solutions, on which the behavioural
-    judge's false rejects mean something.
+    """All lines in the order of the tasks, and how often each judge was wrong. ``twins`` are tasks with a
+    reference in each framework: independent correct solutions, on which the behavioural judge's false rejects mean
+    something.
     """
 
     tasks: int
@@ -197,7 +194,17 @@ def validate(
         return line
 
     def twin(task: CodeTask) -> TwinLine | None:
-        return _twin(executor, task, config.rules)
+        if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
+            return None
+        judging = SHARED_DRAWS.of(executor, task, "backtrader", config.rules, DRAWS)
+        tables = [market.bars for market in judging.markets]
+        source = reference_of(task, "frame")
+        wanted = ((source, bars) for bars in tables)
+        runs = list(run_programs(executor, task, wanted, "frame", rules=config.rules))
+        # What a task expects of orders (their kinds) is written for Backtrader.
+        plain = msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
+        found = judge_decisions(plain, judging, runs, DECISIONS)
+        return TwinLine(task=task.id, agreement=found.agreement or 0.0, accepted=found.status == "passed")
 
     with ThreadPoolExecutor(max(1, config.threads), thread_name_prefix="validate") as threads:
         lines = tuple(threads.map(one, programs))
@@ -212,19 +219,6 @@ def gathered(parts: Sequence[ValidationReport], judge: str | None) -> Validation
     twins = tuple(twin for part in parts for twin in part.twins)
     tasks = sum(part.tasks for part in parts)
     return ValidationReport(tasks=tasks, lines=lines, judges=_judges(lines, twins, judge), twins=twins)
-
-
-def _twin(executor: JobExecutor, task: CodeTask, rules: Rules) -> TwinLine | None:
-    if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
-        return None
-    judging = SHARED_DRAWS.of(executor, task, "backtrader", rules, DRAWS)
-    tables = [market.bars for market in judging.markets]
-    source = reference_of(task, "frame")
-    runs = [run for run, _ in run_frames_with_targets(executor, task, source, tables, rules)]
-    # What a task expects of orders (their kinds) is written for Backtrader.
-    plain = msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
-    found = judge_decisions(plain, judging, runs, DECISIONS)
-    return TwinLine(task=task.id, agreement=found.agreement or 0.0, accepted=found.status == "passed")
 
 
 def _programs(task: CodeTask) -> list[_Program]:

@@ -13,33 +13,31 @@ if TYPE_CHECKING:
     from tradeassay.data.builtin import sources as sources
     from tradeassay.data.calendars import Sessions as Sessions
     from tradeassay.data.calendars import sessions_between as sessions_between
-    from tradeassay.data.catalogue.entry import CatalogueEntry as CatalogueEntry
     from tradeassay.data.catalogue.get import get_dataset as get_dataset
     from tradeassay.data.catalogue.get import get_side_tables as get_side_tables
     from tradeassay.data.catalogue.get import list_catalogue as list_catalogue
+    from tradeassay.data.catalogue.recipes import CatalogueEntry as CatalogueEntry
     from tradeassay.data.datasets import DatasetInfo as DatasetInfo
+    from tradeassay.data.datasets import ImportResult as ImportResult
     from tradeassay.data.datasets import data_home as data_home
+    from tradeassay.data.datasets import diagnose as diagnose
+    from tradeassay.data.datasets import fetch_dataset as fetch_dataset
+    from tradeassay.data.datasets import import_files as import_files
     from tradeassay.data.datasets import list_datasets as list_datasets
     from tradeassay.data.datasets import load_dataset as load_dataset
     from tradeassay.data.datasets import load_proven as load_proven
     from tradeassay.data.datasets import load_stored as load_stored
-    from tradeassay.data.fault import DataFault as DataFault
-    from tradeassay.data.importing import ImportResult as ImportResult
-    from tradeassay.data.importing import diagnose as diagnose
-    from tradeassay.data.importing import fetch_dataset as fetch_dataset
-    from tradeassay.data.importing import import_files as import_files
-    from tradeassay.data.importing import make_source as make_source
-    from tradeassay.data.importing import preview_files as preview_files
-    from tradeassay.data.panel import Listing as Listing
-    from tradeassay.data.panel import Membership as Membership
-    from tradeassay.data.panel import MinutePanel as MinutePanel
-    from tradeassay.data.panel import Panel as Panel
-    from tradeassay.data.panel import PanelFacts as PanelFacts
-    from tradeassay.data.parquet import export_parquet as export_parquet
-    from tradeassay.data.parquet import import_parquet as import_parquet
+    from tradeassay.data.datasets import make_source as make_source
+    from tradeassay.data.datasets import preview_files as preview_files
+    from tradeassay.data.doctor import DataFault as DataFault
     from tradeassay.data.snapshot import AsOfView as AsOfView
     from tradeassay.data.snapshot import Snapshot as Snapshot
     from tradeassay.data.snapshot import open_snapshot as open_snapshot
+    from tradeassay.data.source import Listing as Listing
+    from tradeassay.data.source import Membership as Membership
+    from tradeassay.data.source import MinutePanel as MinutePanel
+    from tradeassay.data.source import Panel as Panel
+    from tradeassay.data.source import PanelFacts as PanelFacts
     from tradeassay.data.source import Source as Source
     from tradeassay.data.source import SourceConfig as SourceConfig
     from tradeassay.data.splice import SplicedSnapshot as SplicedSnapshot

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from tradeassay.core.errors import DataRefused
 from tradeassay.data import connectors, synthetic
-from tradeassay.data.fault import DROPS, describe
-from tradeassay.data.panel import Panel
-from tradeassay.data.source import SourceConfig, sources
+from tradeassay.data.doctor import DROPS, describe
+from tradeassay.data.source import Panel, SourceConfig, sources
 from tradeassay.data.tables.columns import FilesConfig
 
 __all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]

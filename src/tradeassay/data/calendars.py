@@ -17,7 +17,7 @@ import numpy as np
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, HOUR, MINUTE, parse_day
 from tradeassay.core.view import Bools, Days, Ints
-from tradeassay.data.panel import CalendarName
+from tradeassay.data.source import CalendarName
 
 CALENDARS: tuple[CalendarName, ...] = ("XNYS", "XSHG", "24/7")
 
@@ -55,7 +55,9 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
     if end < start:
         raise UserError(f"the last day {end} lies before the first day {start}", hint="exchange the two")
     if calendar == "24/7":
-        return _around_the_clock(start, end)
+        days = np.arange(np.datetime64(start, "D"), np.datetime64(end, "D") + 1)
+        opens = days.astype(np.int64) * DAY
+        return Sessions("24/7", days, opens, opens + DAY, np.zeros(days.size, dtype=np.bool_))
     if calendar not in CALENDARS:
         raise UserError(f"no calendar '{calendar}'", hint=f"one of {', '.join(CALENDARS)}")
     earliest, latest = known_range(calendar)
@@ -69,12 +71,6 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
     low = np.searchsorted(years.days, np.datetime64(start, "D"))
     high = np.searchsorted(years.days, np.datetime64(end, "D"), side="right")
     return years.part(int(low), int(high))
-
-
-def _around_the_clock(start: date, end: date) -> Sessions:
-    days = np.arange(np.datetime64(start, "D"), np.datetime64(end, "D") + 1)
-    opens = days.astype(np.int64) * DAY
-    return Sessions("24/7", days, opens, opens + DAY, np.zeros(days.size, dtype=np.bool_))
 
 
 @lru_cache(maxsize=16)

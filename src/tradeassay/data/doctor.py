@@ -1,4 +1,4 @@
-"""Checks on a whole panel, before it may become a snapshot: its bars, and its dated records.
+"""What is wrong with data, and the checks on a whole panel before it may become a snapshot.
 
 Bars are checked the same way in raw tables and in panels, whatever the array's shape.
 """
@@ -6,19 +6,103 @@ Bars are checked the same way in raw tables and in panels, whatever the array's 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, iso, midnight, parse_day
 from tradeassay.core.view import Bools, Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
-from tradeassay.data.fault import DataFault, Severity
-from tradeassay.data.panel import Panel
-from tradeassay.data.store.adjustment import ex_rows, factors, previous_close
+from tradeassay.data.source import Panel, ex_rows, factors, previous_close
+
+Severity = Literal["error", "warning"]
+"""``error`` = loading refuses unless told otherwise; ``warning`` = recorded, loading goes on."""
+
+LISTED_FAULTS = 1000
+"""How many faults a manifest lists one by one; the counts are always complete."""
+
+
+class DataFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fault. ``check`` is its counted category. ``file`` names the file (or the array of a panel), ``row`` the
+    line in it: for CSV the line of the file, the header being line 1; for Parquet the data row counted from 1;
+    None when the fault is not on one line.
+    """
+
+    check: str
+    file: str
+    row: int | None
+    reason: str
+    severity: Severity = "error"
+    symbol: str = ""
+    session: str = ""
+
+    def __str__(self) -> str:
+        where = self.file if self.row is None else f"{self.file}:{self.row}"
+        return f"{where}: {self.reason}"
+
+
+class AcceptedFaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Faults that the user chose to live with: counts by check, and the first few one by one."""
+
+    counts: dict[str, int]
+    listed: tuple[DataFault, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+
+def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
+    every = tuple(faults)
+    counts = Counter(fault.check for fault in every)
+    return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
+
+
+def grouped(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
+    """Return faults by severity and check, each with its count, its files and the first few (None: all)."""
+    groups: dict[tuple[str, str], list[DataFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.severity, fault.check), []).append(fault)
+    lines = []
+    for (severity, check), found in groups.items():
+        files = len({fault.file for fault in found})
+        rows = f"{len(found):,} {'row' if len(found) == 1 else 'rows'}"
+        lines.append(f"{severity}: {check}: {rows} in {files:,} {'file' if files == 1 else 'files'}")
+        shown = found if limit is None else found[:limit]
+        lines += [f"  {fault}" for fault in shown]
+        if len(shown) < len(found):
+            lines.append(f"  and {len(found) - len(shown):,} more (--all shows them)")
+    return lines
+
+
+def told_once(faults: Iterable[DataFault]) -> list[str]:
+    groups: dict[tuple[str, str], list[DataFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.check, fault.file), []).append(fault)
+    return [
+        f"{check}: {len(found):,} {'row' if len(found) == 1 else 'rows'} of {file}, e.g. {found[0]}"
+        for (check, file), found in groups.items()
+    ]
+
+
+DROPS = {"bad-actions": "bad action", "undated": "undated record", "bad-figures": "bad figure"}
+"""Rows that an import leaves out when it is told to by name, and the check that finds them."""
+
+
+def describe(faults: Iterable[DataFault], *, limit: int = 3) -> str:
+    """Return one line: how many faults of which kind, and the first few in full."""
+    every = tuple(faults)
+    counts = Counter(fault.check for fault in every)
+    kinds = ", ".join(f"{count} {check}" for check, count in counts.most_common())
+    shown = "; ".join(str(fault) for fault in every[:limit])
+    more = f"; and {len(every) - limit} more" if len(every) > limit else ""
+    return f"{kinds}: {shown}{more}"
+
 
 TOLERANCE = 1e-6
 """Relative slack of comparisons inside a bar: vendors round adjusted prices field by field."""
@@ -90,128 +174,74 @@ def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtyp
     return sane & (((opened > GAP) & (closed > GAP)) | ((opened < -GAP) & (closed < -GAP)))
 
 
-def check_records(panel: Panel) -> Iterator[DataFault]:
-    """Yield faults of records; ``row`` counts records from 1 in the order the panel holds them."""
-    yield from _check_actions(panel)
-    yield from _check_memberships(panel)
-    yield from _check_fundamentals(panel)
-    yield from _check_news(panel)
-
-
-def _bad_row(
-    panel: Panel, table: str, row: int, check: str, reason: str, severity: Severity = "error"
+def _fault(
+    panel: Panel, table: str, row: int | None, check: str, reason: str, severity: Severity = "error", **at: str
 ) -> DataFault:
-    return DataFault(check=check, file=f"{panel.name}/{table}", row=row + 1, reason=reason, severity=severity)
+    """Return a fault of one of the panel's tables; rows are counted from 1 in the order the panel holds them."""
+    number = None if row is None else row + 1
+    return DataFault(check=check, file=f"{panel.name}/{table}", row=number, reason=reason, severity=severity, **at)
 
 
 def _check_actions(panel: Panel) -> Iterator[DataFault]:
+    bad = partial(_fault, panel, "actions")
     seen: set[tuple[str, str, str]] = set()
     column = {symbol: index for index, symbol in enumerate(panel.symbols)}
     close = panel.bars["close"]
-    for number, (row, action) in enumerate(
-        zip(ex_rows(panel.actions, panel.sessions).tolist(), panel.actions, strict=True)
-    ):
-        key = (action.symbol, action.kind, action.ex_date)
+    rows = ex_rows(panel.actions, panel.sessions).tolist()
+    for number, (row, action) in enumerate(zip(rows, panel.actions, strict=True)):
+        key, what = (action.symbol, action.kind, action.ex_date), f"{action.symbol} on {action.ex_date}"
         if key in seen:
-            yield _bad_row(
-                panel,
-                "actions",
-                number,
-                "duplicate action",
-                f"a second {action.kind} of {action.symbol} on {action.ex_date}",
-            )
+            yield bad(number, "duplicate action", f"a second {action.kind} of {what}")
         seen.add(key)
         if not 0 <= row < panel.sessions.size:
             continue
         if str(panel.sessions[row]) != action.ex_date:
-            yield _bad_row(
-                panel,
-                "actions",
-                number,
-                "ex-date is not a session",
-                f"{action.symbol}: {action.ex_date} is not a session, {panel.sessions[row]} is used",
-                "warning",
-            )
+            reason = f"{action.symbol}: {action.ex_date} is not a session, {panel.sessions[row]} is used"
+            yield bad(number, "ex-date is not a session", reason, "warning")
         earlier = close[:row, column[action.symbol]]
         quoted = earlier[np.isfinite(earlier)]
         if action.kind == "dividend" and quoted.size and action.value >= quoted[-1]:
-            yield _bad_row(
-                panel,
-                "actions",
-                number,
-                "dividend above price",
-                f"{action.symbol} on {action.ex_date}: dividend {action.value:g} for a price of {quoted[-1]:g}",
-            )
+            reason = f"{what}: dividend {action.value:g} for a price of {quoted[-1]:g}"
+            yield bad(number, "dividend above price", reason)
 
 
 def _check_memberships(panel: Panel) -> Iterator[DataFault]:
+    bad = partial(_fault, panel, "memberships")
     listed = {entry.instrument.symbol: entry.listed for entry in panel.listings}
     last_end: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(panel.memberships):
         if entry.end is not None and entry.end < entry.start:
-            yield _bad_row(
-                panel,
-                "memberships",
-                number,
-                "membership ends before it starts",
-                f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}",
-            )
+            reason = f"{entry.symbol} in {entry.index}: from {entry.start} to {entry.end}"
+            yield bad(number, "membership ends before it starts", reason)
         if entry.start < listed[entry.symbol] and entry.start >= str(panel.sessions[0]):
-            yield _bad_row(
-                panel,
-                "memberships",
-                number,
-                "member before its listing",
-                f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}",
-                "warning",
-            )
+            reason = f"{entry.symbol} is in {entry.index} from {entry.start}, listed {listed[entry.symbol]}"
+            yield bad(number, "member before its listing", reason, "warning")
         key = (entry.index, entry.symbol)
         if key in last_end and entry.start <= last_end[key]:
-            yield _bad_row(
-                panel,
-                "memberships",
-                number,
-                "overlapping membership",
-                f"{entry.symbol} is twice in {entry.index} on {entry.start}",
-            )
+            reason = f"{entry.symbol} is twice in {entry.index} on {entry.start}"
+            yield bad(number, "overlapping membership", reason)
         last_end[key] = max(entry.end or "9999-12-31", last_end.get(key, ""))
 
 
-def _check_fundamentals(panel: Panel) -> Iterator[DataFault]:
+def _check_texts_and_figures(panel: Panel) -> Iterator[DataFault]:
     ends: dict[str, int] = {}
+    bad = partial(_fault, panel, "fundamentals")
     for number, figure in enumerate(panel.fundamentals):
         end = ends.get(figure.period_end)
         if end is None:
             end = ends[figure.period_end] = midnight(parse_day(figure.period_end))
+        what = f"{figure.symbol} {figure.field}"
         if figure.known_at < end:
-            yield _bad_row(
-                panel,
-                "fundamentals",
-                number,
-                "known before the period ended",
-                f"{figure.symbol} {figure.field}: known at {iso(figure.known_at)}, "
-                f"period ends {figure.period_end}",
-            )
+            reason = f"{what}: known at {iso(figure.known_at)}, period ends {figure.period_end}"
+            yield bad(number, "known before the period ended", reason)
         if not math.isfinite(figure.value):
-            yield _bad_row(
-                panel,
-                "fundamentals",
-                number,
-                "no number",
-                f"{figure.symbol} {figure.field} of {figure.period_end} is {figure.value}",
-            )
-
-
-def _check_news(panel: Panel) -> Iterator[DataFault]:
+            yield bad(number, "no number", f"{what} of {figure.period_end} is {figure.value}")
+    bad = partial(_fault, panel, "news")
     for number, item in enumerate(panel.news):
         if not item.title.strip() and not item.body.strip():
-            yield _bad_row(
-                panel, "news", number, "empty news", f"item {item.id} has neither title nor text", "warning"
-            )
+            yield bad(number, "empty news", f"item {item.id} has neither title nor text", "warning")
         if item.published_at < DAY:
-            yield _bad_row(
-                panel, "news", number, "undated news", f"item {item.id} is dated {iso(item.published_at)}"
-            )
+            yield bad(number, "undated news", f"item {item.id} is dated {iso(item.published_at)}")
 
 
 NAN_WARNING, NAN_ERROR = 0.05, 0.50
@@ -222,71 +252,51 @@ def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
     """Return everything that looks wrong, errors first. A synthetic panel's sessions are its own and its gaps
     intended.
     """
-    faults = [
-        *_check_calendar(panel),
-        *_check_bars(panel),
-        *_check_presence(panel),
-        *_check_gaps(panel),
-        *_check_levels(panel),
-        *_check_minutes(panel),
-        *check_records(panel),
-    ]
-    return tuple(sorted(faults, key=lambda fault: fault.severity))
+    checks = (
+        _check_calendar,
+        _check_bars,
+        _check_presence,
+        _check_gaps,
+        _check_levels,
+        _check_minutes,
+        _check_actions,
+        _check_memberships,
+        _check_texts_and_figures,
+    )
+    return tuple(sorted((fault for check in checks for fault in check(panel)), key=lambda fault: fault.severity))
 
 
 def _bad_bar(
     panel: Panel, check: str, row: int, column: int, reason: str, severity: Severity = "error"
 ) -> DataFault:
     symbol, session = panel.listings[column].instrument.symbol, str(panel.sessions[row])
-    return DataFault(
-        check=check,
-        file=f"{panel.name}/bars",
-        row=row + 1,
-        reason=f"{symbol} on {session}: {reason}",
-        severity=severity,
-        symbol=symbol,
-        session=session,
-    )
+    said = f"{symbol} on {session}: {reason}"
+    return _fault(panel, "bars", row, check, said, severity, symbol=symbol, session=session)
 
 
 def _check_calendar(panel: Panel) -> Iterator[DataFault]:
     if panel.facts.kind == "synthetic":
         return
-    days = panel.sessions.astype("datetime64[D]")
-    earliest, latest = known_range(panel.facts.calendar)
-    inside = days[(days >= _bound(earliest, days[0])) & (days <= _bound(latest, days[-1]))]
+    days, calendar = panel.sessions.astype("datetime64[D]"), panel.facts.calendar
+    earliest, latest = known_range(calendar)
+    begin, end = (
+        otherwise if day is None else np.datetime64(parse_day(day), "D")
+        for day, otherwise in ((earliest, days[0]), (latest, days[-1]))
+    )
+    inside = days[(days >= begin) & (days <= end)]
     if inside.size < days.size:
-        yield DataFault(
-            check="calendar unknown",
-            file=f"{panel.name}/bars",
-            row=None,
-            reason=f"{days.size - inside.size} sessions lie outside {panel.facts.calendar}'s known holidays",
-            severity="warning",
-        )
+        reason = f"{days.size - inside.size} sessions lie outside {calendar}'s known holidays"
+        yield _fault(panel, "bars", None, "calendar unknown", reason, "warning")
     if not inside.size:
         return
-    expected = sessions_between(panel.facts.calendar, str(inside[0]), str(inside[-1])).days
-    for day in np.setdiff1d(inside, expected):
-        row = int(np.searchsorted(days, day))
-        yield DataFault(
-            check="bar on a holiday",
-            file=f"{panel.name}/bars",
-            row=row + 1,
-            reason=f"{day} is not a session of {panel.facts.calendar}",
-            session=str(day),
-        )
-    for day in np.setdiff1d(expected, inside):
-        yield DataFault(
-            check="missing session",
-            file=f"{panel.name}/bars",
-            row=int(np.searchsorted(days, day)) + 1,
-            reason=f"the session {day} of {panel.facts.calendar} is missing",
-            session=str(day),
-        )
-
-
-def _bound(day: str | None, otherwise: np.datetime64) -> np.datetime64:
-    return otherwise if day is None else np.datetime64(parse_day(day), "D")
+    expected = sessions_between(calendar, str(inside[0]), str(inside[-1])).days
+    for found, check, said in (
+        (np.setdiff1d(inside, expected), "bar on a holiday", "{0} is not a session of {1}"),
+        (np.setdiff1d(expected, inside), "missing session", "the session {0} of {1} is missing"),
+    ):
+        for day in found:
+            row = int(np.searchsorted(days, day))
+            yield _fault(panel, "bars", row, check, said.format(day, calendar), session=str(day))
 
 
 def _check_bars(panel: Panel) -> Iterator[DataFault]:
@@ -314,20 +324,12 @@ def _check_presence(panel: Panel) -> Iterator[DataFault]:
     sessions, missing = due.sum(axis=0), (due & ~present).sum(axis=0)
     for column, entry in enumerate(panel.listings):
         share = missing[column] / sessions[column] if sessions[column] else 0.0
-        if share <= NAN_WARNING and present[:, column].any():
-            continue
-        symbol = entry.instrument.symbol
-        nothing = not present[:, column].any()
-        yield DataFault(
-            check="missing bars",
-            file=f"{panel.name}/bars",
-            row=None,
-            reason=f"{symbol} has no bar at all"
-            if nothing
-            else f"{symbol} has no bar in {missing[column]} of {sessions[column]} sessions",
-            severity="error" if nothing or share > NAN_ERROR else "warning",
-            symbol=symbol,
-        )
+        nothing, symbol = not present[:, column].any(), entry.instrument.symbol
+        if share > NAN_WARNING or nothing:
+            how = "at all" if nothing else f"in {missing[column]} of {sessions[column]} sessions"
+            severity: Severity = "error" if nothing or share > NAN_ERROR else "warning"
+            reason = f"{symbol} has no bar {how}"
+            yield _fault(panel, "bars", None, "missing bars", reason, severity, symbol=symbol)
 
 
 def _check_gaps(panel: Panel) -> Iterator[DataFault]:
@@ -339,28 +341,20 @@ def _check_gaps(panel: Panel) -> Iterator[DataFault]:
         with np.errstate(over="ignore"):
             move = close[row, column] / previous[row, column] - 1
         resumed = not yesterday[row, column]
-        synthetic = panel.facts.kind == "synthetic"
-        yield _bad_bar(
-            panel,
-            "gap without corporate action",
-            row,
-            column,
+        reason = (
             f"close moved {move:+.0%} from the previous one{' before a pause' if resumed else ''}, "
-            f"more than {GAP:.0%}, and no split or dividend explains it",
-            "warning" if resumed or synthetic else "error",
+            f"more than {GAP:.0%}, and no split or dividend explains it"
         )
+        severity: Severity = "warning" if resumed or panel.facts.kind == "synthetic" else "error"
+        yield _bad_bar(panel, "gap without corporate action", row, column, reason, severity)
 
 
 def _check_levels(panel: Panel) -> Iterator[DataFault]:
     for index, levels in panel.indices.items():
         for row in np.flatnonzero(levels <= 0).tolist():
-            yield DataFault(
-                check="price not positive",
-                file=f"{panel.name}/indices",
-                row=row + 1,
-                reason=f"index {index} on {panel.sessions[row]}: level {levels[row]:g} is not positive",
-                session=str(panel.sessions[row]),
-            )
+            day = str(panel.sessions[row])
+            reason = f"index {index} on {day}: level {levels[row]:g} is not positive"
+            yield _fault(panel, "indices", row, "price not positive", reason, session=day)
 
 
 def _check_minutes(panel: Panel) -> Iterator[DataFault]:
@@ -370,22 +364,12 @@ def _check_minutes(panel: Panel) -> Iterator[DataFault]:
     where = np.searchsorted(panel.close_time, minutes.close_time)
     outside = where >= panel.sessions.size
     outside |= minutes.close_time <= panel.open_time[np.minimum(where, panel.sessions.size - 1)]
+    ends = minutes.close_time.astype("datetime64[ns]").astype("datetime64[s]")
     for row in np.flatnonzero(outside).tolist():
-        moment = np.datetime64(int(minutes.close_time[row]), "ns").astype("datetime64[s]")
-        yield DataFault(
-            check="minute outside a session",
-            file=f"{panel.name}/minutes",
-            row=row + 1,
-            reason=f"the minute ending {moment}Z lies outside every session",
-            severity="warning",
-        )
+        reason = f"the minute ending {ends[row]}Z lies outside every session"
+        yield _fault(panel, "minutes", row, "minute outside a session", reason, "warning")
     for suspicion in check_bars(minutes.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
-            moment = np.datetime64(int(minutes.close_time[row]), "ns").astype("datetime64[s]")
-            yield DataFault(
-                check=suspicion.check,
-                file=f"{panel.name}/minutes",
-                row=row + 1,
-                reason=f"{minutes.symbols[column]} at {moment}Z: {suspicion.reason((row, column))}",
-                symbol=minutes.symbols[column],
-            )
+            symbol = minutes.symbols[column]
+            reason = f"{symbol} at {ends[row]}Z: {suspicion.reason((row, column))}"
+            yield _fault(panel, "minutes", row, suspicion.check, reason, symbol=symbol)

@@ -25,7 +25,7 @@ from tradeassay.core.view import (
     NewsItem,
     SessionBars,
 )
-from tradeassay.data.panel import CalendarName, PanelFacts, action_known_at
+from tradeassay.data.source import CalendarName, PanelFacts, action_known_at
 from tradeassay.data.store.manifest import Manifest, read_manifest
 from tradeassay.data.store.read import History, check_files, verify_snapshot
 
@@ -133,9 +133,8 @@ _NO_COLUMNS.setflags(write=False)
 
 
 class AsOfView:
-    """Implements :class:`~tradeassay.core.view.MarketView`, plus the current session as an exchange needs it.
-
-    Made by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
+    """Implements :class:`~tradeassay.core.view.MarketView`, plus the current session as an exchange needs it. Made
+    by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
     """
 
     __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")

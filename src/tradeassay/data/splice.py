@@ -27,11 +27,10 @@ _MIRROR: dict[Field, Field] = {"open": "open", "close": "close", "high": "low", 
 
 
 class SplicedSnapshot(Snapshot):
-    """``true`` up to the present, ``false`` after it; both have the same sessions and columns.
-
-    The present is the end of the data until :meth:`move` is called. With ``bars`` the sessions just ahead are
-    written anew at every move, as the mirror image of what happens, or (``noisy``) multiplied with noise. Raises
-    :class:`DataError` for snapshots that do not fit together.
+    """``true`` up to the present, ``false`` after it; both have the same sessions and columns. The present is the
+    end of the data until :meth:`move` is called. With ``bars`` the sessions just ahead are written anew at every
+    move, as the mirror image of what happens, or (``noisy``) multiplied with noise. Raises :class:`DataError` for
+    snapshots that do not fit together.
     """
 
     def __init__(self, true: Snapshot, false: Snapshot, *, bars: bool, noisy: bool, seed: int = 0) -> None:
@@ -92,7 +91,13 @@ class _Spliced(History):
             for name in ("open", "suspended", "trading"):
                 self._arrays[name][row] = self._source(self._true, name)[row]
         self._now, self._clock = unknown, clock
-        self._splice_listings(row)
+        visible = self._true.visible[row]
+        self.every_instrument: tuple[Instrument, ...] = (
+            *self._true.every_instrument[:visible],
+            *self._false.every_instrument[visible:],
+        )
+        over = self._true.last_rows < row
+        self.last_rows: Ints = np.where(over, self._true.last_rows, self._false.last_rows)
         self._splice_actions(row, clock)
         for table in self._tables:
             table.move(clock)
@@ -123,15 +128,6 @@ class _Spliced(History):
         self._arrays["prev_close"][start:stop] = np.where(np.isfinite(before), before, np.nan)
 
     # -- listings and members ------------------------------------------------------------------------------------
-
-    def _splice_listings(self, row: int) -> None:
-        visible = self._true.visible[row]
-        self.every_instrument: tuple[Instrument, ...] = (
-            *self._true.every_instrument[:visible],
-            *self._false.every_instrument[visible:],
-        )
-        over = self._true.last_rows < row
-        self.last_rows: Ints = np.where(over, self._true.last_rows, self._false.last_rows)
 
     def gone_by(self, row: int) -> tuple[str, ...]:
         return self._true.gone_by(row) if row <= self._now else self._false.gone_by(row)

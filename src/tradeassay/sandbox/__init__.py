@@ -7,7 +7,7 @@ code is not run.
 
 from __future__ import annotations
 
-from tradeassay.sandbox.executor import open_executor
+from tradeassay.sandbox.executor import TrustedCodeInProcess, open_executor
 from tradeassay.sandbox.failures import (
     BadResult,
     ChildClaim,
@@ -33,7 +33,6 @@ from tradeassay.sandbox.job import Job, JobExecutor, JobLimits, JobResult, JobUs
 from tradeassay.sandbox.sandbox import Sandbox, SandboxPool
 from tradeassay.sandbox.sandbox_config import SandboxConfig
 from tradeassay.sandbox.tier import Kernel, SandboxRefused, Tier, ask_kernel, refusal
-from tradeassay.sandbox.trusted import TrustedCodeInProcess
 
 __all__ = [
     "BadResult",

@@ -18,17 +18,17 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import msgspec
 
-from tradeassay.sandbox import kernel, landlock, seccomp
+from tradeassay.sandbox import kernel, seccomp
 from tradeassay.sandbox.codec import Array, Caps, decode, encode, encode_claim
 from tradeassay.sandbox.feed import ANSWER_FD, FEED_FD
 from tradeassay.sandbox.job import ChildOrder, JobLimits
+from tradeassay.sandbox.kernel import CONTROL_FD
 from tradeassay.sandbox.namespaces import NOBODY, SCRATCH, become_nobody, enter_scratch
 from tradeassay.sandbox.strategy import Parsed, StrategyCall, Unreturnable, claim_of, fix_seeds, parse, run_code
-from tradeassay.sandbox.syscalls import CONTROL_FD
 
 ORDER_LENGTH: Final = struct.Struct("<I")
 SETUP_FAILED: Final = 70
@@ -94,7 +94,10 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
         columns = decode(memoryview(rows), _NO_CAPS)
         assert isinstance(columns, dict)
         fix_seeds(order.seed)
-        _filter_calls(stage, control)
+        listener = seccomp.install(seccomp.for_process(stage.program, os.getpid()), listener=stage.notify)
+        if stage.notify:
+            socket.send_fds(control, [b"N"], [listener])
+            os.close(listener)
     except BaseException as error:
         if control is not None:
             control.sendmsg([b"E" + f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:4000]])
@@ -147,7 +150,7 @@ def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_b
         owner = NOBODY if stage.nobody else os.geteuid()
         scratch = enter_scratch(limits.scratch_mb, limits.scratch_files, owner)
         socket.send_fds(control, [b"D"], [scratch])
-        rules.append((scratch, landlock.READ_WRITE))
+        rules.append((scratch, kernel.READ_WRITE))
         os.environ.update(HOME=SCRATCH, TMPDIR=SCRATCH)
         tempfile.tempdir = SCRATCH
     _limit(limits, stage.base_bytes + rows_bytes)
@@ -156,7 +159,7 @@ def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_b
     kernel.drop_capabilities()
     kernel.die_with_parent()
     kernel.no_new_privileges()
-    landlock.restrict(stage.landlock_abi, rules)
+    kernel.restrict(stage.landlock_abi, rules)
 
 
 def _limit(limits: JobLimits, base_bytes: int) -> None:
@@ -179,13 +182,6 @@ def _limit(limits: JobLimits, base_bytes: int) -> None:
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
 
 
-def _filter_calls(stage: Stage, control: socket.socket) -> None:
-    listener = seccomp.install(seccomp.for_process(stage.program, os.getpid()), listener=stage.notify)
-    if stage.notify:
-        socket.send_fds(control, [b"N"], [listener])
-        os.close(listener)
-
-
 def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:
     """Run the code and send what it returns, or its claim. Nothing from here on is trusted."""
     os.close(_ORDER_FD)
@@ -201,10 +197,6 @@ def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # it may have closed its streams, or put something else in their place
             stream.flush()
-    _send(parts)
-
-
-def _send(parts: list[Any]) -> None:
     for part in parts:
         view = memoryview(part)
         while view:

@@ -82,9 +82,7 @@ _decode_head = msgspec.json.Decoder(Head).decode
 
 
 def encode(columns: Mapping[str, Any]) -> list[bytes]:
-    """Return the message for named array-likes, in parts; TypeError or ValueError for what the format cannot
-    hold.
-    """
+    """The message for named array-likes, in parts; TypeError or ValueError for what the format cannot hold."""
     heads: list[ColumnHead] = []
     parts: list[bytes] = []
     for name, values in columns.items():

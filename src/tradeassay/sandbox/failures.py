@@ -24,8 +24,8 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from tradeassay.sandbox.codec import Array, Caps, ClaimHead, ClaimKind, CodecError, decode
+from tradeassay.sandbox.kernel import Family
 from tradeassay.sandbox.strategy import Parsed
-from tradeassay.sandbox.syscalls import Family
 
 
 def plain_line(text: str, length: int) -> str:
@@ -43,10 +43,8 @@ Stage = Literal["parse", "run"]
 
 
 class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call the kernel refused and reported, whether or not the code swallowed the error.
-
-    ``detail`` is the path, address family, signal or program asked for, when it is known. ``count`` adds up
-    repeats.
+    """A call the kernel refused and reported, whether or not the code swallowed the error. ``detail`` is the path,
+    address family, signal or program asked for, when it is known. ``count`` adds up repeats.
     """
 
     family: Family
@@ -193,11 +191,9 @@ _HOST_FOLDER = re.compile(r"/[^\s'\"():,]*/(?=(?:site-packages|python3\.\d+)/)")
 
 
 class ChildClaim(_Verdict, frozen=True, tag="child_claim", kw_only=True):
-    """The child's own account of why it has no result. Nothing checks it.
-
-    ``kind``: it raised (``exception``), exceeded its memory limit (``memory``), lacked or was refused a
-    module while running (``import``), has no entry function (``no_entry``), returned something no column can
-    hold (``unreturnable``), or called ``exit``.
+    """The child's own account of why it has no result. Nothing checks it. ``kind``: it raised (``exception``),
+    exceeded its memory limit (``memory``), lacked or was refused a module while running (``import``), has no entry
+    function (``no_entry``), returned something no column can hold (``unreturnable``), or called ``exit``.
     """
 
     says = "the code says: {0.error}: {0.message}"
@@ -242,7 +238,6 @@ _REFUSAL_ERRORS: Final = frozenset({"PermissionError", "OSError"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildFacts:
     """What the host knows about an ended child. ``stopped`` is the host's own reason for killing it, if it did.
-
     ``base_mb`` is what it had when it was forked, ``memory_mb`` what it may take on top of that.
     """
 
@@ -367,24 +362,21 @@ def _how_it_ended(facts: ChildFacts) -> HostVerdict | None:
         return facts.stopped
     stage: Stage = "parse" if facts.parsed is None else "run"
     if os.WIFSIGNALED(facts.status):
-        return _by_signal(facts, os.WTERMSIG(facts.status), stage)
+        number = os.WTERMSIG(facts.status)
+        out_of_time = facts.cpu_s >= facts.cpu_limit_s - _CPU_SLACK_S
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and out_of_time):
+            return CpuTimeout(limit_s=facts.cpu_limit_s, used_s=facts.cpu_s)
+        if number == signal.SIGKILL and facts.out_of_memory:
+            return OomKilled(peak_mb=facts.peak_mb)
+        if number == signal.SIGSYS:
+            call = RefusedCall(family="privileged", call="system call of another machine type")
+            return PrivilegedAttempt(attempt=call)
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        return Crashed(stage=stage, signal=name)
     code = os.waitstatus_to_exitcode(facts.status)
     if code != 0 or facts.parsed is None:
         return Crashed(stage=stage, exit_code=code)
     return None
-
-
-def _by_signal(facts: ChildFacts, number: int, stage: Stage) -> HostVerdict:
-    out_of_time = facts.cpu_s >= facts.cpu_limit_s - _CPU_SLACK_S
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and out_of_time):
-        return CpuTimeout(limit_s=facts.cpu_limit_s, used_s=facts.cpu_s)
-    if number == signal.SIGKILL and facts.out_of_memory:
-        return OomKilled(peak_mb=facts.peak_mb)
-    if number == signal.SIGSYS:
-        call = RefusedCall(family="privileged", call="system call of another machine type")
-        return PrivilegedAttempt(attempt=call)
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
-    return Crashed(stage=stage, signal=name)

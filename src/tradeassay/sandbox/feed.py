@@ -27,7 +27,6 @@ _CHUNK: Final = 1 << 16
 
 class FrameFeed(msgspec.Struct, frozen=True, kw_only=True):
     """All frames of a job, one after the other, ``size`` bytes each. They stay in the host until it is their turn.
-
     ``until`` is asked about every answer, with its number; once it says yes no more frames are sent. It saves time
     and nothing else: an executor may go on. Raises UserError when the bytes are not a whole number of frames.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import msgspec
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.sandbox.codec import Caps
 from tradeassay.sandbox.failures import Failure, RefusedCall
 from tradeassay.sandbox.feed import FrameFeed
+from tradeassay.sandbox.kernel import Family
 from tradeassay.sandbox.strategy import Scalar, StrategyCall
-from tradeassay.sandbox.syscalls import Family
 from tradeassay.sandbox.tier import Tier
 
 
 class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one job may use. Exceeding any of them ends the job, and the result says which.
-
-    ``cpu_s`` is counted by the kernel in whole seconds. ``memory_mb`` is address space on top of what the
-    preloaded libraries already have. ``scratch_mb``/``scratch_files`` bound the private folder, ``log_kb`` what
-    is printed. ``attempts`` is how many refused calls are recorded before the job is ended, ``file_calls`` how
-    many calls that name a path it may make.
+    """What one job may use. Exceeding any of them ends the job, and the result says which. ``cpu_s`` is counted by
+    the kernel in whole seconds. ``memory_mb`` is address space on top of what the preloaded libraries already
+    have. ``scratch_mb``/``scratch_files`` bound the private folder, ``log_kb`` what is printed. ``attempts`` is
+    how many refused calls are recorded before the job is ended, ``file_calls`` how many calls that name a path it
+    may make.
     """
 
     cpu_s: int = 10
@@ -125,13 +124,11 @@ class JobUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """Either ``columns`` or a ``failure``, never both.
-
-    ``attempts`` are the refused calls the kernel reported, even if the job went on and returned something.
-    ``answers`` are what a fed job said to each frame it got, even if it failed later.
-    ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept for a reader and
-    never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the code. ``retried`` is
-    how an earlier try ended that says nothing about the code; empty when the first counted.
+    """Either ``columns`` or a ``failure``, never both. ``attempts`` are the refused calls the kernel reported,
+    even if the job went on and returned something. ``answers`` are what a fed job said to each frame it got, even
+    if it failed later. ``log`` (what the code printed) and ``files`` (what it left in its scratch folder) are kept
+    for a reader and never trusted. ``tier`` says which walls stood around it, ``source`` is the SHA-256 of the
+    code. ``retried`` is how an earlier try ended that says nothing about the code; empty when the first counted.
     """
 
     source: str
@@ -169,10 +166,14 @@ class JobExecutor(Protocol):
 
     def run(self, job: Job) -> JobResult: ...
 
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]: ...
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        for job in jobs:
+            yield self.run(job)
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> JobExecutor: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -184,7 +184,16 @@ def enter_private_root(roots: LibraryRoots) -> None:
         if path in covered:
             kernel.mount("tmpfs", target, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=64k,mode=0755")
         if path in shown:
-            _bind(shown[path], target, device=path in DEVICES)
+            source = shown[path]
+            device = path in DEVICES
+            origin = f"/proc/self/fd/{source}"
+            if os.path.isdir(origin):
+                os.makedirs(target, mode=0o755, exist_ok=True)
+            else:
+                os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
+                os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+            kernel.mount(origin, target, None, kernel.MS_BIND)
+            kernel.make_read_only(target, allow_devices=device)
     for path in covered:
         kernel.make_read_only(_NEW_ROOT + path)
     os.mkdir(_NEW_ROOT + SCRATCH)
@@ -224,17 +233,6 @@ def enter_scratch(megabytes: int, files: int, owner: int) -> int:
     kernel.mount("tmpfs", SCRATCH, "tmpfs", flags, options)
     os.chdir(SCRATCH)
     return os.open(SCRATCH, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def _bind(source: int, target: str, *, device: bool) -> None:
-    origin = f"/proc/self/fd/{source}"
-    if os.path.isdir(origin):
-        os.makedirs(target, mode=0o755, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-    kernel.mount(origin, target, None, kernel.MS_BIND)
-    kernel.make_read_only(target, allow_devices=device)
 
 
 def _write(path: str, text: str) -> None:

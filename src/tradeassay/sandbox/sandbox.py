@@ -1,27 +1,176 @@
-"""A sandbox: one zygote and the jobs it runs, one at a time or many. Safe to share between threads."""
+"""A sandbox: the host's handle on a zygote, and the jobs it runs, one at a time or many. Safe between threads."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
-from tradeassay.sandbox.job import Job, JobResult
-from tradeassay.sandbox.sandbox_config import SandboxConfig
+from tradeassay.sandbox.job import Job, JobExecutor, JobResult
+from tradeassay.sandbox.namespaces import SCRATCH
+from tradeassay.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
-from tradeassay.sandbox.tier import Tier, ask_kernel, refusal
-from tradeassay.sandbox.zygote_process import ZygoteProcess
+from tradeassay.sandbox.tier import SandboxRefused, Tier, ask_kernel, refusal
+from tradeassay.sandbox.watch import Reach
+from tradeassay.sandbox.zygote import Hello
+
+# The package is loaded from the host's own folder: another one may be installed, and search paths would find that.
+_START: Final = """
+import importlib.util, sys
+sys.path += [one for one in sys.argv[3:] if one not in sys.path]
+sys.path.append(sys.argv[1])
+place = sys.argv[1] + "/tradeassay"
+within = {"submodule_search_locations": [place]}
+spec = importlib.util.spec_from_file_location("tradeassay", place + "/__init__.py", **within)
+sys.modules["tradeassay"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from tradeassay.sandbox.zygote import main
+main(int(sys.argv[2]))
+"""
+_PACKAGE_PARENT: Final = str(Path(__file__).resolve().parents[2])
+_STOP_S: Final = 5.0
+_HELLO_BYTES: Final = 1 << 18
 
 
-class Sandbox:
+def _homes(modules: tuple[str, ...]) -> list[str]:
+    """Return the folders of promised modules: the zygote's own search path knows nothing of PYTHONPATH."""
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(module.partition(".")[0] for module in modules):
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        place = None if spec is None else next(iter(spec.submodule_search_locations or ()), spec.origin)
+        if place is not None and os.path.isabs(place):
+            found[os.path.dirname(place)] = None
+    standard = os.path.dirname(os.__file__)
+    return [folder for folder in found if folder != standard and not folder.startswith(f"{standard}/lib-")]
+
+
+def _font_list(config: SandboxConfig) -> dict[str, str]:
+    """Return where matplotlib keeps its list of fonts, so that not every zygote looks through the machine's."""
+    from tradeassay.core.files import data_home  # a zygote loads this module too, and needs to know no home
+
+    if not any(name.startswith("matplotlib") for name in config.preload):
+        return {}
+    try:
+        folder = data_home().absolute() / "matplotlib"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no room, no rights, no home: each zygote makes its own
+        return {}
+    return {"MPLCONFIGDIR": str(folder)} if os.access(folder, os.W_OK) else {}
+
+
+class ZygoteProcess:
+    """A running zygote. Raises SandboxError when it does not start, SandboxRefused when its walls are too weak."""
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._owner = os.getpid()
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, tempfile.TemporaryFile() as complaints:
+            # A new session keeps the terminal's Ctrl-C from reaching it; it ends when our end of the socket
+            # closes.
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-s", "-P", "-B", "-c", _START, _PACKAGE_PARENT, str(theirs.fileno())),
+                    *_homes(config.preload),
+                ],
+                env={**ENVIRONMENT, **_font_list(config), "PYTHONHASHSEED": str(config.hash_seed)},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+            theirs.close()
+            try:
+                self.hello = self._greet(config)
+            except BaseException as error:
+                self.close()
+                complaints.seek(0)
+                words = complaints.read()[-2000:].decode("utf-8", "replace").strip()
+                if isinstance(error, SandboxError) and words:
+                    raise type(error)(f"{error.message}: {words}", hint=error.hint) from None
+                raise
+        self.modules = frozenset(self.hello.modules)
+        self.reach = Reach(
+            readable=frozenset(self.hello.readable),
+            listable=frozenset(self.hello.listable),
+            searched=frozenset(self.hello.searched),
+            home=SCRATCH if "private root" in self.tier.walls else "/",
+        )
+
+    @property
+    def tier(self) -> Tier:
+        assert self.hello.tier is not None
+        return self.hello.tier
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        self.socket.close()
+        if os.getpid() != self._owner:
+            return
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _greet(self, config: SandboxConfig) -> Hello:
+        try:
+            self.socket.send(msgspec.json.encode(config))
+        except OSError:
+            raise SandboxError("the sandbox's zygote did not start") from None
+        waiting = select.poll()
+        waiting.register(self.socket, select.POLLIN)
+        if not waiting.poll(config.start_s * 1000):
+            raise SandboxError(
+                f"the sandbox's zygote was not ready after {config.start_s:g} s",
+                hint="raise SandboxConfig.start_s",
+            )
+        try:
+            message = self.socket.recv(_HELLO_BYTES)
+        except OSError:  # it ended before it had read what it was sent
+            message = b""
+        if not message:
+            raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
+        hello = msgspec.json.decode(message, type=Hello)
+        if hello.tier is None:
+            raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
+        if config.require == "strong" and hello.tier.level != "strong":
+            raise SandboxRefused(
+                f"strong isolation was asked for, and this machine lacks {'; '.join(hello.tier.missing)}",
+                hint="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
+                "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
+            )
+        return hello
+
+
+class Sandbox(JobExecutor):
     """Runs untrusted code, one fresh child per job. Starting costs a second or two, a job some milliseconds.
-
     Raises :class:`SandboxRefused` when this machine cannot contain untrusted code, or not at the level that the
     config asks for. Close it, or use it as a context manager; a forgotten one is closed with the interpreter.
     """
@@ -52,9 +201,8 @@ class Sandbox:
 
     def run(self, job: Job) -> JobResult:
         """Run one job in its own child. A bad job is a result, not an error. An end that may be the machine's
-        doing (:func:`~tradeassay.sandbox.failures.doubt`) is tried once more, unless the child had tried
-        something that fails a job, or answered a row of its feed: its second child could be told what its first
-        one saw.
+        doing (:func:`~tradeassay.sandbox.failures.doubt`) is tried once more, unless the child had tried something
+        that fails a job, or answered a row of its feed: its second child could be told what its first one saw.
         """
         zygote, seen = self._line.current(), tuple[RefusedCall, ...]()
         try:
@@ -83,18 +231,8 @@ class Sandbox:
         seen = tuple(call for call in seen if call not in second.attempts)
         return replace(second, retried=said, attempts=(*seen, *second.attempts))
 
-    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        for job in jobs:
-            yield self.run(job)
-
     def close(self) -> None:
         self._end()
-
-    def __enter__(self) -> Sandbox:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
@@ -151,10 +289,9 @@ class _ZygoteLine:
                 zygote.close()
 
 
-class SandboxPool:
-    """Runs up to ``workers`` children at once. Raises :class:`SandboxRefused` like :class:`Sandbox`.
-
-    Memory adds up: ``workers`` times ``Limits.memory_mb`` should fit the machine.
+class SandboxPool(JobExecutor):
+    """Runs up to ``workers`` children at once. Raises :class:`SandboxRefused` like :class:`Sandbox`. Memory adds
+    up: ``workers`` times ``Limits.memory_mb`` should fit the machine.
     """
 
     def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
@@ -202,9 +339,3 @@ class SandboxPool:
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._sandbox.close()
-
-    def __enter__(self) -> SandboxPool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

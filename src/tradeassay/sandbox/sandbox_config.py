@@ -7,23 +7,9 @@ from typing import Final, Literal
 
 import msgspec
 
-PRELOAD: Final = (
-    "numpy",
-    "pandas",
-    "scipy.stats",
-    "scipy.signal",
-    "scipy.optimize",
-    "talib",
-    "matplotlib.pyplot",
-    "backtrader",
-    "calendar",
-    "csv",
-    "decimal",
-    "fractions",
-    "graphlib",
-    "statistics",
-    "uuid",
-    "zoneinfo",
+PRELOAD: Final = tuple(
+    "numpy pandas scipy.stats scipy.signal scipy.optimize talib matplotlib.pyplot backtrader calendar csv "
+    "decimal fractions graphlib statistics uuid zoneinfo".split()
 )
 """Imported once by the zygote, when installed; a job pays nothing for them."""
 
@@ -64,12 +50,11 @@ def not_for_children(loaded: Iterable[str]) -> list[str]:
 
 
 class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the zygote loads and which walls are requested.
-
-    ``preload`` modules are skipped when they are not installed, ``harnesses`` are not: they must import.
-    ``require`` is the weakest level that is acceptable; ``namespaces=False`` goes without them (for tests, and for
-    machines where they are forbidden). ``start_s`` bounds how long the zygote may take to load its libraries.
-    ``hash_seed`` is what texts are hashed with in every child.
+    """What the zygote loads and which walls are requested. ``preload`` modules are skipped when they are not
+    installed, ``harnesses`` are not: they must import. ``require`` is the weakest level that is acceptable;
+    ``namespaces=False`` goes without them (for tests, and for machines where they are forbidden). ``start_s``
+    bounds how long the zygote may take to load its libraries. ``hash_seed`` is what texts are hashed with in every
+    child.
     """
 
     preload: tuple[str, ...] = PRELOAD

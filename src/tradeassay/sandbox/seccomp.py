@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import kernel
-from tradeassay.sandbox.syscalls import (
+from tradeassay.sandbox.kernel import (
     ALLOWED,
     ALLOWED_INT,
     MISSING,
@@ -44,11 +44,9 @@ ANY_PID: Final = 0x7FFFFFF0
 
 
 class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What one child's filter depends on.
-
-    ``pid`` is the child's own process id as it sees it (it may abort itself). ``notify`` is False where the
-    kernel gives no listener: refused calls then fail with EPERM, unreported. ``watch_stat`` also shows
-    the host the calls that only ask whether a path exists.
+    """What one child's filter depends on. ``pid`` is the child's own process id as it sees it (it may abort
+    itself). ``notify`` is False where the kernel gives no listener: refused calls then fail with EPERM,
+    unreported. ``watch_stat`` also shows the host the calls that only ask whether a path exists.
     """
 
     machine: str

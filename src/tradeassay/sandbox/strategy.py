@@ -211,32 +211,27 @@ def claim_of(error: BaseException) -> ClaimHead:
     kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
     try:
         message = str(error)
-        trace = _trace(error)
+        start = error.__traceback__
+        while start is not None and start.tb_frame.f_code.co_filename != FILE:
+            start = start.tb_next
+        read = linecache.updatecache
+        # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
+        linecache.updatecache = lambda filename, module_globals=None: (
+            [] if _OURS in filename else read(filename, module_globals)
+        )
+        try:
+            text = "".join(traceback.format_exception(type(error), error, start))
+        finally:
+            linecache.updatecache = read
+        for folder in (sys.prefix, sys.base_prefix):
+            text = text.replace(folder, "...")
+        trace = text
     except BaseException:
         message, trace = "its error cannot be shown", ""
     return ClaimHead(kind, _clean(type(error).__name__, 200), _clean(message, 4000), _clean(trace[-12000:], 12000))
 
 
 _OURS: Final = __file__.rpartition("sandbox")[0]
-
-
-def _trace(error: BaseException) -> str:
-    """Return the traceback from the code's own first line on, without the machine's folders."""
-    start = error.__traceback__
-    while start is not None and start.tb_frame.f_code.co_filename != FILE:
-        start = start.tb_next
-    read = linecache.updatecache
-    # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
-    linecache.updatecache = lambda filename, module_globals=None: (
-        [] if _OURS in filename else read(filename, module_globals)
-    )
-    try:
-        text = "".join(traceback.format_exception(type(error), error, start))
-    finally:
-        linecache.updatecache = read
-    for folder in (sys.prefix, sys.base_prefix):
-        text = text.replace(folder, "...")
-    return text
 
 
 def _frame(columns: Mapping[str, Any]) -> Any:

@@ -86,7 +86,21 @@ class Supervisor:
         killed_before = _oom_kills()
         started = time.monotonic()
         self._send_to(zygote)
-        self._see_through(started)
+        assert self._control is not None
+        control = self._control.fileno()
+        while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
+            for descriptor, event in self._next_events(self._seconds_left(started)):
+                if descriptor == control:
+                    self._take_message()
+                elif descriptor == self._listener:
+                    self._take_report(event)
+                elif self._line is not None and self._line.owns(descriptor):
+                    limit = self._job.limits.result_mb << 20
+                    if not self._line.turn(limit):
+                        self._stop(OutputLimit(stream="answers", limit=limit))
+                        self._line.close()
+                else:
+                    self._take_output(descriptor)
         assert self._exit is not None
         limits = self._job.limits
         facts = ChildFacts(
@@ -163,21 +177,6 @@ class Supervisor:
         self._open_pipes.add(mine)
         return mine, theirs
 
-    def _see_through(self, started: float) -> None:
-        """Handle events until the child is gone and its pipes are empty."""
-        assert self._control is not None
-        control = self._control.fileno()
-        while self._exit is None or self._open_pipes or (self._line is not None and self._line.open):
-            for descriptor, event in self._next_events(self._seconds_left(started)):
-                if descriptor == control:
-                    self._take_message()
-                elif descriptor == self._listener:
-                    self._take_report(event)
-                elif self._line is not None and self._line.owns(descriptor):
-                    self._take_answers(self._line)
-                else:
-                    self._take_output(descriptor)
-
     def _next_events(self, seconds: float) -> list[tuple[int, int]]:
         """Wait for something to happen, and count the child's time: what the whole machine stood still for is not
         its.
@@ -247,12 +246,6 @@ class Supervisor:
             self._stop(OutputLimit(stream="refused calls", limit=limits.attempts))
         elif self._watch.file_calls > limits.file_calls:
             self._stop(OutputLimit(stream="file calls", limit=limits.file_calls))
-
-    def _take_answers(self, line: FeedLine) -> None:
-        limit = self._job.limits.result_mb << 20
-        if not line.turn(limit):
-            self._stop(OutputLimit(stream="answers", limit=limit))
-            line.close()
 
     def _take_output(self, descriptor: int) -> None:
         data = os.read(descriptor, _CHUNK)

@@ -15,8 +15,8 @@ from typing import Literal
 import msgspec
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import landlock, seccomp
-from tradeassay.sandbox.syscalls import machines
+from tradeassay.sandbox import seccomp
+from tradeassay.sandbox.kernel import landlock_abi, machines
 
 Level = Literal["strong", "standard", "trusted-in-process"]
 _CONTAINER = (
@@ -30,9 +30,8 @@ class SandboxRefused(SandboxError):
 
 
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
-    """The walls a job ran behind. Part of every result.
-
-    ``missing`` names each wall that the machine does not offer, and what follows from that.
+    """The walls a job ran behind. Part of every result. ``missing`` names each wall that the machine does not
+    offer, and what follows from that.
     """
 
     level: Level
@@ -47,10 +46,8 @@ IN_PROCESS = Tier(level="trusted-in-process", missing=("every wall: the code ran
 
 
 class Kernel(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be learned about the machine without starting anything.
-
-    ``filtered``: this process already runs under somebody's call filter, as in most containers. What is missing
-    then may be there and forbidden.
+    """What can be learned about the machine without starting anything. ``filtered``: this process already runs
+    under somebody's call filter, as in most containers. What is missing then may be there and forbidden.
     """
 
     system: str
@@ -71,7 +68,7 @@ def ask_kernel() -> Kernel:
         system=system,
         machine=machine,
         release=platform.release(),
-        landlock_abi=landlock.abi() if known else 0,
+        landlock_abi=landlock_abi() if known else 0,
         seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
         seccomp_notify=known and seccomp.has_action(seccomp.RET_NOTIFY),
         filtered=known and _filtered(),

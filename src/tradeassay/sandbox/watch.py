@@ -18,9 +18,9 @@ import msgspec
 
 from tradeassay.sandbox import seccomp
 from tradeassay.sandbox.failures import RefusedCall, plain_line
+from tradeassay.sandbox.kernel import STAT, WATCHED, family_of, name_of
 from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.seccomp import Notice
-from tradeassay.sandbox.syscalls import STAT, WATCHED, family_of, name_of
 
 _MAX_PATH: Final = 4096
 _MAX_KINDS: Final = 64
@@ -48,7 +48,6 @@ _SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """Which paths a child can reach: folders ``readable`` in depth, ``listable`` by themselves, its ``home``.
-
     ``searched`` are folders that the importer looks into by itself: shut, but not counted as the code's attempts.
     """
 
@@ -88,7 +87,9 @@ class ChildWatch:
 
     def _answer_path(self, listener: int, notice: Notice, name: str) -> None:
         self.file_calls += 1
-        writes = name in _CHANGES or (name in ("open", "openat") and bool(_flags(name, notice) & _WRITES))
+        writes = name in _CHANGES or (
+            name in ("open", "openat") and bool(notice.arguments[2 if name == "openat" else 1] & _WRITES)
+        )
         paths = [self._path(notice, 1 if name in _RELATIVE_TO_DESCRIPTOR else 0)]
         if name in _SECOND_PATH:
             paths.append(self._path(notice, _SECOND_PATH[name]))
@@ -96,7 +97,14 @@ class ChildWatch:
         if outside is None:
             seccomp.let_go_on(listener, notice)
             return
-        if name not in STAT and not (not writes and self._unremarkable(outside)):
+        if name not in STAT and not (
+            not writes
+            and (
+                outside in UNREMARKABLE
+                or outside in self._reach.searched
+                or _SHARED_LIBRARY.search(outside) is not None
+            )
+        ):
             self._record(name, f"{'write' if writes else 'read'} {outside}")
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
@@ -126,10 +134,6 @@ class ChildWatch:
                 return True
             path = posixpath.dirname(path)
         return False
-
-    def _unremarkable(self, path: str) -> bool:
-        """Return whether libc or the importer reads this by itself; it is refused anyway."""
-        return path in UNREMARKABLE or path in self._reach.searched or _SHARED_LIBRARY.search(path) is not None
 
     def _detail(self, name: str, notice: Notice) -> str:
         first, second, third = notice.arguments[:3]
@@ -171,10 +175,6 @@ class ChildWatch:
             known = self._seen.get((name, detail))
         count = known.count + 1 if known else 1
         self._seen[name, detail] = RefusedCall(family=family_of(name), call=name, detail=detail, count=count)
-
-
-def _flags(name: str, notice: Notice) -> int:
-    return notice.arguments[2 if name == "openat" else 1]
 
 
 def _signed(value: int) -> int:

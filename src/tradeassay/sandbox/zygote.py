@@ -25,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.sandbox import child, kernel, landlock, seccomp
+from tradeassay.sandbox import child, kernel, seccomp
 from tradeassay.sandbox.namespaces import (
     DEVICES,
     SCRATCH,
@@ -46,9 +46,8 @@ FDS_PER_JOB: Final = 7
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """The zygote's first message: ready, behind which walls, and what a child may read; or why not.
-
-    ``listable`` are folders that may be listed but not read; ``searched`` are those the importer looks into.
+    """The zygote's first message: ready, behind which walls, and what a child may read; or why not. ``listable``
+    are folders that may be listed but not read; ``searched`` are those the importer looks into.
     """
 
     tier: Tier | None = None
@@ -72,7 +71,8 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 def main(descriptor: int) -> None:
     """Serve the host at the other end of ``descriptor`` until it hangs up. Never returns."""
     host = socket.socket(fileno=descriptor)
-    _forget_what_was_ignored()
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
     try:
         config = msgspec.json.decode(host.recv(1 << 16), type=SandboxConfig)
         stage, hello = _prepare(config, host)
@@ -81,12 +81,6 @@ def main(descriptor: int) -> None:
         os._exit(1)
     host.send(msgspec.json.encode(hello))
     _serve(host, stage)
-
-
-def _forget_what_was_ignored() -> None:
-    """Give signals their usual effect again: a host under nohup ignores some, and a child would inherit it."""
-    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, Hello]:
@@ -100,7 +94,9 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     proc = _open_high("/proc")
     absent = _load(config)
     child.warm_up()
-    _assert_nothing_knows_the_future()
+    loaded = not_for_children(sys.modules)
+    if loaded:
+        raise RuntimeError(f"{', '.join(loaded[:5])} must not be loaded where untrusted code runs; a harness did")
     _assert_one_thread()
     roots = find_roots()
     missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
@@ -120,11 +116,11 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
         program=seccomp.build(
             seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify and not private)
         ),
-        landlock_abi=landlock.abi(),
+        landlock_abi=kernel.landlock_abi(),
         rules=(
-            *((_open_high(path), landlock.READ) for path in readable if os.path.exists(path)),
-            *((_open_high(path), landlock.LIST) for path in listable),
-            (_open_high(DEVICES[0]), landlock.READ_WRITE),
+            *((_open_high(path), kernel.READ) for path in readable if os.path.exists(path)),
+            *((_open_high(path), kernel.LIST) for path in listable),
+            (_open_high(DEVICES[0]), kernel.READ_WRITE),
         ),
         allowed=allowed_modules(module_names(roots.packages)),
         proc=proc,
@@ -189,13 +185,6 @@ def _open_high(path: str) -> int:
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, child.PARK_ABOVE)
     os.close(low)
     return high
-
-
-def _assert_nothing_knows_the_future() -> None:
-    """Raise RuntimeError when a module is loaded that could tell a child what the examiner knows."""
-    loaded = not_for_children(sys.modules)
-    if loaded:
-        raise RuntimeError(f"{', '.join(loaded[:5])} must not be loaded where untrusted code runs; a harness did")
 
 
 def _assert_one_thread() -> None:

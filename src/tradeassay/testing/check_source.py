@@ -15,9 +15,8 @@ from tradeassay.core.time import parse_iso
 from tradeassay.core.view import FIELDS
 from tradeassay.data import Panel, Source, SourceConfig, open_snapshot, write_snapshot
 from tradeassay.data.calendars import CALENDARS
-from tradeassay.data.doctor import diagnose_panel
-from tradeassay.data.fault import describe
-from tradeassay.data.importing import make_source
+from tradeassay.data.datasets import make_source
+from tradeassay.data.doctor import describe, diagnose_panel
 from tradeassay.data.store.manifest import content_sha256
 from tradeassay.data.store.write import check_form, normalised
 

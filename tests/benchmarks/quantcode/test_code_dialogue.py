@@ -9,7 +9,7 @@ import pytest
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, TaskOutcome, opaque_id, play
 from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation, TrickFound
-from tradeassay.code.judges.verdict import BehaviourVerdict, Criterion, LanguageVerdict
+from tradeassay.code.judges.decisions import BehaviourVerdict, Criterion, LanguageVerdict
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError

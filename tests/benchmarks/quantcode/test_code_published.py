@@ -3,8 +3,7 @@
 import pytest
 
 from tradeassay.benchmarks.quantcode.published import published, why_not_comparable
-from tradeassay.code.checks import failed
-from tradeassay.code.taxonomy import FAILURES, classify_run
+from tradeassay.code.checks import FAILURES, classify_run, failed
 
 
 def test_the_tables_are_whole() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from tests.code.backtrader.plain_cerebro import TrustedRun, run_trusted
 
+from tradeassay.account.backtrader import RoundTrip
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.code.backtrader import RoundTrip, TrustedRun, run_trusted, terms_of
+from tradeassay.code.backtrader import terms_of
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.frames import run_frame
 from tradeassay.code.program_source import check_compiles

@@ -18,8 +18,8 @@ from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Field, Floats, Instrument
 from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
 from tradeassay.data.snapshot import Snapshot
+from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 MINUTE = 60 * 10**9
 DAYS = 110

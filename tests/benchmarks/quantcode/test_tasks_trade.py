@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.code.backtrader.plain_cerebro import TrustedRun, run_trusted
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.code.backtrader import TrustedRun, run_trusted, terms_of
+from tradeassay.code.backtrader import terms_of
 from tradeassay.code.bars import make_bars
 from tradeassay.code.task import CodeTask
 

@@ -23,7 +23,7 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Instrument
 from tradeassay.data import write_snapshot
-from tradeassay.data.panel import Listing, MinutePanel, Panel, PanelFacts
+from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.code.backtrader.plain_cerebro import run_trusted
 
 from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.code.backtrader import run_backtrader, run_trusted, terms_of
+from tradeassay.code.backtrader import run_backtrader, terms_of
 from tradeassay.code.bars import make_bars
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.code.backtrader.plain_cerebro import run_trusted
 
-from tradeassay.code.backtrader import BrokerTerms, run_backtrader, run_trusted
+from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code.backtrader import run_backtrader
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import TrustedCodeInProcess

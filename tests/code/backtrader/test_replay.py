@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tradeassay.account.backtrader import BrokerTerms, replay
 from tradeassay.account.backtrader.orders import MAX_ACTIONS, BadOrders, OrderLog, read_orders
-from tradeassay.code.backtrader import BrokerTerms, replay
-from tradeassay.code.backtrader.runner import BacktestJob, read_result
+from tradeassay.code.backtrader import BacktestJob, read_result
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.core.order_columns import FLOATS, INTEGERS
 from tradeassay.sandbox import BadResult, JobResult, JobUsage

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.code.backtrader.plain_cerebro import run_trusted
 
+from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.code.backtrader import (
     BacktestJob,
-    BrokerTerms,
     Trick,
-    many,
+    in_order,
+    read_result,
     run_backtrader,
-    run_trusted,
     sandbox_config,
+    sandbox_job,
+    scrub,
+    tricks_in,
 )
-from tradeassay.code.backtrader.tricks import scrub, tricks_in
 from tradeassay.code.bars import make_bars
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox import ChildClaim, Crashed, ForbiddenImport, SandboxPool, SyntaxFault
@@ -49,7 +52,7 @@ def test_a_strategy_runs_and_the_host_keeps_the_account(pool: SandboxPool) -> No
 
 def test_many_runs_come_back_in_their_order(pool: SandboxPool) -> None:
     jobs = [BacktestJob(source=CROSS, bars=make_bars("us", "1d", 1, rows), terms=TERMS) for rows in (60, 90, 120)]
-    assert [done.equity.size for done in many(pool, jobs)] == [60, 90, 120]
+    assert [done.equity.size for done in in_order(pool, jobs, sandbox_job, read_result)] == [60, 90, 120]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tradeassay.code.backtrader import BrokerTerms
+from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code.backtrader import BacktestJob, in_order
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import FrameJob, many_frames, run_frame
+from tradeassay.code.frames import read_result, run_frame, sandbox_job
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
 
@@ -114,6 +115,6 @@ def test_a_whole_column_is_no_trick(pool: SandboxPool, bars: TaskBars) -> None:
 
 def test_many_come_in_their_order(pool: SandboxPool, bars: TaskBars) -> None:
     sources = [f"def signals(frame):\n    return [{k} / 10] * len(frame)\n" for k in range(1, 5)]
-    jobs = (FrameJob(source=source, bars=bars, terms=TERMS) for source in sources)
-    sizes = [float(done.orders.size[0]) for done in many_frames(pool, jobs)]
+    jobs = (BacktestJob(source=source, bars=bars, terms=TERMS) for source in sources)
+    sizes = [float(done.orders.size[0]) for done in in_order(pool, jobs, sandbox_job, read_result)]
     assert np.allclose(np.array(sizes) / sizes[0], [1, 2, 3, 4])

@@ -7,6 +7,7 @@ import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
+from tradeassay.code.judges.decisions import LanguageVerdict
 from tradeassay.code.judges.language import (
     ANSWER_SCHEMA,
     JudgeCase,
@@ -18,7 +19,6 @@ from tradeassay.code.judges.language import (
     read_answer,
     without_remarks,
 )
-from tradeassay.code.judges.verdict import LanguageVerdict
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError

@@ -6,8 +6,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.quantcode import load_task
-from tradeassay.code.judges.markets import is_stated, spelled_bars
-from tradeassay.code.mutants import mutants_of
+from tradeassay.code.judges.markets import is_stated, mutants_of, spelled_bars
 from tradeassay.code.task import CannotMatter
 
 SECRET = "ab" * 16

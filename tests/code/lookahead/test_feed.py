@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, BrokerTerms, run_backtrader
+from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code.backtrader import Backtest, BacktestJob, run_backtrader
 from tradeassay.code.bars import make_bars
 from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.lookahead.trace import first_difference

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradeassay.code.backtrader import BacktestJob, BrokerTerms
+from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code.backtrader import BacktestJob
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.lookahead.grow_frames import AWAY, HOME, GrownRun, GrowthPlan, frame_lookahead, run_grown
 from tradeassay.sandbox import SandboxPool

@@ -19,7 +19,7 @@ from tradeassay.code.scores import (
     robustness,
     stressed,
 )
-from tradeassay.code.semantics.model import StrategyConstraints
+from tradeassay.code.semantics.interpreter import StrategyConstraints
 from tradeassay.code.submission import (
     AuditLog,
     SubmissionRun,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.retry import RetryPolicy, Runtime
+from tradeassay.data.connectors.common import RetryPolicy, Runtime
 
 from .standins.certificates import Authority, make_authority
 from .standins.http import StandIn

@@ -12,7 +12,7 @@ from tradeassay.core.time import parse_iso
 from tradeassay.core.view import Board
 from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 
 from .standins.eastmoney import Eastmoney, Share
 from .standins.http import Ask, Reply

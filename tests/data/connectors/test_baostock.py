@@ -13,7 +13,7 @@ from tradeassay.core.view import Board
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 
 from .standins.baostock import Baostock, BaostockStandIn, Share, message
 

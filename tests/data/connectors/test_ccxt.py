@@ -11,7 +11,7 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import DAY, MINUTE, parse_iso
 from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 
 from .standins.crypto import Binance, Bitstamp, Exchange, Kraken, Market
 from .standins.http import Ask, Reply

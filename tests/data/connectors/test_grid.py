@@ -9,7 +9,7 @@ from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.core.view import Instrument
 from tradeassay.data.calendars import sessions_between
-from tradeassay.data.connectors.vendor import (
+from tradeassay.data.connectors.common import (
     PRICES,
     Column,
     MinuteColumn,

@@ -12,7 +12,7 @@ import pytest
 
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.data import connectors
-from tradeassay.data.importing import fetch_dataset, make_source
+from tradeassay.data.datasets import fetch_dataset, make_source
 from tradeassay.data.source import sources
 
 NAMES = ("akshare", "baostock", "ccxt", "yfinance")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.connectors.retry import (
+from tradeassay.data.connectors.common import (
     RetryPolicy,
     Runtime,
     Throttled,

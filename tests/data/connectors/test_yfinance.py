@@ -12,7 +12,7 @@ from tradeassay.core.time import MINUTE, SECOND, parse_iso
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource, browser_session
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 
 from .standins.http import Ask, Reply
 from .standins.yahoo import Stock, Yahoo, opening

@@ -4,7 +4,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tradeassay.data.panel import Panel
+from tradeassay.data.source import Panel
 from tradeassay.data.synthetic import World, generate, preset
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tradeassay.data.panel import MinutePanel, Panel
+from tradeassay.data.source import MinutePanel, Panel
 from tradeassay.data.synthetic import MinuteConfig, generate, generate_minutes, preset
 
 SMALL = {"us": (30, 160), "ashare": (40, 160), "crypto": (12, 160), "futures": (24, 160)}

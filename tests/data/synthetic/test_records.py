@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.time import DAY
-from tradeassay.data.panel import action_known_at
+from tradeassay.data.source import action_known_at
 from tradeassay.data.synthetic.events import FIELDS
 
 

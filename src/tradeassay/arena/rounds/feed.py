@@ -37,10 +37,10 @@ from tradeassay.data import (
     sources,
 )
 from tradeassay.data.calendars import known_range
-from tradeassay.data.connectors.retry import VendorResting
+from tradeassay.data.connectors.common import VendorResting
 from tradeassay.data.datasets import snapshot_folder
 from tradeassay.data.doctor import check_bars
-from tradeassay.data.panel import CalendarName
+from tradeassay.data.source import CalendarName
 
 HISTORY = 10
 """How many earlier prices an agent is shown, as the AMA contract says."""

@@ -21,7 +21,7 @@ from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserErro
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, clean_text, remember_address, scrub
 from tradeassay.core.time import Clock, Instant, WallClock, iso
-from tradeassay.data.connectors.retry import (
+from tradeassay.data.connectors.common import (
     RetryPolicy,
     Runtime,
     Throttled,

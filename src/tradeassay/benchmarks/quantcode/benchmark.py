@@ -56,8 +56,7 @@ from tradeassay.code.evaluation import (
     with_language,
 )
 from tradeassay.code.judges.language import judge_dialogue
-from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import open_code_executor, reference_of, require_code_extra
+from tradeassay.code.running import Rules, open_code_executor, reference_of, require_code_extra, rules_of
 from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay

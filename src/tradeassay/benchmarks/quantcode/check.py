@@ -18,8 +18,7 @@ from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine
 from tradeassay.code.program_source import check_compiles
-from tradeassay.code.rules import Rules, rules_of
-from tradeassay.code.running import open_code_executor, require_code_extra
+from tradeassay.code.running import Rules, open_code_executor, require_code_extra, rules_of
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply

@@ -16,13 +16,12 @@ from typing import Final, Literal
 import msgspec
 
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
-from tradeassay.code.attempts import exchange, no_answer, total_usage
 from tradeassay.code.bars import LABELS
+from tradeassay.code.checks import FailureClass
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation
-from tradeassay.code.extraction import Extraction, extract
+from tradeassay.code.extraction import Extraction, exchange, extract, no_answer, total_usage
 from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.code.task import CodeTask, Framework, Wording
-from tradeassay.code.taxonomy import FailureClass
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
-from tradeassay.code.taxonomy import FailureClass
+from tradeassay.code.checks import FailureClass
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

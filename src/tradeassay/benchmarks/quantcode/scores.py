@@ -10,9 +10,9 @@ import msgspec
 
 from tradeassay.benchmarks.programs import CodeItem, CodeRow
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
+from tradeassay.code.checks import FAILURES
 from tradeassay.code.collapse import CollapseReport, collapse
 from tradeassay.code.task import CodeTask
-from tradeassay.code.taxonomy import FAILURES
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics import rate_measure

@@ -36,7 +36,7 @@ from tradeassay.benchmarks.quantcode.scores import (
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.evaluation import STAGES as CHECKS
-from tradeassay.code.judges.verdict import BehaviourVerdict, LanguageVerdict
+from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
 
 MOST_TURNS: Final = 3_000

@@ -16,7 +16,7 @@ import msgspec
 from tradeassay.benchmarks.systrade.answers import Halves, read_halves
 from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import WORDING, Kept, Unread, WriterTold
-from tradeassay.code.attempts import NOTHING_SPENT, no_answer, total_usage
+from tradeassay.code.extraction import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.review import Review, peer_mark
 from tradeassay.code.submission import StrategySpec, Submission
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage, schema_text

@@ -22,7 +22,7 @@ from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateName
 from tradeassay.code.scores import complexity
 from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
-from tradeassay.code.semantics.model import semantics_schema
+from tradeassay.code.semantics.interpreter import semantics_schema
 from tradeassay.code.semantics.program import program_of
 from tradeassay.code.submission import (
     CARD,

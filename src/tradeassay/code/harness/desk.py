@@ -12,11 +12,13 @@ import struct
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tradeassay.core.errors import UserError
+from tradeassay.sandbox.feed import answer, receive
 
 Columns = Mapping[str, Any]
 
@@ -31,9 +33,8 @@ def bar_type(columns: tuple[str, ...]) -> type[Any]:
 
 
 class Layout:
-    """Which column of which feed is where in a row of values.
-
-    A strategy gets one bar when there is one feed, and a dict of bars by feed otherwise.
+    """Which column of which feed is where in a row of values. A strategy gets one bar when there is one feed, and
+    a dict of bars by feed otherwise.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -64,11 +65,9 @@ KINDS: Final = ("target", "market", "limit", "stop", "cancel")
 
 
 class BarDecision(NamedTuple):
-    """One thing decided on the close of bar ``row``.
-
-    ``target``: hold this position (or weight, as the task says) from the next bar on. ``market``, ``limit`` and
-    ``stop``: an order of signed ``quantity``, with ``price`` for the last two. ``cancel``: take back all open
-    orders of the feed.
+    """One thing decided on the close of bar ``row``. ``target``: hold this position (or weight, as the task says)
+    from the next bar on. ``market``, ``limit`` and ``stop``: an order of signed ``quantity``, with ``price`` for
+    the last two. ``cancel``: take back all open orders of the feed.
     """
 
     row: int
@@ -119,7 +118,6 @@ class BarDesk:
 
 
 ENTRY: Final = struct.Struct("<BHdd")
-"""One decision: kind, feed, quantity, price."""
 
 
 class WireError(ValueError):
@@ -166,3 +164,40 @@ def read_decisions(payload: bytes, row: int, feeds: Sequence[str]) -> list[BarDe
             raise WireError(f"the answer to bar {row} names a kind or feed that does not exist")
         decisions.append(BarDecision(row, feeds[feed], KINDS[kind], quantity, price))
     return decisions
+
+
+def find_strategy(space: Mapping[str, Any]) -> Any:
+    """Return an instance of ``Strategy``, or of the only class with ``on_bar``; LookupError without one."""
+    found = space.get("Strategy")
+    if found is None:
+        made_here = [
+            value
+            for value in space.values()
+            if isinstance(value, type) and callable(getattr(value, "on_bar", None))
+        ]
+        if len(made_here) != 1:
+            raise LookupError("the code defines no class Strategy with a method on_bar(self, bar, desk)")
+        found = made_here[0]
+    if not callable(getattr(found, "on_bar", None)):
+        raise LookupError("the class Strategy has no method on_bar(self, bar, desk)")
+    return found()
+
+
+def serve(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    layout = Layout(str(params["columns"]).split("\n"))
+    row = struct.Struct(str(params["format"]))
+    strategy = find_strategy(vars(module))
+    on_bar, make, unpack, size = strategy.on_bar, layout.bar, row.unpack, row.size
+    desk = BarDesk(layout.feeds[0])
+    feeds, decisions = layout.feeds, desk.decisions
+    number = 0
+    while (frame := receive(size)) is not None:
+        desk.row = number
+        on_bar(make(unpack(frame)), desk)
+        if decisions:
+            answer(pack_decisions(decisions, feeds))
+            decisions.clear()
+        else:
+            answer()
+        number += 1
+    return {"bars": [number]}

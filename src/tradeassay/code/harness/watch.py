@@ -1,9 +1,8 @@
 """What the child can report about the code it ran: parts of the framework it changed, later bars it read.
 
 Advice, not proof: the code runs in the same process and could undo all of it. The proof is the host's own
-replay of the orders, which the code cannot reach, and the look-ahead check. A cerebro that has loaded its feeds
-holds all bars from the start, and an index above zero reaches the ones to come. That stays possible, because any
-cerebro allows it; here it leaves a note.
+replay of the orders, which the code cannot reach, and the look-ahead check. While a strategy runs, lines also take
+shorter ways through the framework, with the same state after each call.
 """
 
 from __future__ import annotations
@@ -14,12 +13,57 @@ from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import backtrader as bt
-from backtrader.linebuffer import LineBuffer
-from backtrader.lineseries import LineSeries
+from backtrader.indicator import Indicator
+from backtrader.linebuffer import NAN, LineBuffer
+from backtrader.lineseries import Lines, LineSeries
 
-from tradeassay.code.harness.shortcuts import SHORTCUTS
 from tradeassay.code.harness.wire import FUTURE, PATCHED
 from tradeassay.sandbox.strategy import FILE
+
+
+def length_of_lines(self: Any) -> int:
+    length: int = self.lines[0].lencount
+    return length
+
+
+def length_of_series(self: Any) -> int:
+    length: int = self.lines.lines[0].lencount
+    return length
+
+
+def advance(self: Any, size: int = 1) -> None:
+    """Move a line on. A line with a bounded buffer decides itself where it then is."""
+    if self.mode:
+        self.idx += size
+    else:
+        self._idx += size
+    self.lencount += size
+
+
+def forward(self: Any, value: float = NAN, size: int = 1) -> None:
+    advance(self, size)
+    if size == 1:
+        self.array.append(value)
+    else:
+        self.array.extend([value] * size)
+
+
+def advance_indicator(self: Any, size: int = 1) -> None:
+    """Move an indicator's lines on, unless it is as far as its clock."""
+    lines = self.lines.lines
+    if lines[0].lencount < len(self._clock):
+        for line in lines:
+            line.advance(size)
+
+
+SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
+    (Lines, "__len__", length_of_lines),
+    (LineSeries, "__len__", length_of_series),
+    (LineBuffer, "advance", advance),
+    (LineBuffer, "forward", forward),
+    (Indicator, "advance", advance_indicator),
+)
+
 
 _MOST_READ: Final = 20
 _DEEP: Final = 3
@@ -28,7 +72,7 @@ _DEEP: Final = 3
 
 class LineWatch:
     """Watches every line while it is open, as a context manager; what it finds goes to ``notes``. Meanwhile lines
-    take shorter ways (:mod:`~tradeassay.code.harness.shortcuts`).
+    take shorter ways (:mod:`~tradeassay.code.harness.watch`).
     """
 
     def __init__(self, notes: list[str]) -> None:
@@ -93,29 +137,10 @@ class LineWatch:
 
 
 _MOST: Final = 20
-_PARTS: Final = (
-    "analyzer",
-    "broker",
-    "brokers.bbroker",
-    "cerebro",
-    "comminfo",
-    "feed",
-    "indicator",
-    "linebuffer",
-    "lineiterator",
-    "lineroot",
-    "lineseries",
-    "metabase",
-    "observer",
-    "order",
-    "position",
-    "sizer",
-    "sizers.fixedsize",
-    "sizers.percents_sizer",
-    "store",
-    "strategy",
-    "timer",
-    "trade",
+_PARTS: Final = tuple(
+    "analyzer broker brokers.bbroker cerebro comminfo feed indicator linebuffer lineiterator lineroot "
+    "lineseries metabase observer order position sizer sizers.fixedsize sizers.percents_sizer store strategy "
+    "timer trade".split()
 )
 
 

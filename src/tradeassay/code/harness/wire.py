@@ -8,7 +8,6 @@ from typing import Final
 from tradeassay.core.order_columns import FLOATS, INTEGERS
 
 ACTION: Final = struct.Struct(f"<{len(INTEGERS)}q{len(FLOATS)}d")
-"""One order or cancellation of a fed run: the columns in their order."""
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
 """What a frame of a fed run holds for each asset, after the time."""
@@ -17,11 +16,9 @@ ACCOUNT: Final = "account"
 """The child's own figures: value, cash, number of completed orders, broker turns. Compared, never used."""
 
 NOTES: Final = "notes"
-"""The child's advice about itself, one text each."""
 
 PATCHED: Final = "patched: "
 FUTURE: Final = "future: "
-"""Prefixes of the notes."""
 
 HARNESS_MODULE: Final = "tradeassay.code.harness.backtrader"
 HARNESS: Final = f"{HARNESS_MODULE}:run"

@@ -14,14 +14,15 @@ from tradeassay.account.backtrader import RoundTrip
 from tradeassay.code.backtrader import Backtest
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.judges.decisions import (
+    BehaviourVerdict,
     DecisionsConfig,
+    MarketAgreement,
     compare_decisions,
     decision_events,
     decision_hints,
     passes,
 )
 from tradeassay.code.judges.markets import Judging
-from tradeassay.code.judges.verdict import BehaviourVerdict, MarketAgreement
 from tradeassay.code.task import CodeTask, Expectations
 
 

@@ -1,17 +1,14 @@
-"""How far two runs on the same bars decide the same: what version 2 of the behavioural judge goes by.
+"""How far two runs on the same bars decide the same, and the verdicts of both judges.
 
-Fills of one asset on one bar are netted into *events*, as in :mod:`tradeassay.code.judges.agreement`. Two events
-match when asset, kind, direction and bar are the same and so is what was decided: for an entry its size in units
-or as a share of the account (whichever is nearer; whole units for the same number with a fraction will do), for an
-exit the share of the position that it ends. Accounts that have drifted apart by one trade therefore do not make
-every later trade wrong. Nor does rounding: whole units that one share of both accounts, rounded down, can have
-given are the same decision, as long as that is the exception (a quarter of the entries): a size that is always one
-unit more is another size.
+Fills of one asset on one bar are netted into *events*. Two match when asset, kind, direction and bar are the same
+and so is what was decided: for an entry its size in units or as a share of the account (whichever is nearer), for
+an exit the share of the position that it ends. So accounts that drifted apart by one trade do not make every later
+trade wrong. Nor does rounding to whole units, as long as that is the exception (a quarter of the entries): a size
+that is always one unit more is another size.
 
-The beginning is tolerated: events that have no partner are forgiven up to a twentieth of the bars after the
-reference's first fill, and so is the end of a position that was opened there. Programs may differ in how many bars
-an indicator needs before it counts. Where the two do not hold the same then, because of what one of them missed,
-they are given until they do: up to a quarter of the bars.
+The beginning is tolerated, because programs may differ in how many bars an indicator needs: events without a
+partner are forgiven up to a twentieth of the bars after the reference's first fill, and until both hold the same,
+at most a quarter of the bars.
 
 ``value`` is the F1 score of what remains. A market is passed when it reaches the threshold or when no more than
 ``strays`` events have no partner: one decision that hangs on the last bit of a float must not decide.
@@ -21,13 +18,80 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.code.backtrader import Backtest
 from tradeassay.code.bars import TaskBars
+from tradeassay.core.dialogue import Usage
+
+CriterionName = Literal["indicators", "logic", "relevance"]
+CRITERIA: tuple[CriterionName, ...] = ("indicators", "logic", "relevance")
+JudgeStatus = Literal["passed", "failed", "not_scored"]
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to the language judge, and its answer with the reason."""
+
+    name: CriterionName
+    verdict: Literal["pass", "fail"]
+    reason: str
+
+
+class LanguageVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a language model found by reading a program. Passed when every criterion is. ``not_scored``: no judge,
+    no answer, or no answer in the right form; ``reason`` says which. ``answers`` are its texts as they came,
+    ``prompts`` is the hash of what it was asked with.
+    """
+
+    status: JudgeStatus
+    reason: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    judge: str = ""
+    prompts: str = ""
+    attempts: int = 0
+    answers: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+class MarketAgreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far candidate and reference agree on one market, all numbers in 0 .. 1. ``value`` is the smaller of
+    ``fills`` (F1 of matched fills) and ``exposure`` (overlap of positions). ``entries`` and ``exits`` split the
+    first; None where neither has any. ``failure`` is why the candidate did not run here; the value is then 0.
+    Decisions are compared: ``value`` and ``fills`` are the F1 score of events, ``stray`` events have no partner,
+    ``forgiven`` ones lie in the warm-up.
+    """
+
+    market: str
+    value: float
+    fills: float
+    exposure: float
+    entries: float | None = None
+    exits: float | None = None
+    matched: int = 0
+    candidate_events: int = 0
+    reference_events: int = 0
+    failure: str = ""
+    stray: int = 0
+    forgiven: int = 0
+
+
+class BehaviourVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What running candidate and reference side by side showed. ``agreement`` is the mean over ``markets``
+    (version 2: the lowest); passed when it reaches ``threshold`` and no expectation of the task is violated.
+    ``hints`` say in general terms what differs, without giving the reference away.
+    """
+
+    status: JudgeStatus
+    reason: str = ""
+    agreement: float | None = None
+    threshold: float | None = None
+    markets: tuple[MarketAgreement, ...] = ()
+    violations: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
 
 _NOTHING: Final = 1e-9
 Key = tuple[int, int, str, int]

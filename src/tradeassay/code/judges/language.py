@@ -18,8 +18,8 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from tradeassay.code.attempts import NOTHING_SPENT, exchange
-from tradeassay.code.judges.verdict import CRITERIA, Criterion, LanguageVerdict
+from tradeassay.code.extraction import NOTHING_SPENT, exchange
+from tradeassay.code.judges.decisions import CRITERIA, Criterion, LanguageVerdict
 from tradeassay.code.program_source import parses
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -34,11 +34,9 @@ _BLANKS: Final = {
 
 
 class JudgePrompts(msgspec.Struct, frozen=True, kw_only=True):
-    """The three texts of the judge; ``$name`` marks a blank.
-
-    ``system`` has none. ``question`` quotes ``$task`` and ``$program`` after ``$task_mark``, ``$program_mark`` and
-    ``$advice``. ``again`` (an answer could not be read) has ``$problem`` and ``$left``. Raises :class:`UserError`
-    for a text with other blanks.
+    """The three texts of the judge; ``$name`` marks a blank. ``system`` has none. ``question`` quotes ``$task``
+    and ``$program`` after ``$task_mark``, ``$program_mark`` and ``$advice``. ``again`` (an answer could not be
+    read) has ``$problem`` and ``$left``. Raises :class:`UserError` for a text with other blanks.
     """
 
     system: str
@@ -118,7 +116,6 @@ class JudgeClient(Protocol):
 
 class LanguageJudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
     """``retries``: how often an answer of the wrong form is sent back. ``remarks``: show comments and docstrings.
-
     Without them the judge sees what runs and nothing else; no criterion needs them.
     """
 

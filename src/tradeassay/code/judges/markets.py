@@ -1,19 +1,21 @@
-"""The markets that a program is judged on in version 2: drawn from the run's secret, and fit for the task.
+"""The markets that a program is judged on: drawn from the run's secret, and fit for the task.
 
 A market says nothing when the task's reference barely trades on it, and a set of markets says nothing about a
-constant or a branch that can be changed without the judge noticing. Markets are drawn again for both, then further
-ones with calm and wild spells and jumps are added for what still does not matter; all of that is recorded, and so
-is what could not be mended.
+constant or a branch that can be changed without the judge noticing. So *mutants* of the reference, with a constant
+moved or a branch gone, are run too; markets are drawn again and further ones with calm and wild spells and jumps
+added until the mutants are noticed. All of that is recorded, and so is what could not be mended.
 """
 
 from __future__ import annotations
 
+import ast
+import copy
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -27,12 +29,96 @@ from tradeassay.code.judges.decisions import (
     decision_events,
     passes,
 )
-from tradeassay.code.mutants import Mutant, mutants_of
-from tradeassay.code.rules import Rules
-from tradeassay.code.running import reference_of, run_programs, task_bars
+from tradeassay.code.program_source import parses
+from tradeassay.code.running import Rules, reference_of, run_programs, task_bars
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.hashing import seed_from, sha256_of
 from tradeassay.sandbox import JobExecutor
+
+_SMALL: Final = 10
+_STEP: Final = 0.1
+_ORDERS: Final = ("buy", "sell", "close", "cancel", "order_target")
+"""From ten on a whole number moves by a tenth, below it by one; fractions always move by a tenth."""
+
+
+class Mutant(msgspec.Struct, frozen=True, kw_only=True):
+    """A program with one change. ``change`` says which, with the line of the original; ``orders`` tells that what
+    was taken out is a branch in which orders are placed or cancelled. ``place`` counts the constants.
+    """
+
+    kind: Literal["constant", "condition"]
+    change: str
+    line: int
+    source: str
+    orders: bool = False
+    place: int = -1
+
+
+def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
+    """Return all mutants of a program, by line; ``doubled`` doubles constants instead of moving them a little."""
+    tree = parses(source)
+    if tree is None:
+        return ()
+    made = [*_constants(tree, doubled=doubled), *_conditions(tree)]
+    return tuple(sorted(made, key=lambda mutant: (mutant.line, mutant.change)))
+
+
+def _constants(tree: ast.Module, *, doubled: bool) -> Iterator[Mutant]:
+    for place, node in enumerate(_stated(tree)):
+        old = node.value
+        assert isinstance(old, int | float)
+        new = 2 * old if doubled else _moved(old)
+        node.value = new
+        change = f"{old:g} -> {new:g}"
+        yield Mutant(kind="constant", change=change, line=node.lineno, source=ast.unparse(tree), place=place)
+        node.value = old
+
+
+def _stated(tree: ast.AST) -> Iterator[ast.Constant]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant):
+            number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+            if number and node.value:
+                yield node
+            continue
+        parts = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Subscript):
+            parts.remove(node.slice)
+        waiting += reversed(parts)
+
+
+def _moved(value: int | float) -> int | float:
+    if isinstance(value, float):
+        return value * (1.0 + _STEP)
+    return value + (1 if value < _SMALL else round(value * _STEP))
+
+
+def _conditions(tree: ast.Module) -> Iterator[Mutant]:
+    for number, node in enumerate(list(ast.walk(tree))):
+        if isinstance(node, ast.If):
+            made = _changed(tree, number, lambda one: setattr(one, "test", ast.Constant(False)), "the branch")
+            yield msgspec.structs.replace(made, orders=any(map(_places_order, node.body)))
+        if isinstance(node, ast.BoolOp):
+            for place, operand in enumerate(node.values):
+                shown = ast.unparse(operand)[:60]
+                yield _changed(tree, number, lambda one, at=place: one.values.pop(at), shown)
+
+
+def _places_order(body: ast.AST) -> bool:
+    calls = (node.func for node in ast.walk(body) if isinstance(node, ast.Call))
+    return any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
+
+
+def _changed(tree: ast.Module, number: int, change: object, what: str) -> Mutant:
+    other = copy.deepcopy(tree)
+    node = list(ast.walk(other))[number]
+    assert isinstance(node, ast.If | ast.BoolOp) and callable(change)
+    change(node)
+    text = ast.unparse(ast.fix_missing_locations(other))
+    return Mutant(kind="condition", change=f"without {what}", line=node.lineno, source=text)
+
 
 _NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")
 _WORDS: Final = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
@@ -244,7 +330,6 @@ def spelled_bars(task: CodeTask, secret: str, draw: int) -> TaskBars:
 
 
 _ADDED: Final = 50
-"""The slot of added markets."""
 
 
 def _spelled(feed: Feed, draws: np.random.Generator, often: Sequence[float]) -> Feed:

@@ -14,18 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import BadOrders, OrderLog, read_orders
-from tradeassay.code.backtrader.backtest import Backtest
-from tradeassay.code.backtrader.runner import (
-    LIMITS,
-    UNREADABLE,
-    BacktestJob,
-    bad_result,
-    carried_out,
-    failed_run,
-    in_order,
-    params_of,
-)
-from tradeassay.code.backtrader.tricks import scrub, tricks_in
+from tradeassay.code import backtrader
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.harness.wire import ACTION, FED, PRICES
 from tradeassay.core.order_columns import FLOATS, INTEGERS, day_numbers
@@ -41,15 +30,15 @@ _SLOWER: Final = 3
 _RECORD: Final = np.dtype([*((name, "<i8") for name in INTEGERS), *((name, "<f8") for name in FLOATS)])
 
 
-def fed_job(job: BacktestJob) -> Job:
-    limits, bars = job.limits or LIMITS, job.bars
+def fed_job(job: backtrader.BacktestJob) -> Job:
+    limits, bars = job.limits or backtrader.LIMITS, job.bars
     slower = msgspec.structs.replace(limits, cpu_s=limits.cpu_s * _SLOWER, wall_s=limits.wall_s * _SLOWER)
     values = [day_numbers(bars.times), *(feed[name] for feed in bars.feeds.values() for name in PRICES)]
     table = np.ascontiguousarray(np.column_stack(values), dtype="<f8")
     return Job(
         source=job.source,
         harness=FED,
-        params={**params_of(job.terms, bars), "assets": ",".join(bars.assets)},
+        params={**backtrader.params_of(job.terms, bars), "assets": ",".join(bars.assets)},
         feed=FrameFeed(frames=table.tobytes(), size=table.itemsize * table.shape[1]),
         limits=slower,
         seed=job.seed,
@@ -70,19 +59,19 @@ def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
     return read_orders(columns, bars.rows, len(bars.assets))
 
 
-def fed_backtests(executor: JobExecutor, jobs: Iterable[BacktestJob]) -> Iterator[Backtest]:
-    return in_order(executor, jobs, fed_job, read_fed)
+def fed_backtests(executor: JobExecutor, jobs: Iterable[backtrader.BacktestJob]) -> Iterator[backtrader.Backtest]:
+    return backtrader.in_order(executor, jobs, fed_job, read_fed)
 
 
-def read_fed(job: BacktestJob, result: JobResult) -> Backtest:
+def read_fed(job: backtrader.BacktestJob, result: JobResult) -> backtrader.Backtest:
     if result.columns is None:
-        failure, tricks = scrub(result.failure)
-        return failed_run(result, failure, [*tricks_in(job.source, ()), *tricks])
+        failure, tricks = backtrader.scrub(result.failure)
+        return backtrader.failed_run(result, failure, [*backtrader.tricks_in(job.source, ()), *tricks])
     try:
         orders = read_answers(result, job.bars)
         bar = orders.turn - 1
         if (bar < 0).any() or (orders.row != bar).any():
             raise BadOrders("an order that was given before its bar was over")
-        return carried_out(job, result, orders, len(result.answers))
-    except UNREADABLE as error:
-        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
+        return backtrader.carried_out(job, result, orders, len(result.answers))
+    except backtrader.UNREADABLE as error:
+        return backtrader.failed_run(result, backtrader.bad_result(error), backtrader.tricks_in(job.source, ()))

@@ -34,11 +34,10 @@ Group = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """Columns, grouped by feed. The first feed is the master: rows and cuts are counted on it.
-
-    Feeds of the master's length share its rows. A feed of another length is cut by time, and needs a column
-    ``time`` like the master's. Raises UserError when there are no columns, when columns of one feed differ in
-    length, or when a feed cannot be aligned.
+    """Columns, grouped by feed. The first feed is the master: rows and cuts are counted on it. Feeds of the
+    master's length share its rows. A feed of another length is cut by time, and needs a column ``time`` like the
+    master's. Raises UserError when there are no columns, when columns of one feed differ in length, or when a feed
+    cannot be aligned.
     """
 
     groups: Mapping[str, Group]
@@ -243,11 +242,9 @@ def _other_volume(values: Array, cuts: Ints, rows: Ints, place: Ints, sides: Flo
 
 @dataclass(frozen=True, slots=True)
 class FalseBars:
-    """For every row the bar that is put behind it instead of the true next one.
-
-    ``first`` moves against what followed, or along with it; ``second`` the other way on the rows ``again``, so
-    that every row is tried against what followed. A false bar that always moved against the true one would give
-    it away: code could turn it round.
+    """For every row the bar that is put behind it instead of the true next one. ``first`` moves against what
+    followed, or along with it; ``second`` the other way on the rows ``again``, so that every row is tried against
+    what followed. A false bar that always moved against the true one would give it away: code could turn it round.
     """
 
     first: dict[str, Array]

@@ -92,10 +92,9 @@ class LeakConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision that changed when only the rows after it did.
-
-    ``cut_row`` is the last row that was the same in both runs, ``row`` the bar of the first decision that
-    differs; ``scored`` and ``other`` say in words what each run decided there.
+    """One decision that changed when only the rows after it did. ``cut_row`` is the last row that was the same in
+    both runs, ``row`` the bar of the first decision that differs; ``scored`` and ``other`` say in words what each
+    run decided there.
     """
 
     method: Method
@@ -150,10 +149,9 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeakSubject(Protocol):
-    """Runs the code on given rows, each time from scratch: no run may know of another.
-
-    Columns are arrays by name; ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the
-    only feed. Rows of the returned trace are counted on the first feed.
+    """Runs the code on given rows, each time from scratch: no run may know of another. Columns are arrays by name;
+    ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the only feed. Rows of the returned
+    trace are counted on the first feed.
     """
 
     def run(self, columns: Columns) -> Outcome: ...
@@ -197,11 +195,9 @@ class FunctionSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSubject:
-    """Code that runs as jobs of an executor, a fresh child each.
-
-    ``job`` carries everything but the columns. ``read`` turns the columns that come back into a trace; the
-    default takes them as decisions by row. What ``read`` raises as ValueError or TradeassayError is a failure of
-    the run.
+    """Code that runs as jobs of an executor, a fresh child each. ``job`` carries everything but the columns.
+    ``read`` turns the columns that come back into a trace; the default takes them as decisions by row. What
+    ``read`` raises as ValueError or TradeassayError is a failure of the run.
     """
 
     executor: JobExecutor
@@ -330,10 +326,9 @@ class _Chain:
 
 
 class Growth:
-    """What code said on the beginnings of a table, kept until the scored run can be compared with it.
-
-    All of it is asked when this is made, which must be before the scored run. ``hints`` are rows on which
-    decisions are expected (those of a reference): there both ways are tried.
+    """What code said on the beginnings of a table, kept until the scored run can be compared with it. All of it is
+    asked when this is made, which must be before the scored run. ``hints`` are rows on which decisions are
+    expected (those of a reference): there both ways are tried.
     """
 
     def __init__(

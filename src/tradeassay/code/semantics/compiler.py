@@ -18,8 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.code.semantics.interpreter import DAILY, PLAIN, SERIES, SPECIAL, calendar_of, ordered, parse
-from tradeassay.code.semantics.model import Semantics, StrategyRule
+from tradeassay.code.semantics.interpreter import (
+    DAILY,
+    PLAIN,
+    SERIES,
+    SPECIAL,
+    Semantics,
+    StrategyRule,
+    calendar_of,
+    ordered,
+    parse,
+)
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Floats

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from tradeassay.code.semantics.interpreter import DAILY, FIELDS, names_in, ordered, parse
-from tradeassay.code.semantics.model import Semantics, StrategyRule
+from tradeassay.code.semantics.interpreter import DAILY, FIELDS, Semantics, StrategyRule, names_in, ordered, parse
 from tradeassay.core.errors import UserError
 
 _SERIES: Final = {

@@ -7,7 +7,7 @@ themselves are extras and are imported when a source loads.
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
 from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
-from tradeassay.data.connectors.retry import RetryPolicy, Runtime
+from tradeassay.data.connectors.common import RetryPolicy, Runtime
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
 
 __all__ = [

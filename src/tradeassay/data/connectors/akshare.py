@@ -18,7 +18,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, require
 from tradeassay.core.view import Days, Field, Floats
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import retry
+from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -29,19 +29,7 @@ from tradeassay.data.connectors.ashare import (
     unexplained,
     unexplained_note,
 )
-from tradeassay.data.connectors.vendor import (
-    Column,
-    ConnectorConfig,
-    Vendor,
-    changed_format,
-    empty_answer,
-    lay_out,
-    need_symbols,
-    sessions_asked,
-    vendor_panel,
-)
-from tradeassay.data.panel import Panel
-from tradeassay.data.source import SourceConfig, sources
+from tradeassay.data.source import Panel, SourceConfig, sources
 
 VENDOR = "Eastmoney"
 NOTHING_FOUND = 9201
@@ -51,7 +39,7 @@ NOTHING_FOUND = 9201
 class AkshareWire:
     """A conversation with Eastmoney. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, runtime: retry.Runtime) -> None:
+    def __init__(self, library: Any, runtime: common.Runtime) -> None:
         self._library = library
         self._runtime = runtime
 
@@ -76,7 +64,7 @@ class AkshareWire:
         try:
             return dict(zip(table["item"], table["value"], strict=True))
         except KeyError as error:
-            raise changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
+            raise common.changed_format(VENDOR, f"the facts about {code}", repr(error), "akshare") from error
 
     def distributions(self, code: str) -> Any:
         return self._ask(
@@ -96,33 +84,33 @@ class AkshareWire:
                     return None
                 raise self._translated(error, answer, what) from error
 
-        return retry.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
+        return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, answer: Any, what: str) -> Exception:
         requests: Any = require("requests", "ashare")
         problems = requests.exceptions
         status = 200 if answer is None else answer.status_code
-        if isinstance(error, retry.Unanswered):
+        if isinstance(error, common.Unanswered):
             return error
         if isinstance(error, problems.Timeout):
-            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
+            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if status == 429:
-            return retry.Throttled(
-                retry_after=retry.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
+            return common.Throttled(
+                retry_after=common.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
             )
         if status >= 500:
-            return retry.Unanswered(f"HTTP {status}")
+            return common.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Eastmoney refused {what}: HTTP {status}", hint="try again later")
         if isinstance(error, problems.JSONDecodeError):
-            return retry.Unanswered("the answer is not complete JSON")
+            return common.Unanswered("the answer is not complete JSON")
         if isinstance(error, (problems.ChunkedEncodingError, problems.ConnectionError)):
             broken = "IncompleteRead" in str(error)
             text = " ".join(str(error).split())[:200]
-            return retry.Unanswered(
+            return common.Unanswered(
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
-        return changed_format(VENDOR, what, repr(error), "akshare")
+        return common.changed_format(VENDOR, what, repr(error), "akshare")
 
 
 def _answer_behind(error: BaseException) -> Any:
@@ -158,14 +146,14 @@ def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
     if errors:
         raise errors[0]
     if not results:
-        raise retry.Unanswered(f"nothing came within {seconds:g} s")
+        raise common.Unanswered(f"nothing came within {seconds:g} s")
     return results[0]
 
 
 @contextmanager
-def conversation(runtime: retry.Runtime) -> Iterator[AkshareWire]:
+def conversation(runtime: common.Runtime) -> Iterator[AkshareWire]:
     """Open a conversation; raises :class:`~tradeassay.core.errors.MissingExtra` when akshare is not installed."""
-    with retry.quietly("akshare"):
+    with common.quietly("akshare"):
         library: Any = require("akshare", "ashare")
         yield AkshareWire(library, runtime)
 
@@ -183,7 +171,7 @@ LISTED, INDUSTRY = "上市时间", "行业"
 EX_DATE, CASH_PER_TEN, SHARES_PER_TEN = "除权除息日", "现金分红-现金分红比例", "送转股份-送转总比例"
 BOARD_LOT = 100.0
 
-AKSHARE = Vendor(
+AKSHARE = common.Vendor(
     source="akshare",
     calendar="XSHG",
     currency="CNY",
@@ -192,33 +180,32 @@ AKSHARE = Vendor(
 )
 
 
-class AkshareConfig(ConnectorConfig, frozen=True, kw_only=True):
+class AkshareConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``."""
 
 
 class AkshareSource:
-    """Daily bars of A-shares. Eastmoney marks no suspensions: a session without a bar is one.
-
-    For dated index members use the source ``baostock``.
+    """Daily bars of A-shares. Eastmoney marks no suspensions: a session without a bar is one. For dated index
+    members use the source ``baostock``.
     """
 
     Config: ClassVar[type[SourceConfig]] = AkshareConfig
     summary: ClassVar[str] = "A-shares from Eastmoney through akshare: daily with amounts, dividends, bonus shares"
     extra: ClassVar[str | None] = "ashare"
 
-    def __init__(self, config: AkshareConfig, *, runtime: retry.Runtime | None = None) -> None:
+    def __init__(self, config: AkshareConfig, *, runtime: common.Runtime | None = None) -> None:
         self._config = config
-        self._runtime = runtime or retry.Runtime()
+        self._runtime = runtime or common.Runtime()
 
     def load(self) -> Panel:
         config = self._config
-        need_symbols(config, "600000.SH")
+        common.need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
-        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        sessions = common.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             stocks = [_stock(wire, share, sessions) for share in shares]
         columns = [stock.column for stock in stocks]
-        grid = lay_out(
+        grid = common.lay_out(
             columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
         )
         biases = (
@@ -227,7 +214,7 @@ class AkshareSource:
             *grid.notes,
             *unexplained_note(stocks),
         )
-        panel = vendor_panel(AKSHARE, config, grid, sessions, biases, self._runtime.clock)
+        panel = common.vendor_panel(AKSHARE, config, grid, sessions, biases, self._runtime.clock)
         return replace(panel, actions=stock_actions(stocks, sessions))
 
 
@@ -235,7 +222,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
     first, last = sessions.first, sessions.last
     table = wire.bars(share.code, first, last)
     if table is None or len(table) == 0:
-        raise empty_answer(VENDOR, share.symbol, first, last)
+        raise common.empty_answer(VENDOR, share.symbol, first, last)
     facts = wire.facts(share.code)
     found = _distributions(share, wire.distributions(share.code), first, last)
     try:
@@ -245,9 +232,9 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         listed = _compact_day(facts[LISTED])
         industry = str(facts[INDUSTRY])
     except (KeyError, TypeError, ValueError) as error:
-        raise changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
+        raise common.changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
     fields["volume"] = fields["volume"] * _volume_unit(share, fields)
-    column = Column(
+    column = common.Column(
         instrument=share.instrument(None if industry in ("", "-") else industry),
         days=days,
         fields=fields,
@@ -275,7 +262,7 @@ def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
         inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
         if bool(np.mean(inside) > 0.5) if inside.size else True:
             return unit
-    raise changed_format(
+    raise common.changed_format(
         VENDOR,
         f"the volume of {share.symbol}",
         "amount / volume lies outside the bars in lots and in shares",
@@ -296,7 +283,7 @@ def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Dis
             if first <= str(day) <= last:
                 found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
     except (KeyError, TypeError, ValueError) as error:
-        raise changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
+        raise common.changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
     return merged(found)
 
 

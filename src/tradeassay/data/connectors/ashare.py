@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import CorporateAction, Days, Floats, Fundamental, Instrument
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors.vendor import Column, action_time, shorten
+from tradeassay.data.connectors.common import Column, action_time, shorten
 from tradeassay.data.names import ashare_code, board_of
-from tradeassay.data.panel import Membership
+from tradeassay.data.source import Membership
 
 UNEXPLAINED = 0.005
 """Share of the price by which the exchange's reference price may differ from what the distributions explain."""

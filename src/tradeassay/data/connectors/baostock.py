@@ -21,6 +21,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.view import Days, Field, Floats, Fundamental
 from tradeassay.data.calendars import Sessions
+from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
     AShare,
     Distribution,
@@ -32,20 +33,7 @@ from tradeassay.data.connectors.ashare import (
     unexplained,
     unexplained_note,
 )
-from tradeassay.data.connectors.retry import Runtime, Throttled, Unanswered, ask_with_retries, quietly
-from tradeassay.data.connectors.vendor import (
-    Column,
-    ConnectorConfig,
-    Vendor,
-    changed_format,
-    empty_answer,
-    lay_out,
-    sessions_asked,
-    shorten,
-    vendor_panel,
-)
-from tradeassay.data.panel import Membership, Panel
-from tradeassay.data.source import SourceConfig, sources
+from tradeassay.data.source import Membership, Panel, SourceConfig, sources
 
 HEADER = 21
 END = b"<![CDATA[]]>\n"
@@ -164,7 +152,7 @@ WIRE_TROUBLE = ("10002", "10004001", "10004002")
 class BaostockWire:
     """A conversation with baostock. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, watch: SocketWatch, runtime: Runtime) -> None:
+    def __init__(self, library: Any, watch: SocketWatch, runtime: common.Runtime) -> None:
         self._library = library
         self._watch = watch
         self._runtime = runtime
@@ -180,7 +168,7 @@ class BaostockWire:
                 self._log_in()
             return self._read(what, needed, getattr(self._library, method), args, named)
 
-        return ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
+        return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
     def _log_in(self) -> None:
         answer = self._attempt("the login", self._library.login)
@@ -208,10 +196,10 @@ class BaostockWire:
         self._refuse(what, result)
         missing = [name for name in needed if name not in result.fields]
         if missing:
-            raise changed_format(VENDOR, what, f"no field {', '.join(missing)}", VENDOR)
+            raise common.changed_format(VENDOR, what, f"no field {', '.join(missing)}", VENDOR)
         short = next((row for row in rows if len(row) != len(result.fields)), None)
         if short is not None:
-            raise changed_format(VENDOR, what, f"a row reads {short}", VENDOR)
+            raise common.changed_format(VENDOR, what, f"a row reads {short}", VENDOR)
         return [dict(zip(result.fields, row, strict=True)) for row in rows]
 
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
@@ -219,12 +207,12 @@ class BaostockWire:
             result = call()
         except json.JSONDecodeError as error:
             self._logged_in = False
-            raise Unanswered("the answer is not complete JSON") from error
+            raise common.Unanswered("the answer is not complete JSON") from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise changed_format(VENDOR, what, repr(error), VENDOR) from error
+            raise common.changed_format(VENDOR, what, repr(error), VENDOR) from error
         if self._watch.fault is not None:
             self._logged_in = False
-            raise Unanswered(self._watch.fault)
+            raise common.Unanswered(self._watch.fault)
         return result
 
     def _refuse(self, what: str, result: Any) -> None:
@@ -233,9 +221,9 @@ class BaostockWire:
             return
         if code == NOT_LOGGED_IN or code.startswith(WIRE_TROUBLE):
             self._logged_in = False
-            raise Unanswered(f"{message} ({code})")
+            raise common.Unanswered(f"{message} ({code})")
         if code == TOO_MANY_LOGINS:
-            raise Throttled(f"too many logins: {message} ({code})")
+            raise common.Throttled(f"too many logins: {message} ({code})")
         mends = {
             BANNED: "baostock has barred this address; wait a day and ask for less at once",
             TOO_OLD: "pip install -U baostock",
@@ -246,35 +234,23 @@ class BaostockWire:
 
 
 @contextlib.contextmanager
-def conversation(runtime: Runtime) -> Iterator[BaostockWire]:
+def conversation(runtime: common.Runtime) -> Iterator[BaostockWire]:
     """Open a conversation; it logs in with the first question and hangs up at the end."""
     library: Any = require("baostock", "ashare")
-    with quietly("baostock"), SocketWatch(runtime.retry.timeout) as watch:
+    with common.quietly("baostock"), SocketWatch(runtime.retry.timeout) as watch:
         yield BaostockWire(library, watch, runtime)
 
 
 Index = Literal["hs300", "sz50", "zz500"]
 LEVELS: dict[Index, str] = {"hs300": "sh.000300", "sz50": "sh.000016", "zz500": "sh.000905"}
-BAR_FIELDS = (
-    "date",
-    "open",
-    "high",
-    "low",
-    "close",
-    "preclose",
-    "volume",
-    "amount",
-    "turn",
-    "tradestatus",
-    "isST",
-)
+BAR_FIELDS = tuple("date open high low close preclose volume amount turn tradestatus isST".split())
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """baostock's types that can be traded here: shares, and exchange-traded funds."""
 NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
 FEW = 5
 """Up to this many symbols, facts are asked for one by one; beyond it, for the whole market at once."""
 
-BAOSTOCK = Vendor(
+BAOSTOCK = common.Vendor(
     source="baostock",
     calendar="XSHG",
     currency="CNY",
@@ -283,7 +259,7 @@ BAOSTOCK = Vendor(
 )
 
 
-class BaostockConfig(ConnectorConfig, frozen=True, kw_only=True):
+class BaostockConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``; or, with ``index`` and no symbols, every member it had on any day asked for."""
 
     index: Index | None = None
@@ -303,13 +279,13 @@ class BaostockSource:
     )
     extra: ClassVar[str | None] = "ashare"
 
-    def __init__(self, config: BaostockConfig, *, runtime: Runtime | None = None) -> None:
+    def __init__(self, config: BaostockConfig, *, runtime: common.Runtime | None = None) -> None:
         self._config = config
-        self._runtime = runtime or Runtime()
+        self._runtime = runtime or common.Runtime()
 
     def load(self) -> Panel:
         config = self._config
-        sessions = sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
+        sessions = common.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             memberships = _members(wire, config.index, sessions) if config.index else ()
             shares = [parse_ashare(text) for text in config.symbols]
@@ -329,7 +305,7 @@ class BaostockSource:
         indices: dict[Index, Floats],
     ) -> Panel:
         config = self._config
-        grid = lay_out(
+        grid = common.lay_out(
             [stock.column for stock in stocks],
             sessions,
             vendor=VENDOR,
@@ -342,7 +318,7 @@ class BaostockSource:
             *_warnings(stocks),
         )
         return replace(
-            vendor_panel(BAOSTOCK, config, grid, sessions, biases, self._runtime.clock),
+            common.vendor_panel(BAOSTOCK, config, grid, sessions, biases, self._runtime.clock),
             actions=stock_actions(stocks, sessions),
             fundamentals=tuple(cap for stock in stocks for cap in stock.caps),
             memberships=memberships,
@@ -354,7 +330,9 @@ def _warnings(stocks: Sequence[FetchedStock]) -> list[str]:
     special = [stock.symbol for stock in stocks if stock.special_treatment]
     warnings = unexplained_note(stocks)
     if special:
-        warnings.append(f"days under special treatment (ST), whose 5 % limit is not stored: {shorten(special)}")
+        warnings.append(
+            f"days under special treatment (ST), whose 5 % limit is not stored: {common.shorten(special)}"
+        )
     return warnings
 
 
@@ -412,12 +390,12 @@ def _stock(
     what = f"the daily bars of {share.symbol}"
     rows = _bars(wire, what, _their(share), days)
     if not rows:
-        raise empty_answer(VENDOR, share.symbol, *days)
+        raise common.empty_answer(VENDOR, share.symbol, *days)
     traded = [row for row in rows if row["tradestatus"] == "1"]
     halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
     try:
         fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in NUMBERS}
-        column = Column(
+        column = common.Column(
             instrument=share.instrument(sector, KINDS[listing["type"]]),
             days=_days([row["date"] for row in traded]),
             fields=fields,
@@ -430,7 +408,7 @@ def _stock(
         unclear = unexplained(column.days, fields["close"], precloses, found)
         caps = _float_caps(share.symbol, traded, sessions) if column.instrument.kind == "stock" else ()
     except ValueError as error:
-        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+        raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
     return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows), caps)
 
 
@@ -478,7 +456,7 @@ def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> 
             try:
                 cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
             except ValueError as error:
-                raise changed_format(VENDOR, what, str(error), VENDOR) from error
+                raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
             if days[0] <= row["dividOperateDate"] <= days[1]:
                 found.append(Distribution(row["dividOperateDate"], cash, bonus + reserve))
     return merged(found)
@@ -491,7 +469,7 @@ def _levels(wire: BaostockWire, code: str, sessions: Sessions) -> Floats:
     try:
         closes = {row["date"]: float(row["close"]) for row in rows}
     except ValueError as error:
-        raise changed_format(VENDOR, what, str(error), VENDOR) from error
+        raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
     for row, day in enumerate(sessions.days):
         levels[row] = closes.get(str(day), np.nan)
     if bool(np.isnan(levels).any()):

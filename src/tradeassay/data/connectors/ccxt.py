@@ -17,25 +17,8 @@ from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import DAY, MINUTE, Instant, iso
 from tradeassay.core.view import Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import retry
-from tradeassay.data.connectors.vendor import (
-    FORGIVEN,
-    Column,
-    ConnectorConfig,
-    MinuteColumn,
-    Vendor,
-    changed_format,
-    check_minutes,
-    empty_answer,
-    join_minutes,
-    lay_out,
-    need_symbols,
-    one_currency,
-    sessions_asked,
-    vendor_panel,
-)
-from tradeassay.data.panel import Panel
-from tradeassay.data.source import SourceConfig, sources
+from tradeassay.data.connectors import common
+from tradeassay.data.source import Panel, SourceConfig, sources
 
 T = TypeVar("T")
 Timeframe = Literal["1d", "1m"]
@@ -60,7 +43,7 @@ class CryptoWire:
     def __init__(
         self,
         name: str,
-        runtime: retry.Runtime,
+        runtime: common.Runtime,
         settings: Mapping[str, Any] | None = None,
         *,
         forgive: bool = False,
@@ -111,7 +94,7 @@ class CryptoWire:
                 symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], lot=step, step=step, tick=tick
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
+            raise common.changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
 
     def _unit(self, precision: float | None) -> float:
         if precision is None:
@@ -167,8 +150,8 @@ class CryptoWire:
         for row in page:
             known = [isinstance(value, int | float) for value in row[:6]]
             empty += not all(known)
-            if len(row) < 6 or not known[0] or empty > (len(page) // FORGIVEN if self._forgive else 0):
-                raise changed_format(self.name, what, f"a candle reads {row}", "ccxt")
+            if len(row) < 6 or not known[0] or empty > (len(page) // common.FORGIVEN if self._forgive else 0):
+                raise common.changed_format(self.name, what, f"a candle reads {row}", "ccxt")
         return [[math.nan if value is None else value for value in row[:6]] for row in page]
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
@@ -178,36 +161,36 @@ class CryptoWire:
             except Exception as error:
                 raise self._translated(error, what) from error
 
-        return retry.ask_with_retries(once, vendor=self.name, what=what, runtime=self._runtime)
+        return common.ask_with_retries(once, vendor=self.name, what=what, runtime=self._runtime)
 
     def _translated(self, error: Exception, what: str) -> Exception:
         ccxt = self._ccxt
         text = " ".join(str(error).split())[:200]
-        if isinstance(error, (retry.Unanswered, SourceError)):
+        if isinstance(error, (common.Unanswered, SourceError)):
             return error
         if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
             headers = self._exchange.last_response_headers or {}
-            wish = retry.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
-            return retry.Throttled(retry_after=wish)
+            wish = common.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
+            return common.Throttled(retry_after=wish)
         if isinstance(error, ccxt.RequestTimeout):
-            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
+            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if isinstance(error, ccxt.NetworkError):
             broken = "IncompleteRead" in str(error.__cause__)
-            return retry.Unanswered(
+            return common.Unanswered(
                 "the answer broke off in the middle" if broken else f"the connection failed: {text}"
             )
         if isinstance(error, ccxt.BaseError):
             return SourceError(f"{self.name} refused {what}: {text}", hint="see its message")
-        return changed_format(self.name, what, repr(error), "ccxt")
+        return common.changed_format(self.name, what, repr(error), "ccxt")
 
 
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
     # ccxt passes a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
-        raise retry.Unanswered("the answer is not complete JSON")
+        raise common.Unanswered("the answer is not complete JSON")
 
 
-class CcxtConfig(ConnectorConfig, frozen=True, kw_only=True):
+class CcxtConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """``exchange`` is a ccxt id; ``minutes`` adds minute candles of the same days (1440 a day: many pages)."""
 
     exchange: str = "binance"
@@ -225,29 +208,31 @@ class CcxtSource:
         self,
         config: CcxtConfig,
         *,
-        runtime: retry.Runtime | None = None,
+        runtime: common.Runtime | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._config = config
-        self._runtime = runtime or retry.Runtime()
+        self._runtime = runtime or common.Runtime()
         self._settings = settings
 
     def load(self) -> Panel:
         config = self._config
-        need_symbols(config, "BTC/USDT")
-        sessions = sessions_asked("24/7", config.first, config.last, self._runtime.clock)
+        common.need_symbols(config, "BTC/USDT")
+        sessions = common.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
         wire = CryptoWire(config.exchange, self._runtime, self._settings, forgive=config.forgive)
         try:
             instruments = wire.instruments(config.symbols)
-            currency = one_currency({one.currency: one.symbol for one in instruments})
+            currency = common.one_currency({one.currency: one.symbol for one in instruments})
             columns = [_column(wire, instrument, sessions) for instrument in instruments]
             minutes = _minutes(wire, config.symbols, sessions) if config.minutes else []
         finally:
             wire.close()
-        grid = lay_out(
+        grid = common.lay_out(
             columns, sessions, vendor=config.exchange, allow_partial=config.allow_partial, forgive=config.forgive
         )
-        partial = check_minutes(minutes, columns, vendor=config.exchange, allow_partial=config.allow_partial)
+        partial = common.check_minutes(
+            minutes, columns, vendor=config.exchange, allow_partial=config.allow_partial
+        )
         biases = (
             "symbols chosen at the time of retrieval: survivorship",
             f"prices and volumes of one exchange, {config.exchange}",
@@ -258,19 +243,19 @@ class CcxtSource:
             f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
             "under the terms of its API; do not redistribute them."
         )
-        vendor = Vendor(f"ccxt/{config.exchange}", "24/7", currency, licence)
-        panel = vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock)
-        return replace(panel, minutes=join_minutes(minutes, vendor=config.exchange) if minutes else None)
+        vendor = common.Vendor(f"ccxt/{config.exchange}", "24/7", currency, licence)
+        panel = common.vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock)
+        return replace(panel, minutes=common.join_minutes(minutes, vendor=config.exchange) if minutes else None)
 
 
 def _span(sessions: Sessions) -> tuple[int, int]:
     return int(sessions.open_time[0]), int(sessions.close_time[-1])
 
 
-def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> Column:
+def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> common.Column:
     candles = wire.candles(instrument.symbol, "1d", *_span(sessions))
     if candles.start.size == 0:
-        raise empty_answer(
+        raise common.empty_answer(
             wire.name,
             instrument.symbol,
             sessions.first,
@@ -278,18 +263,18 @@ def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> Col
             "some exchanges keep only their latest candles",
         )
     days = candles.start.astype("datetime64[ns]").astype("datetime64[D]")
-    return Column(instrument=instrument, days=days, fields=candles.fields)
+    return common.Column(instrument=instrument, days=days, fields=candles.fields)
 
 
-def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> list[MinuteColumn]:
-    columns: list[MinuteColumn] = []
+def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> list[common.MinuteColumn]:
+    columns: list[common.MinuteColumn] = []
     begin, end = _span(sessions)
     for symbol in symbols:
         candles = wire.candles(symbol, "1m", begin, end)
         if candles.start.size == 0:
             reason = "no minutes; some exchanges keep only their latest candles"
-            raise empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
-        columns.append(MinuteColumn(symbol, candles.start + MINUTE, candles.fields))
+            raise common.empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
+        columns.append(common.MinuteColumn(symbol, candles.start + MINUTE, candles.fields))
     return columns
 
 

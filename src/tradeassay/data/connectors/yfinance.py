@@ -23,29 +23,8 @@ from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.time import MINUTE, moment, parse_day
 from tradeassay.core.view import CorporateAction, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.connectors import retry
-from tradeassay.data.connectors.retry import Runtime
-from tradeassay.data.connectors.vendor import (
-    PRICES,
-    Column,
-    ConnectorConfig,
-    MinuteColumn,
-    Vendor,
-    action_time,
-    changed_format,
-    check_minutes,
-    empty_answer,
-    join_minutes,
-    lay_out,
-    need_symbols,
-    one_currency,
-    refuse_doubles,
-    sessions_asked,
-    shorten,
-    vendor_panel,
-)
-from tradeassay.data.panel import Panel
-from tradeassay.data.source import SourceConfig, sources
+from tradeassay.data.connectors import common
+from tradeassay.data.source import Panel, SourceConfig, sources
 
 TELLABLE = 1.3
 """Splits closer to 1:1 than this ratio cannot be told from an ordinary overnight move."""
@@ -139,7 +118,7 @@ def browser_session(**options: Any) -> Any:
 class YahooWire:
     """A conversation with Yahoo. Use inside :func:`conversation`."""
 
-    def __init__(self, library: Any, session: Any, runtime: retry.Runtime) -> None:
+    def __init__(self, library: Any, session: Any, runtime: common.Runtime) -> None:
         self._library = library
         self._session = session
         self._runtime = runtime
@@ -150,7 +129,7 @@ class YahooWire:
         try:
             return _daily_series(symbol, frame, meta)
         except (KeyError, TypeError, ValueError) as error:
-            raise changed_format(VENDOR, f"the daily bars of {symbol}", repr(error), "yfinance") from error
+            raise common.changed_format(VENDOR, f"the daily bars of {symbol}", repr(error), "yfinance") from error
 
     def minutes(self, symbol: str, first: date, until: date) -> tuple[Ints, dict[Field, Floats]]:
         frame, _ = self._ask(symbol, first, until, "1m")
@@ -159,12 +138,12 @@ class YahooWire:
             starts: Ints = frame.index.as_unit("ns").asi8
             fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
         except (KeyError, TypeError, ValueError) as error:
-            raise changed_format(VENDOR, f"the minutes of {symbol}", repr(error), "yfinance") from error
+            raise common.changed_format(VENDOR, f"the minutes of {symbol}", repr(error), "yfinance") from error
         return starts + MINUTE, fields
 
     def _ask(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
         kind = "daily bars" if interval == "1d" else "minutes"
-        return retry.ask_with_retries(
+        return common.ask_with_retries(
             lambda: self._once(symbol, first, until, interval),
             vendor=VENDOR,
             what=f"the {kind} of {symbol}",
@@ -190,7 +169,7 @@ class YahooWire:
         except Exception as error:
             raise self._translated(error, symbol, first, until) from error
         if frame.empty:
-            raise empty_answer(VENDOR, symbol, str(first), str(until - timedelta(days=1)))
+            raise common.empty_answer(VENDOR, symbol, str(first), str(until - timedelta(days=1)))
         return frame, meta
 
     def _translated(self, error: Exception, symbol: str, first: date, until: date) -> Exception:
@@ -200,30 +179,30 @@ class YahooWire:
         status = self._session.last_status or 0
         asked = (VENDOR, symbol, str(first), str(until - timedelta(days=1)))
         if isinstance(error, problems.YFRateLimitError) or status == 429:
-            return retry.Throttled(
-                retry_after=retry.retry_after_seconds(self._session.retry_after, self._runtime.clock)
+            return common.Throttled(
+                retry_after=common.retry_after_seconds(self._session.retry_after, self._runtime.clock)
             )
         if isinstance(error, curl.Timeout):
-            return retry.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
+            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
         if isinstance(error, curl.IncompleteRead):
-            return retry.Unanswered("the answer broke off in the middle")
+            return common.Unanswered("the answer broke off in the middle")
         if isinstance(error, problems.YFTickerMissingError) or status == 404:
-            return empty_answer(*asked, _one_line(error))
+            return common.empty_answer(*asked, _one_line(error))
         if status >= 500:
-            return retry.Unanswered(f"HTTP {status}")
+            return common.Unanswered(f"HTTP {status}")
         if status >= 400:
             return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", hint="try again later")
         if isinstance(error, json.JSONDecodeError):
-            return retry.Unanswered("the answer is not complete JSON")
+            return common.Unanswered("the answer is not complete JSON")
         if isinstance(error, OSError):
-            return retry.Unanswered(f"the connection failed: {_one_line(error)}")
+            return common.Unanswered(f"the connection failed: {_one_line(error)}")
         if isinstance(error, problems.YFException):
             return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", hint="see its message")
-        return changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
+        return common.changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
 
 
 @contextmanager
-def conversation(runtime: retry.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
+def conversation(runtime: common.Runtime, make_session: Callable[[], Any] | None = None) -> Iterator[YahooWire]:
     """Open a conversation with Yahoo; the library's global settings are put back afterwards."""
     library: Any = require("yfinance", "us")
     require("yfinance.data", "us")
@@ -231,7 +210,7 @@ def conversation(runtime: retry.Runtime, make_session: Callable[[], Any] | None 
     hidden = library.config.debug.hide_exceptions
     library.config.debug.hide_exceptions = False
     try:
-        with retry.quietly("yfinance"):
+        with common.quietly("yfinance"):
             yield YahooWire(library, session, runtime)
     finally:
         library.config.debug.hide_exceptions = hidden
@@ -280,10 +259,9 @@ LICENCE = (
 )
 
 
-class YFinanceConfig(ConnectorConfig, frozen=True, kw_only=True):
-    """``indices`` are index symbols whose closing levels are kept (``^GSPC``); ``minutes`` adds minute bars.
-
-    Yahoo keeps minute bars for 30 days only.
+class YFinanceConfig(common.ConnectorConfig, frozen=True, kw_only=True):
+    """``indices`` are index symbols whose closing levels are kept (``^GSPC``); ``minutes`` adds minute bars. Yahoo
+    keeps minute bars for 30 days only.
     """
 
     indices: tuple[str, ...] = ()
@@ -291,7 +269,7 @@ class YFinanceConfig(ConnectorConfig, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_doubles((*self.symbols, *self.indices))
+        common.refuse_doubles((*self.symbols, *self.indices))
 
 
 class YFinanceSource:
@@ -304,18 +282,28 @@ class YFinanceSource:
     extra: ClassVar[str | None] = "us"
 
     def __init__(
-        self, config: YFinanceConfig, *, runtime: Runtime | None = None, session: Callable[[], Any] | None = None
+        self,
+        config: YFinanceConfig,
+        *,
+        runtime: common.Runtime | None = None,
+        session: Callable[[], Any] | None = None,
     ) -> None:
         self._config = config
-        self._runtime = runtime or Runtime()
+        self._runtime = runtime or common.Runtime()
         self._session = session
 
     def load(self) -> Panel:
         config, clock = self._config, self._runtime.clock
-        need_symbols(config, "AAPL")
-        sessions = sessions_asked("XNYS", config.first, config.last, clock)
+        common.need_symbols(config, "AAPL")
+        sessions = common.sessions_asked("XNYS", config.first, config.last, clock)
         if config.minutes:
-            _refuse_old_minutes(sessions, moment(clock.now()).date())
+            today = moment(clock.now()).date()
+            oldest = today - timedelta(days=MINUTE_HISTORY_DAYS)
+            if parse_day(sessions.first) < oldest:
+                raise UserError(
+                    f"Yahoo keeps minute bars for 30 days, and {sessions.first} is older",
+                    hint=f"ask with first={oldest} or later, or without minutes",
+                )
         first, until = parse_day(sessions.first), moment(clock.now()).date() + timedelta(days=1)
         with conversation(self._runtime, self._session) as wire:
             series = [_checked(wire.daily(symbol, first, until)) for symbol in config.symbols]
@@ -328,28 +316,28 @@ class YFinanceSource:
         series: Sequence[YahooSeries],
         sessions: Sessions,
         indices: dict[str, Floats],
-        minutes: Sequence[MinuteColumn],
+        minutes: Sequence[common.MinuteColumn],
     ) -> Panel:
         config = self._config
         columns = [_column(one, sessions) for one in series]
-        grid = lay_out(
+        grid = common.lay_out(
             columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
         )
-        partial = check_minutes(minutes, columns, vendor=VENDOR, allow_partial=config.allow_partial)
+        partial = common.check_minutes(minutes, columns, vendor=VENDOR, allow_partial=config.allow_partial)
         gains = [one.symbol for one in series if one.capital_gains]
         holes = [name for name, levels in indices.items() if bool(np.isnan(levels).any())]
         biases = (
             "symbols chosen at the time of retrieval: survivorship",
             *grid.notes,
             *partial,
-            *([f"capital-gain distributions are not stored: {shorten(gains)}"] if gains else []),
-            *([f"index levels with gaps: {shorten(holes)}"] if holes else []),
+            *([f"capital-gain distributions are not stored: {common.shorten(gains)}"] if gains else []),
+            *([f"index levels with gaps: {common.shorten(holes)}"] if holes else []),
         )
-        currency = one_currency({one.currency: one.symbol for one in series})
-        vendor = Vendor("yfinance", "XNYS", currency, LICENCE)
+        currency = common.one_currency({one.currency: one.symbol for one in series})
+        vendor = common.Vendor("yfinance", "XNYS", currency, LICENCE)
         return replace(
-            vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock),
-            minutes=join_minutes(minutes, vendor=VENDOR) if minutes else None,
+            common.vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock),
+            minutes=common.join_minutes(minutes, vendor=VENDOR) if minutes else None,
             actions=_actions(series, sessions),
             indices=indices,
         )
@@ -367,12 +355,12 @@ def _checked(series: YahooSeries) -> YahooSeries:
     return series
 
 
-def _column(series: YahooSeries, sessions: Sessions) -> Column:
+def _column(series: YahooSeries, sessions: Sessions) -> common.Column:
     wanted = series.days <= sessions.days[-1]
     days = series.days[wanted]
     factor = factor_after(days, series.splits)
     fields = {name: values[wanted] for name, values in series.fields.items()}
-    return Column(
+    return common.Column(
         instrument=Instrument(
             symbol=series.symbol,
             name=series.name,
@@ -386,7 +374,7 @@ def _column(series: YahooSeries, sessions: Sessions) -> Column:
 
 
 def _as_traded(fields: dict[Field, Floats], factor: Floats) -> dict[Field, Floats]:
-    traded = {name: np.round(fields[name] * factor, DECIMALS) for name in PRICES}
+    traded = {name: np.round(fields[name] * factor, DECIMALS) for name in common.PRICES}
     traded["volume"] = np.rint(fields["volume"] / factor)
     return traded
 
@@ -403,7 +391,7 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
             for (day, amount), factor in zip(one.dividends, scale, strict=True)
         ]
         for kind, day, value in found:
-            known_at = action_time(sessions, str(day))
+            known_at = common.action_time(sessions, str(day))
             if known_at is not None:
                 action = CorporateAction(
                     symbol=one.symbol, kind=kind, ex_date=str(day), known_at=known_at, value=value
@@ -421,17 +409,8 @@ def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
     return levels
 
 
-def _refuse_old_minutes(sessions: Sessions, today: date) -> None:
-    oldest = today - timedelta(days=MINUTE_HISTORY_DAYS)
-    if parse_day(sessions.first) < oldest:
-        raise UserError(
-            f"Yahoo keeps minute bars for 30 days, and {sessions.first} is older",
-            hint=f"ask with first={oldest} or later, or without minutes",
-        )
-
-
-def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> list[MinuteColumn]:
-    columns: list[MinuteColumn] = []
+def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> list[common.MinuteColumn]:
+    columns: list[common.MinuteColumn] = []
     end = parse_day(sessions.last) + timedelta(days=1)
     for one in series:
         times, parts = [], []
@@ -447,7 +426,7 @@ def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions)
         close_time = np.concatenate(times)
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         factor = _minute_factor(one, close_time, joined["close"])
-        columns.append(MinuteColumn(one.symbol, close_time, _as_traded(joined, factor)))
+        columns.append(common.MinuteColumn(one.symbol, close_time, _as_traded(joined, factor)))
     return columns
 
 

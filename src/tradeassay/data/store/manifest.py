@@ -19,8 +19,8 @@ from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
 from tradeassay.core.hashing import canonical_json, sha256_file
 from tradeassay.core.view import FIELDS, Board, CorporateAction, Days, Floats, Fundamental, Instrument, NewsItem
-from tradeassay.data.fault import AcceptedFaults
-from tradeassay.data.panel import Listing, Membership, Panel, PanelFacts
+from tradeassay.data.doctor import AcceptedFaults
+from tradeassay.data.source import Listing, Membership, Panel, PanelFacts
 
 FORMAT = "tradeassay-snapshot"
 FORMAT_VERSION = 1
@@ -53,11 +53,9 @@ class Shapes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The identity of a snapshot.
-
-    ``sha256`` covers the content (numbers, records and the facts that change their meaning), but neither the
-    name nor when, how and with which library version it was written: equal data, equal hash, anywhere.
-    ``own_sha256`` is the hash of the manifest file itself; stores of earlier versions have none.
+    """The identity of a snapshot. ``sha256`` covers the content (numbers, records and the facts that change their
+    meaning), but neither the name nor when, how and with which library version it was written: equal data, equal
+    hash, anywhere. ``own_sha256`` is the hash of the manifest file itself; stores of earlier versions have none.
     """
 
     format: str
@@ -242,20 +240,7 @@ def _offsets(lengths: list[int]) -> np.ndarray[Any, np.dtype[np.int32]]:
     return offsets.astype(np.int32)
 
 
-_INSTRUMENT_FIELDS = (
-    "symbol",
-    "name",
-    "kind",
-    "board",
-    "sector",
-    "currency",
-    "lot",
-    "step",
-    "tick",
-    "multiplier",
-    "expiry",
-    "root",
-)
+_INSTRUMENT_FIELDS = tuple("symbol name kind board sector currency lot step tick multiplier expiry root".split())
 
 LISTINGS = pa.schema(
     [
@@ -264,44 +249,20 @@ LISTINGS = pa.schema(
     ]
     + [("listed", pa.string()), ("delisted", pa.string())]
 )
-ACTIONS = pa.schema(
-    [
-        ("known_at", pa.int64()),
-        ("ex_date", pa.string()),
-        ("symbol", pa.string()),
-        ("kind", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
-MEMBERSHIPS = pa.schema(
-    [("start", pa.string()), ("index", pa.string()), ("symbol", pa.string()), ("end", pa.string())]
-)
-FUNDAMENTALS = pa.schema(
-    [
-        ("known_at", pa.int64()),
-        ("symbol", pa.string()),
-        ("field", pa.string()),
-        ("period_end", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
-NEWS = pa.schema(
-    [
-        ("published_at", pa.int64()),
-        ("id", pa.string()),
-        ("symbols", pa.list_(pa.string())),
-        ("title", pa.string()),
-        ("body", pa.string()),
-        ("source", pa.string()),
-        ("url", pa.string()),
-    ]
-)
-
+_TYPES = {
+    "known_at": pa.int64(),
+    "published_at": pa.int64(),
+    "value": pa.float64(),
+    "symbols": pa.list_(pa.string()),
+}
 RECORDS: dict[str, pa.Schema] = {
-    "actions": ACTIONS,
-    "memberships": MEMBERSHIPS,
-    "fundamentals": FUNDAMENTALS,
-    "news": NEWS,
+    kind: pa.schema([(name, _TYPES.get(name, pa.string())) for name in names.split()])
+    for kind, names in {
+        "actions": "known_at ex_date symbol kind value",
+        "memberships": "start index symbol end",
+        "fundamentals": "known_at symbol field period_end value",
+        "news": "published_at id symbols title body source url",
+    }.items()
 }
 """The record tables of a panel, by the attribute that holds them."""
 

@@ -1,9 +1,7 @@
 """Open the Arrow files of a snapshot: hashed, then memory-mapped; refused by the file's name when wrong.
 
 Nothing is decoded before its hash is known to be the recorded one: Arrow trusts the offsets in a file, and one
-changed byte can end the process with a signal. A file is hashed once per process.
-
-Dated records are read lazily: a binary search over the time they became known, then only the rows asked for.
+changed byte can end the process with a signal. A file is hashed once per process. Dated records are read lazily.
 """
 
 from __future__ import annotations
@@ -34,8 +32,7 @@ from tradeassay.core.view import (
     Ints,
     NewsItem,
 )
-from tradeassay.data.panel import MinutePanel, Panel
-from tradeassay.data.store.adjustment import ex_rows
+from tradeassay.data.source import MinutePanel, Panel, ex_rows
 from tradeassay.data.store.manifest import (
     MANIFEST_FILE,
     RECORDS,
@@ -293,7 +290,21 @@ class History:
         self.prev_close: Floats = self._matrix(bars, "prev_close")
         self.suspended: Bools = self._matrix(bars, "suspended").view(np.bool_)
         self.trading: Bools = self._matrix(bars, "trading").view(np.bool_)
-        self._load_listings()
+        listings = read_listings(self._table("listings.arrow"))
+        self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
+        self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
+        listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
+        self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
+        self.listed_rows.flags.writeable = False
+        self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
+        last = [entry.delisted for entry in listings]
+        self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
+        for place, day in enumerate(last):
+            if day is not None:
+                after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
+                self.last_rows[place] = after - 1 if after < self.sessions.size else NOT_DELISTED
+        self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
+        self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
         self._load_adjustment(bars)
         self._load_indices()
         self._minutes: pa.Table | None = None
@@ -320,23 +331,6 @@ class History:
         return result
 
     # -- instruments ---------------------------------------------------------------------------------------------
-
-    def _load_listings(self) -> None:
-        listings = read_listings(self._table("listings.arrow"))
-        self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
-        self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
-        listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
-        self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
-        self.listed_rows.flags.writeable = False
-        self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
-        last = [entry.delisted for entry in listings]
-        self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
-        for place, day in enumerate(last):
-            if day is not None:
-                after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
-                self.last_rows[place] = after - 1 if after < self.sessions.size else NOT_DELISTED
-        self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
-        self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
 
     def special_at(self, row: int, visible: int) -> Bools | None:
         """Return which of the first ``visible`` names are under special treatment; None when no name ever is."""
@@ -474,13 +468,10 @@ class History:
         rows = self.fundamentals.of_symbol(symbol, range(len(self.fundamentals)))[:count]
         return tuple(self.fundamentals.record(row) for row in rows)
 
-    def _minute_table(self) -> pa.Table | None:
+    def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
         if self._minutes is None and "minutes.arrow" in self.manifest.files:
             self._minutes = self._table("minutes.arrow")
-        return self._minutes
-
-    def _minute_bars(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
-        table = self._minute_table()
+        table = self._minutes
         if table is None or f"{symbol}/close" not in table.column_names:
             return None
         times = integers(table, "close_time")

@@ -18,11 +18,9 @@ import pyarrow as pa
 from tradeassay.core import __version__
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import naming
-from tradeassay.core.view import FIELDS, Days
-from tradeassay.data.doctor import diagnose_panel
-from tradeassay.data.fault import DataFault, accept, describe
-from tradeassay.data.panel import MinutePanel, Panel, action_known_at
-from tradeassay.data.store.adjustment import ex_rows, factors, previous_close
+from tradeassay.core.view import FIELDS
+from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel
+from tradeassay.data.source import MinutePanel, Panel, action_known_at, ex_rows, factors, previous_close
 from tradeassay.data.store.manifest import (
     FORMAT,
     FORMAT_VERSION,
@@ -67,7 +65,14 @@ def write_snapshot(
             f"'{panel.name}' has {len(refused)} faults: {describe(refused)}",
             hint="fix the files, leave rows out by name (--drop), or accept all faults (--allow-faults)",
         )
-    panel = _with_badges(panel, errors)
+    biases = list(panel.facts.biases)
+    if panel.facts.adjusted != "none":
+        done = "splits" if panel.facts.adjusted == "split" else "splits and dividends"
+        biases.append(f"the vendor has worked {done} into the prices with hindsight; levels are not as traded")
+    if errors:
+        counts = ", ".join(f"{count} {check}" for check, count in accept(errors).counts.items())
+        biases.append(f"data faults accepted: {counts}")
+    panel = replace(panel, facts=msgspec.structs.replace(panel.facts, biases=tuple(dict.fromkeys(biases))))
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.parent / f".writing-{folder.name}-{uuid.uuid4().hex[:12]}"
     temporary.mkdir()
@@ -76,17 +81,6 @@ def write_snapshot(
         return _move_into_place(temporary, folder, manifest, replace_existing)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _with_badges(panel: Panel, errors: tuple[DataFault, ...]) -> Panel:
-    biases = list(panel.facts.biases)
-    if panel.facts.adjusted != "none":
-        done = "splits" if panel.facts.adjusted == "split" else "splits and dividends"
-        biases.append(f"the vendor has worked {done} into the prices with hindsight; levels are not as traded")
-    if errors:
-        counts = ", ".join(f"{count} {check}" for check, count in accept(errors).counts.items())
-        biases.append(f"data faults accepted: {counts}")
-    return replace(panel, facts=msgspec.structs.replace(panel.facts, biases=tuple(dict.fromkeys(biases))))
 
 
 def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Manifest:
@@ -248,7 +242,17 @@ def _canonical(values: np.ndarray[Any, Any]) -> bool:
 
 def check_form(panel: Panel) -> None:
     """Raise :class:`DataError` naming the first array, listing or record that has the wrong form."""
-    _check_axes(panel)
+    if panel.sessions.size == 0 or not panel.listings:
+        raise _wrong(panel, f"it has {panel.sessions.size} sessions and {len(panel.listings)} instruments")
+    for name in ("open_time", "close_time"):
+        if getattr(panel, name).shape != panel.sessions.shape:
+            raise _wrong(panel, f"{name} and sessions differ in length")
+    if not _increasing(panel.sessions):
+        raise _wrong(panel, "sessions are not strictly increasing")
+    if not (_increasing(panel.open_time) and _increasing(panel.close_time)):
+        raise _wrong(panel, "open or close times are not strictly increasing")
+    if np.any(panel.open_time >= panel.close_time) or np.any(panel.close_time[:-1] > panel.open_time[1:]):
+        raise _wrong(panel, "a session closes before it opens or after the next one has opened")
     _check_listings(panel)
     _check_bars(panel.name, panel.bars, (panel.sessions.size, len(panel.listings)))
     if panel.suspended.shape != (panel.sessions.size, len(panel.listings)):
@@ -263,20 +267,6 @@ def check_form(panel: Panel) -> None:
 
 def _wrong(panel: Panel, what: str) -> DataError:
     return DataError(f"panel '{panel.name}': {what}", hint="the source that made it must be corrected")
-
-
-def _check_axes(panel: Panel) -> None:
-    if panel.sessions.size == 0 or not panel.listings:
-        raise _wrong(panel, f"it has {panel.sessions.size} sessions and {len(panel.listings)} instruments")
-    for name in ("open_time", "close_time"):
-        if getattr(panel, name).shape != panel.sessions.shape:
-            raise _wrong(panel, f"{name} and sessions differ in length")
-    if not _increasing(panel.sessions):
-        raise _wrong(panel, "sessions are not strictly increasing")
-    if not (_increasing(panel.open_time) and _increasing(panel.close_time)):
-        raise _wrong(panel, "open or close times are not strictly increasing")
-    if np.any(panel.open_time >= panel.close_time) or np.any(panel.close_time[:-1] > panel.open_time[1:]):
-        raise _wrong(panel, "a session closes before it opens or after the next one has opened")
 
 
 def _increasing(values: Any) -> bool:
@@ -332,10 +322,7 @@ def _check_records(panel: Panel) -> None:
     ids = [item.id for item in panel.news]
     if len(set(ids)) != len(ids):
         raise _wrong(panel, "two news items have the same id")
-    _check_known(panel, panel.sessions.astype("datetime64[D]"))
-
-
-def _check_known(panel: Panel, sessions: Days) -> None:
+    sessions = panel.sessions.astype("datetime64[D]")
     # A view applies an action from the ex-date's pre-open on, so it must be known by then.
     for row, action in zip(ex_rows(panel.actions, sessions).tolist(), panel.actions, strict=True):
         if 0 <= row < sessions.size and action.known_at > action_known_at(int(panel.open_time[row])):

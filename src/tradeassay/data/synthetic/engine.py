@@ -1,11 +1,11 @@
-"""The day loop: latent values move, boards clip them, and what is left is printed in whole ticks.
+"""What moves prices, and the day loop: latent values move, boards clip them, the rest is printed in whole ticks.
 
-Every name has a latent value that no limit binds. A session prints it, cut at the board's limits, so that a move
-too large for one day spills into the next. Hidden sessions have no style returns. All state is whole numbers or
-the result of elementwise IEEE arithmetic.
-
-Suspensions, dividends and splits are planned before the loop. Plans carry no prices; the loop fixes a dividend's
-amount and a split's ratio when they are announced. What it leaves behind is a :class:`WorldTape`.
+All drivers are drawn before the first session: a common factor with regimes of known drift and clustered
+volatility, and planted style and sector returns, each with an overnight and an intraday part. Every name has a
+latent value that no limit binds; a session prints it cut at the board's limits, so that a move too large for one
+day spills into the next. Suspensions, dividends and splits are planned before the loop, without prices; it fixes
+a dividend's amount and a split's ratio when they are announced. All state is whole numbers or the result of
+elementwise IEEE arithmetic.
 """
 
 from __future__ import annotations
@@ -19,17 +19,140 @@ import numpy as np
 
 from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.universe import Draws, WorldNames
-from tradeassay.data.synthetic.world_config import SyntheticConfig
+from tradeassay.data.synthetic.universe import Draws, WorldNames, sectors
+from tradeassay.data.synthetic.world_config import MarketModel, SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
+
+_ARCH, _GARCH, _DF = 0.08, 0.90, 6
+
+
+@dataclass(frozen=True, slots=True)
+class MarketPath:
+    """The common return per session, split at the open, and the regime of every row ("" before the first)."""
+
+    overnight: Floats
+    intraday: Floats
+    regime: tuple[str, ...]
+
+
+def make_market(config: SyntheticConfig, burn: int, stream: str = "market") -> MarketPath:
+    draws = Draws(config.seed, stream)
+    model, rows = config.market, burn + config.sessions
+    noise = clustered(draws, rows, model.volatility / math.sqrt(config.year), _ARCH, _GARCH, _DF)
+    drift = np.zeros(rows)
+    regime = [""] * burn
+    start = burn
+    for kind, length, legs in _spans(model, config.sessions, config.year):
+        regime += [kind] * length
+        for leg, total in legs:
+            stop = start + leg
+            noise[start:stop] -= exact.mean(noise[start:stop])
+            drift[start:stop] = total / leg
+            start = stop
+    share = config.trading.overnight
+    shift = draws.normal(rows) * (model.volatility / math.sqrt(config.year) * math.sqrt(share * (1.0 - share)))
+    overnight = share * noise + shift
+    return MarketPath(overnight, noise - overnight + drift, tuple(regime))
+
+
+def _spans(model: MarketModel, sessions: int, year: int) -> list[tuple[str, int, list[tuple[int, float]]]]:
+    """Return (kind, length, legs of (length, total return)) for every span, filling the sessions exactly."""
+    whole = math.fsum(span.share for span in model.regimes)
+    edges, passed = [0], 0.0
+    for span in model.regimes:
+        passed += span.share
+        edges.append(min(sessions, round(sessions * passed / whole)))
+    edges[-1] = sessions
+    spans = []
+    for span, start, stop in zip(model.regimes, edges, edges[1:], strict=False):
+        length = stop - start
+        if length <= 0:
+            continue
+        rate = {"bull": model.bull, "bear": model.bear}.get(span.kind, 0.0)
+        legs = [(length, rate * length / year)]
+        if span.kind == "v" and length > 1:
+            legs = [(length // 2, -model.depth), (length - length // 2, model.depth)]
+        spans.append((str(span.kind), length, legs))
+    return spans
+
+
+def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, df: int) -> Floats:
+    shocks = draws.student(rows, df).tolist()
+    base = sigma * sigma
+    variance, path = base, []
+    for shock in shocks:
+        value = math.sqrt(variance) * shock
+        path.append(value)
+        variance = min(base * (1.0 - arch - garch) + arch * value * value + garch * variance, 16.0 * base)
+    return np.array(path)
+
+
+_DF = 6
+
+
+def make_styles(config: SyntheticConfig, rows: int) -> Floats:
+    """Return style returns per unit of exposure, shape (2, rows, 9): overnight, then intraday."""
+    draws = Draws(config.seed, "styles")
+    year = float(config.year)
+    premia = np.array(config.styles.premia) / year
+    scale = np.array(config.styles.volatility) / math.sqrt(year)
+    return _split(draws, config, (rows, premia.size), scale, premia)
+
+
+def make_sectors(config: SyntheticConfig, rows: int) -> Floats:
+    """Return sector returns, shape (2, rows, sectors): overnight, then intraday."""
+    draws = Draws(config.seed, "sectors")
+    count = len(sectors(config.preset))
+    scale = np.full(count, config.market.sector_volatility / math.sqrt(config.year))
+    return _split(draws, config, (rows, count), scale, np.zeros(count))
+
+
+def _split(draws: Draws, config: SyntheticConfig, shape: tuple[int, int], scale: Floats, mean: Floats) -> Floats:
+    share = config.trading.overnight
+    overnight = draws.student(shape, _DF) * (scale * math.sqrt(share))
+    intraday = draws.student(shape, _DF) * (scale * math.sqrt(1.0 - share)) + mean
+    return np.stack([overnight, intraday])
+
+
+DISTRESS = 40
+"""A name that will be delisted declines over this many sessions."""
+_DISTRESS_DRIFT = -0.012
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """Planted returns. Those of shape (2, ...) hold an overnight and an intraday part. ``styles`` has shape (2,
+    rows, 9), ``sectors`` (2, rows, sectors), ``planted`` (what news causes: 2, rows, names), ``decline`` (rows,
+    names) what names lose before they are delisted.
+    """
+
+    market: MarketPath
+    styles: Floats
+    sectors: Floats
+    planted: Floats
+    decline: Floats
+
+    def known_returns(self, universe: WorldNames) -> Floats:
+        """Return everything that does not depend on the path of prices, shape (rows, 2, names)."""
+        market = np.stack([self.market.overnight, self.market.intraday], axis=1)
+        base = market[:, :, None] * universe.beta + self.sectors.transpose(1, 0, 2)[:, :, universe.sector]
+        base += self.planted.transpose(1, 0, 2)
+        base[:, 1] += universe.alpha + self.decline
+        return base
+
+
+def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Floats:
+    decline = np.zeros((burn + config.sessions, universe.size))
+    for column in np.flatnonzero(universe.last < config.sessions - 1).tolist():
+        end = burn + int(universe.last[column]) + 1
+        decline[end - DISTRESS : end, column] = _DISTRESS_DRIFT
+    return decline
 
 
 @dataclass(frozen=True, slots=True)
 class CorporateMove:
-    """A corporate action that took place, between rows of the loop.
-
-    ``value`` is in ticks per share (dividend) or new shares per old one (split).
+    """A corporate action that took place, between rows of the loop. ``value`` is in ticks per share (dividend) or
+    new shares per old one (split).
     """
 
     column: int
@@ -41,11 +164,9 @@ class CorporateMove:
 
 @dataclass(frozen=True, slots=True)
 class WorldTape:
-    """Arrays of shape (rows, names), hidden rows first; prices in ticks, NaN without trade.
-
-    ``last`` is the last close so far (0 before listing), ``shares`` thousands of shares, ``scale`` the product of
-    split ratios so far, ``exposures`` (rows, 9, names) what was known before each session, ``residual`` the
-    idiosyncratic return.
+    """Arrays of shape (rows, names), hidden rows first; prices in ticks, NaN without trade. ``last`` is the last
+    close so far (0 before listing), ``shares`` thousands of shares, ``scale`` the product of split ratios so far,
+    ``exposures`` (rows, 9, names) what was known before each session, ``residual`` the idiosyncratic return.
     """
 
     open: Floats
@@ -107,9 +228,8 @@ _NOTICE = {"dividend": 12, "split": 15}
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """A planned corporate action: announced at the close of row ``announced``, effective at row ``ex``.
-
-    ``size`` is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
+    """A planned corporate action: announced at the close of row ``announced``, effective at row ``ex``. ``size``
+    is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
     """
 
     column: int
@@ -131,7 +251,14 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
     rows = burn + config.sessions
     first = np.where(universe.first == 0, 0, universe.first + burn)
     last = universe.last + burn
-    suspended = _suspensions(config, first, last, rows, burn)
+    draws = Draws(config.seed, "suspensions")
+    longest = 12 if config.preset == "ashare" else 2
+    suspended = np.zeros((rows, first.size), dtype=np.bool_)
+    for cell in draws.rare(config.trading.suspensions / config.year, suspended.size).tolist():
+        row, column = divmod(cell, first.size)
+        length = draws.integer(1, longest)
+        if row > max(burn, first[column] + 10) and row + length < last[column] - 3:
+            suspended[row : row + length, column] = True
     busy: dict[int, list[tuple[int, int]]] = defaultdict(list)
     plans: dict[int, list[PlannedMove]] = defaultdict(list)
     found = _dividends(config, first, last, rows) + _splits(config, first, last, rows)
@@ -145,18 +272,6 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
             busy[plan.column].append((plan.announced, plan.ex))
             plans[plan.announced].append(plan)
     return MoveSchedule(suspended, dict(plans))
-
-
-def _suspensions(config: SyntheticConfig, first: Ints, last: Ints, rows: int, burn: int) -> Bools:
-    draws = Draws(config.seed, "suspensions")
-    longest = 12 if config.preset == "ashare" else 2
-    suspended = np.zeros((rows, first.size), dtype=np.bool_)
-    for cell in draws.rare(config.trading.suspensions / config.year, suspended.size).tolist():
-        row, column = divmod(cell, first.size)
-        length = draws.integer(1, longest)
-        if row > max(burn, first[column] + 10) and row + length < last[column] - 3:
-            suspended[row : row + length, column] = True
-    return suspended
 
 
 def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[PlannedMove]:
@@ -276,7 +391,24 @@ class _Loop:
         opened = start * (1.0 + moves[0])
         closed = np.maximum(start * (1.0 + moves[0] + moves[1]), _FLOOR)
         self.latent = np.where(active, closed, start)
-        bars = self._print(opened, closed, sigma * self.reach[row], row, sigma)
+        reach = sigma * self.reach[row]
+        low, high = limits(self.last, self.limit)
+        first = np.minimum(np.maximum(np.rint(opened), low), high)
+        final = np.minimum(np.maximum(np.rint(closed), low), high)
+        above = np.rint(np.maximum(opened, closed) * (1.0 + reach[0]))
+        below = np.rint(np.minimum(opened, closed) / (1.0 + reach[1]))
+        top = np.maximum(np.minimum(above, high), np.maximum(first, final))
+        bottom = np.minimum(np.maximum(below, low), np.minimum(first, final))
+        surprise = np.abs(final / self.last - 1.0) / sigma
+        locked = (bottom == high) | (top == low)
+        power = self.activity[row] + 0.32 * (np.minimum(surprise, 5.0) - 0.8) - 2.2 * locked
+        place = np.rint(np.minimum(np.maximum(power, -_EXP_RANGE), _EXP_RANGE) * _STEPS).astype(np.int64)
+        shares = self.mean_volume * self.rescale[0] * self.exp_table[place + _EXP_RANGE * _STEPS]
+        volume: Floats = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
+        paid = (first + top + bottom + final) * 0.25 / self.unit
+        bars = np.empty((6, first.size))
+        for k, values in enumerate((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom)):
+            bars[k] = values
         self.last = np.where(trading, bars[2], self.last)
         self.bars[row] = np.where(trading, bars, np.nan)
         self.exposures[row] = self.exposure
@@ -286,42 +418,15 @@ class _Loop:
         variance = model.arch * total * total + model.garch * self.variance
         variance += (1.0 - model.arch - model.garch) * self.long_run
         self.variance = np.minimum(variance, 16.0 * self.long_run)
-        self._announce(row)
-        self.stream.feed(self.bars[row, :5] * self.rescale)
-        if row + 1 >= self.burn:
-            exposure = standardise(np.where(active, self.stream.values(), np.nan))
-            self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
-
-    def _print(self, opened: Floats, closed: Floats, reach: Floats, row: int, sigma: Floats) -> Floats:
-        """Return open, high, close, volume, amount and low of a session, inside the limits."""
-        low, high = limits(self.last, self.limit)
-        first = np.minimum(np.maximum(np.rint(opened), low), high)
-        final = np.minimum(np.maximum(np.rint(closed), low), high)
-        above = np.rint(np.maximum(opened, closed) * (1.0 + reach[0]))
-        below = np.rint(np.minimum(opened, closed) / (1.0 + reach[1]))
-        top = np.maximum(np.minimum(above, high), np.maximum(first, final))
-        bottom = np.minimum(np.maximum(below, low), np.minimum(first, final))
-        volume = self._volume(row, np.abs(final / self.last - 1.0) / sigma, (bottom == high) | (top == low))
-        paid = (first + top + bottom + final) * 0.25 / self.unit
-        bars = np.empty((6, first.size))
-        for k, values in enumerate((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom)):
-            bars[k] = values
-        return bars
-
-    def _volume(self, row: int, surprise: Floats, locked: Bools) -> Floats:
-        """Return shares traded: more when prices move or news is out, little when a limit locks the name."""
-        power = self.activity[row] + 0.32 * (np.minimum(surprise, 5.0) - 0.8) - 2.2 * locked
-        place = np.rint(np.minimum(np.maximum(power, -_EXP_RANGE), _EXP_RANGE) * _STEPS).astype(np.int64)
-        shares = self.mean_volume * self.rescale[0] * self.exp_table[place + _EXP_RANGE * _STEPS]
-        volume: Floats = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
-        return volume
-
-    def _announce(self, row: int) -> None:
         for plan in self.schedule.plans.get(row, ()):
             value = self._terms(plan)
             if value:
                 action = CorporateMove(plan.column, plan.kind, row, plan.ex, value)
                 self.due.setdefault(plan.ex, []).append(action)
+        self.stream.feed(self.bars[row, :5] * self.rescale)
+        if row + 1 >= self.burn:
+            exposure = standardise(np.where(active, self.stream.values(), np.nan))
+            self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
 
     def _terms(self, plan: PlannedMove) -> float:
         """Return a dividend in ticks or a split ratio; 0 when nothing comes of the plan."""

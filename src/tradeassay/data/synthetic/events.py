@@ -31,11 +31,10 @@ DECAY = (35, 25, 18, 12, 10)
 
 
 class NewsEvent(msgspec.Struct, frozen=True, gc=False):
-    """One item to write. ``row`` is the first session that opens after publication.
-
-    ``tone`` is what the text says (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves),
-    ``gap`` and ``drift`` the returns it truly causes at the first open and afterwards. ``origin`` is the position
-    of the repeated event for a duplicate. ``pick`` chooses among wordings.
+    """One item to write. ``row`` is the first session that opens after publication. ``tone`` is what the text says
+    (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves), ``gap`` and ``drift`` the returns
+    it truly causes at the first open and afterwards. ``origin`` is the position of the repeated event for a
+    duplicate. ``pick`` chooses among wordings.
     """
 
     column: int
@@ -68,7 +67,10 @@ def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessio
     if not config.fundamentals:
         return ()
     draws = Draws(config.seed, "reports")
-    ends = _quarter_ends(sessions)
+    first = sessions.days[0].astype("datetime64[M]") - 15
+    months = np.arange(first, sessions.days[-1].astype("datetime64[M]"))
+    quarters = [m for m in months if (int(m.astype(np.int64)) % 12) % 3 == 2]
+    ends = [(m + 1).astype("datetime64[D]") - 1 for m in quarters]
     shape = (len(ends), universe.size)
     lag = draws.between(22.0, 50.0, shape)
     surprise = np.clip(draws.student(shape, 6), -3.0, 3.0)
@@ -89,13 +91,6 @@ def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessio
             strict=True,
         )
     )
-
-
-def _quarter_ends(sessions: Sessions) -> list[np.datetime64]:
-    first = sessions.days[0].astype("datetime64[M]") - 15
-    months = np.arange(first, sessions.days[-1].astype("datetime64[M]"))
-    quarters = [m for m in months if (int(m.astype(np.int64)) % 12) % 3 == 2]
-    return [(m + 1).astype("datetime64[D]") - 1 for m in quarters]
 
 
 def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
@@ -340,18 +335,9 @@ def _source(kind: str, draw: int) -> str:
     return SOURCES[-1]
 
 
-FIELDS = (
-    "shares_outstanding",
-    "revenue",
-    "net_income",
-    "eps",
-    "eps_ttm",
-    "book_value_per_share",
-    "dividend_per_share_ttm",
-    "market_cap",
-    "pe",
-    "pb",
-    "dividend_yield",
+FIELDS = tuple(
+    "shares_outstanding revenue net_income eps eps_ttm book_value_per_share dividend_per_share_ttm market_cap "
+    "pe pb dividend_yield".split()
 )
 SURPRISE = 0.08
 """One standard deviation of surprise moves a quarter's earnings by this share."""

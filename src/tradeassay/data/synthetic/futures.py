@@ -14,9 +14,8 @@ import numpy as np
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Days, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
-from tradeassay.data.panel import Listing, Panel
-from tradeassay.data.synthetic.drivers import MarketPath, clustered, make_market
-from tradeassay.data.synthetic.engine import limits
+from tradeassay.data.source import Listing, Panel
+from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
 from tradeassay.data.synthetic.key import (
     AnswerKey,
@@ -42,7 +41,6 @@ _CONVERGES = 10.0
 @dataclass(frozen=True, slots=True)
 class Chain:
     """One underlying and its contracts. ``every`` months a contract expires, listed ``ahead`` days before.
-
     ``carry`` is the yearly cost of carry, ``beta`` and ``volatility`` (own, yearly) describe the spot index.
     """
 
@@ -125,7 +123,11 @@ def make_contracts(config: SyntheticConfig, chain: Chain, spot: Spot, sessions: 
         )
         left = (expiry - sessions.days).astype(np.int64).astype(np.float64)
         prices = _prices(draws, chain, spot, left, (level, slope), slice(first, last + 1))
-        volume = _volume(draws, left, first, last, rows)
+        weight = 1.0 / (1.0 + np.maximum(left, 0.0) / 25.0 * (np.maximum(left, 0.0) / 25.0))
+        weight = np.where(left < 5, weight * 0.35, weight)
+        traded = np.maximum(np.rint(60_000.0 * weight * (1.0 + 0.3 * np.abs(draws.normal(rows)))), 1.0)
+        volume = np.full(rows, np.nan)
+        volume[first : last + 1] = traded[first : last + 1]
         listing = Listing(
             instrument=instrument, listed=str(sessions.days[first]), delisted=str(expiry) if expired else None
         )
@@ -186,16 +188,6 @@ def _prices(
     return inside
 
 
-def _volume(draws: Draws, left: Floats, first: int, last: int, rows: int) -> Floats:
-    """Return contracts traded: most of them in the nearest expiry, until the week it expires."""
-    weight = 1.0 / (1.0 + np.maximum(left, 0.0) / 25.0 * (np.maximum(left, 0.0) / 25.0))
-    weight = np.where(left < 5, weight * 0.35, weight)
-    traded = np.maximum(np.rint(60_000.0 * weight * (1.0 + 0.3 * np.abs(draws.normal(rows)))), 1.0)
-    volume = np.full(rows, np.nan)
-    volume[first : last + 1] = traded[first : last + 1]
-    return volume
-
-
 _FUND_UNIT = 1000
 _SPREAD = PlantedSkill(
     name="calendar-spread",
@@ -206,7 +198,21 @@ _SPREAD = PlantedSkill(
 
 def generate_futures(config: SyntheticConfig) -> World:
     sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
-    funds = _underlyings(config)
+    count = len(CHAINS)
+    whole = np.zeros(count, dtype=np.int64)
+    funds = WorldNames(
+        instruments=tuple(_fund_instrument(config, chain) for chain in CHAINS),
+        first=whole,
+        last=np.full(count, config.sessions - 1, dtype=np.int64),
+        sector=whole,
+        unit=np.full(count, _FUND_UNIT, dtype=np.int64),
+        limit=np.full(count, 10, dtype=np.int64),
+        shares=whole,
+        price=np.array([round(chain.start) for chain in CHAINS], dtype=np.int64),
+        beta=np.array([chain.beta for chain in CHAINS]),
+        alpha=np.zeros(count),
+        sigma=np.array([chain.volatility for chain in CHAINS]),
+    )
     events = make_events(config, funds, sessions, ())
     planted = np.stack(planted_returns(config, events, config.sessions, 0, funds.size))
     market = make_market(config, 0)
@@ -240,25 +246,6 @@ def generate_futures(config: SyntheticConfig) -> World:
         skills=(*news_skills(events), _SPREAD),
     )
     return World(panel, _key(facts, sessions, market, planted, spots))
-
-
-def _underlyings(config: SyntheticConfig) -> WorldNames:
-    """Return the two funds as the names that news is about."""
-    count = len(CHAINS)
-    whole = np.zeros(count, dtype=np.int64)
-    return WorldNames(
-        instruments=tuple(_fund_instrument(config, chain) for chain in CHAINS),
-        first=whole,
-        last=np.full(count, config.sessions - 1, dtype=np.int64),
-        sector=whole,
-        unit=np.full(count, _FUND_UNIT, dtype=np.int64),
-        limit=np.full(count, 10, dtype=np.int64),
-        shares=whole,
-        price=np.array([round(chain.start) for chain in CHAINS], dtype=np.int64),
-        beta=np.array([chain.beta for chain in CHAINS]),
-        alpha=np.zeros(count),
-        sigma=np.array([chain.volatility for chain in CHAINS]),
-    )
 
 
 def _fund_instrument(config: SyntheticConfig, chain: Chain) -> Instrument:

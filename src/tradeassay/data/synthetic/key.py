@@ -14,9 +14,8 @@ from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.view import Days, Floats, Ints, NewsItem
-from tradeassay.data.panel import Panel, PanelFacts
-from tradeassay.data.synthetic.drivers import Drivers
-from tradeassay.data.synthetic.engine import WorldTape
+from tradeassay.data.source import Panel, PanelFacts
+from tradeassay.data.synthetic.engine import Drivers, WorldTape
 from tradeassay.data.synthetic.events import NewsEvent
 from tradeassay.data.synthetic.universe import WorldNames, sectors
 from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
@@ -28,11 +27,9 @@ _HEAD = b"tradeassay-answer-key 1 "
 
 
 class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one news item is worth. ``kind``: informative, noise, rumour or duplicate.
-
-    ``tone`` is what the text says, ``gap`` the return planted at the open of ``session`` (the first that opens
-    after publication), ``drift`` the return planted afterwards, over ``horizon`` sessions. ``repeats`` names the
-    item that a duplicate repeats.
+    """What one news item is worth. ``kind``: informative, noise, rumour or duplicate. ``tone`` is what the text
+    says, ``gap`` the return planted at the open of ``session`` (the first that opens after publication), ``drift``
+    the return planted afterwards, over ``horizon`` sessions. ``repeats`` names the item that a duplicate repeats.
     """
 
     id: str
@@ -49,10 +46,9 @@ class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PlantedSkill(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that can be known in this world, and what knowing it is worth before costs.
-
-    ``edge`` is the mean return per item (news) or per year and unit of exposure (styles), in the direction of
-    the knowledge; ``items`` counts the occasions (None where there is one every day).
+    """Something that can be known in this world, and what knowing it is worth before costs. ``edge`` is the mean
+    return per item (news) or per year and unit of exposure (styles), in the direction of the knowledge; ``items``
+    counts the occasions (None where there is one every day).
     """
 
     name: str
@@ -77,13 +73,12 @@ class KeyFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """The truth about a world of T sessions and N names (the index fund is not a name).
-
-    A session's latent return is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha +
-    decline + residual``, all simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles``
-    (T, 9) and ``sectors`` (T, sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N),
-    ``beta``, ``alpha`` (per session) and ``sector`` one entry per name. Printed returns differ by dividends,
-    rounding to the tick, and what a price limit held back.
+    """The truth about a world of T sessions and N names (the index fund is not a name). A session's latent return
+    is ``beta * market + sum(exposures * styles) + sectors[sector] + news + alpha + decline + residual``, all
+    simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles`` (T, 9) and ``sectors`` (T,
+    sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N), ``beta``, ``alpha`` (per
+    session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to the tick, and what
+    a price limit held back.
     """
 
     facts: KeyFacts

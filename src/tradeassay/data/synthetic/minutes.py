@@ -17,9 +17,8 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.time import MINUTE, midnight, parse_day
 from tradeassay.core.view import FIELDS, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
-from tradeassay.data.panel import CalendarName, MinutePanel
-from tradeassay.data.synthetic.drivers import clustered
-from tradeassay.data.synthetic.engine import WorldTape
+from tradeassay.data.source import CalendarName, MinutePanel
+from tradeassay.data.synthetic.engine import WorldTape, clustered
 from tradeassay.data.synthetic.universe import Draws, WorldNames
 from tradeassay.data.synthetic.world_config import SyntheticConfig
 
@@ -58,7 +57,6 @@ HOURS = (
 
 class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One asset, minute by minute. ``volatility`` is per year, ``unit`` the number of ticks per unit of currency.
-
     ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for zero minutes.
     """
 

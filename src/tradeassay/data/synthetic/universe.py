@@ -19,51 +19,11 @@ from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Board, Bools, Floats, Instrument, Ints
 from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
 
-_FIRST = (
-    "Ab",
-    "Bel",
-    "Cor",
-    "Dun",
-    "El",
-    "Far",
-    "Gal",
-    "Hol",
-    "Ir",
-    "Jun",
-    "Kel",
-    "Lom",
-    "Mor",
-    "Nel",
-    "Or",
-    "Pel",
-    "Quil",
-    "Ros",
-    "Sel",
-    "Tor",
-    "Ul",
-    "Ver",
-    "Wen",
-    "Xan",
-    "Yor",
-    "Zel",
+_FIRST = tuple(
+    "Ab Bel Cor Dun El Far Gal Hol Ir Jun Kel Lom Mor Nel Or Pel Quil Ros Sel Tor Ul Ver Wen Xan Yor Zel".split()
 )
 _MIDDLE = ("va", "di", "mo", "ru", "shi", "ko", "le", "ny", "po", "zu", "fe", "gra", "thi", "bo", "quo")
-_LAST = (
-    "dyne",
-    "rix",
-    "vund",
-    "moth",
-    "quist",
-    "zell",
-    "bask",
-    "torn",
-    "phel",
-    "wick",
-    "lume",
-    "grove",
-    "zar",
-    "nox",
-)
+_LAST = tuple("dyne rix vund moth quist zell bask torn phel wick lume grove zar nox".split())
 _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
     "us": (
         ("Technology", "Systems"),
@@ -151,7 +111,6 @@ SEASONED = 60
 @dataclass(frozen=True, slots=True)
 class WorldNames:
     """The names of a world, in column order (by first row, then symbol). Arrays have one entry per name.
-
     ``first``/``last`` are rows (``last`` is the final session of a delisted name, or the world's last row).
     ``unit`` is the number of ticks per unit of currency, ``limit`` the largest daily move in percent, ``shares``
     counts thousands, ``price`` is in ticks. ``beta`` and, per session, ``alpha`` and ``sigma`` are the truth.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from tradeassay.core.errors import UserError
-from tradeassay.data.panel import CalendarName
+from tradeassay.data.source import CalendarName
 
 VERSION = "synthetic-v1"
 RegimeKind = Literal["bull", "bear", "v", "flat"]
@@ -25,9 +25,8 @@ class RegimeSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarketModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The common factor. Rates are per year and additive; a ``v`` falls by ``depth`` and climbs back.
-
-    The noise of every leg of a regime is centred, so that a bull market rises in every seed.
+    """The common factor. Rates are per year and additive; a ``v`` falls by ``depth`` and climbs back. The noise of
+    every leg of a regime is centred, so that a bull market rises in every seed.
     """
 
     volatility: float = 0.15
@@ -53,9 +52,8 @@ class PlantedStyles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoiseModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Idiosyncratic returns: yearly volatilities between two bounds, GARCH(1,1), Student shocks.
-
-    ``alpha`` is the spread of yearly true alphas between names.
+    """Idiosyncratic returns: yearly volatilities between two bounds, GARCH(1,1), Student shocks. ``alpha`` is the
+    spread of yearly true alphas between names.
     """
 
     low: float = 0.18
@@ -67,11 +65,10 @@ class NoiseModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TradingModel(msgspec.Struct, frozen=True, kw_only=True):
-    """How a day trades. ``overnight`` is the share of variance between close and open.
-
-    ``turnover`` is the median daily volume as a share of shares outstanding. ``suspensions`` are counted per
-    name and year. ``max_move`` bounds a day's move (percent) where the board sets no limit; a greater one
-    spills into the next sessions, as it does at a price limit.
+    """How a day trades. ``overnight`` is the share of variance between close and open. ``turnover`` is the median
+    daily volume as a share of shares outstanding. ``suspensions`` are counted per name and year. ``max_move``
+    bounds a day's move (percent) where the board sets no limit; a greater one spills into the next sessions, as it
+    does at a price limit.
     """
 
     overnight: float = 0.28
@@ -91,7 +88,6 @@ class ActionModel(msgspec.Struct, frozen=True, kw_only=True):
 
 class NewsModel(msgspec.Struct, frozen=True, kw_only=True):
     """Dated texts, per name and year. ``strength`` scales what informative items are worth (0 = nothing).
-
     ``effect`` is the size of a typical informative move, ``gap`` the part of it that is gone by the first open
     after publication; the rest drifts in over ``horizon`` sessions. A rumour's ``effect`` fades again.
     """
@@ -107,9 +103,8 @@ class NewsModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole world. ``minutes`` asks for minute bars of that many names (the first that trade throughout).
-
-    Raises :class:`UserError` when a size makes no market.
+    """A whole world. ``minutes`` asks for minute bars of that many names (the first that trade throughout). Raises
+    :class:`UserError` when a size makes no market.
     """
 
     preset: Market = "us"

@@ -96,10 +96,8 @@ _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 @dataclass(frozen=True, slots=True)
 class OwnSeries:
     """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
-    guessed.
-
-    ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of values:
-    each is then what was earned since the row before.
+    guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
+    values: each is then what was earned since the row before.
     """
 
     returns: dict[str, float]
@@ -120,9 +118,8 @@ class TableReading:
 
 
 class _Table:
-    """Columns by title, from a file, a pandas Series or DataFrame, or a polars DataFrame.
-
-    ``titles`` are the titles by their plain form. Messages call the table ``name``.
+    """Columns by title, from a file, a pandas Series or DataFrame, or a polars DataFrame. ``titles`` are the
+    titles by their plain form. Messages call the table ``name``.
     """
 
     def __init__(self, source: Path | object) -> None:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.data.dates import UNREADABLE, is_day, spelling_of
-from tradeassay.data.fault import DataFault
+from tradeassay.data.doctor import DataFault
 from tradeassay.data.tables.columns import DATE_TITLES, plain_title
 
 _OPENERS: dict[str, Callable[[bytes], bytes]] = {
@@ -60,10 +60,9 @@ RULES = " \t|:+-="
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row.
-
-    CSV columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows;
-    ``delimiter`` stands between the columns of a CSV.
+    """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row. CSV
+    columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows; ``delimiter``
+    stands between the columns of a CSV.
     """
 
     file: str
@@ -450,9 +449,8 @@ _EIGHT = r"^(18|19|20)\d{6}$"
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Time stamps of rows: ``local`` wall time in nanoseconds, ``offset`` from UTC where ``zoned``.
-
-    ``good`` is False for rows whose stamp could not be read. ``spelling`` says how they were read.
+    """Time stamps of rows: ``local`` wall time in nanoseconds, ``offset`` from UTC where ``zoned``. ``good`` is
+    False for rows whose stamp could not be read. ``spelling`` says how they were read.
     """
 
     local: Ints
@@ -472,7 +470,15 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
     column = table.columns[date]
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         try:
-            typed = _typed(column)
+            zone = getattr(column.type, "tz", None)
+            good = ~np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+            utc = column.cast(pa.timestamp("ns", tz=zone)).cast(pa.int64()).fill_null(0).to_numpy()
+            local = np.asarray(utc, dtype=np.int64)
+            if zone is not None:
+                wall = pc.local_timestamp(column.cast(pa.timestamp("ns", tz=zone))).cast(pa.int64()).fill_null(0)
+                local = np.asarray(wall.to_numpy(), dtype=np.int64)
+            spelling = "a typed column" if zone is None else f"a typed column in {zone}"
+            typed = Stamps(local, local - utc, np.full(local.size, zone is not None), good, spelling)
         except pa.ArrowException as error:
             raise UserError(f"{table.file}: {date} holds dates out of range", hint="fix the column") from error
         empty = np.flatnonzero(~typed.good).tolist()
@@ -539,15 +545,3 @@ def _quick(text: pa.ChunkedArray) -> Stamps | None:
 def same(value: int, count: int) -> NDArray[Any]:
     """Return an array that says the same of every row and takes no memory for it; nobody can write to it."""
     return np.broadcast_to(np.array(value), (count,))
-
-
-def _typed(column: pa.ChunkedArray) -> Stamps:
-    zone = getattr(column.type, "tz", None)
-    good = ~np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
-    utc = column.cast(pa.timestamp("ns", tz=zone)).cast(pa.int64()).fill_null(0).to_numpy()
-    local = np.asarray(utc, dtype=np.int64)
-    if zone is not None:
-        wall = pc.local_timestamp(column.cast(pa.timestamp("ns", tz=zone))).cast(pa.int64()).fill_null(0)
-        local = np.asarray(wall.to_numpy(), dtype=np.int64)
-    spelling = "a typed column" if zone is None else f"a typed column in {zone}"
-    return Stamps(local, local - utc, np.full(local.size, zone is not None), good, spelling)

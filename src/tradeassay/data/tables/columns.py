@@ -13,8 +13,7 @@ import msgspec
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Adjustment, Frequency
-from tradeassay.data.panel import CalendarName
-from tradeassay.data.source import SourceConfig
+from tradeassay.data.source import CalendarName, SourceConfig
 
 ROLES = tuple("date time symbol open high low close adj_close volume amount status ignore".split())
 """``time`` is a time of day beside ``date``; ``status`` is 1 (trading) or 0 (suspended)."""

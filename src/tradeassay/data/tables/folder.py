@@ -1,25 +1,430 @@
-"""From a folder of files to a panel, with what was guessed and what is wrong, each with file and line."""
+"""From a folder of bars, and the files beside them, to a panel, with what was guessed and what is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import FIELDS, Field, Floats
-from tradeassay.data.doctor import diagnose_panel
-from tradeassay.data.fault import DataFault, told_once
-from tradeassay.data.panel import MinutePanel, Panel, PanelFacts
+from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
+from tradeassay.core.time import DAY, Instant
+from tradeassay.core.view import (
+    FIELDS,
+    Board,
+    CorporateAction,
+    Days,
+    Field,
+    Floats,
+    Fundamental,
+    Instrument,
+    Ints,
+    NewsItem,
+)
+from tradeassay.data.doctor import DataFault, Severity, diagnose_panel, told_once
+from tradeassay.data.names import ashare_code
+from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.store.write import normalised
-from tradeassay.data.tables import grid as grids
-from tradeassay.data.tables.bars import SIDE_TABLES, BarTiming, LongBars, read_bars, session_times, timing
-from tradeassay.data.tables.cells import Stamps, is_table, other_than_file, stem_of
+from tradeassay.data.tables.bars import (
+    CURRENCY,
+    SIDE_TABLES,
+    BarGrid,
+    BarTiming,
+    LongBars,
+    complete,
+    daily_grid,
+    default_instrument,
+    fill_prices,
+    listings_of,
+    minute_grid,
+    read_bars,
+    session_times,
+    timing,
+)
+from tradeassay.data.tables.cells import (
+    RawTable,
+    Stamps,
+    is_table,
+    other_than_file,
+    read_stamps,
+    read_table,
+    stem_of,
+)
 from tradeassay.data.tables.columns import FilesConfig, ImportReport
-from tradeassay.data.tables.sides import Axis, SideTables, read_instruments, read_sides
+
+Row = Mapping[str, str]
+_SYMBOL = "ticker code ts_code 代码 股票代码"
+_COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
+    "actions": (
+        "symbol ex_date",
+        {
+            "symbol": _SYMBOL,
+            "ex_date": "date exdate ex-date 除权除息日",
+            "kind": "type action",
+            "value": "ratio amount",
+            "split": "split_ratio splits",
+            "dividend": "dividends cash",
+            "known_at": "announced_at declared_at",
+        },
+    ),
+    "memberships": (
+        "symbol start",
+        {
+            "index": "index_name universe",
+            "symbol": _SYMBOL,
+            "start": "from in_date added date",
+            "end": "to out_date removed",
+        },
+    ),
+    "news": (
+        "published_at title",
+        {
+            "published_at": "published publisheddate datetime time date",
+            "title": "headline",
+            "symbols": "symbol tickers ticker",
+            "body": "text content summary",
+            "source": "site publisher",
+            "url": "link",
+            "id": "",
+        },
+    ),
+    "fundamentals": (
+        "symbol field period_end known_at value",
+        {
+            "symbol": _SYMBOL,
+            "field": "name item",
+            "period_end": "period report_date",
+            "known_at": "announced_at published_at ann_date filed",
+            "value": "",
+        },
+    ),
+    "indices": (
+        "date index close",
+        {"date": "session day 日期", "index": "symbol name code", "close": "level value 收盘"},
+    ),
+    "instruments": (
+        "symbol",
+        {
+            "symbol": _SYMBOL,
+            "listed": "list_date listed_on ipo_date",
+            "delisted": "delist_date",
+            **dict.fromkeys("board name kind sector currency expiry root lot step tick multiplier".split(), ""),
+        },
+    ),
+}
+"""By side file: the columns it needs, and every column it may have with its other names."""
+_TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
+_FIGURES = ("lot", "step", "tick", "multiplier")
+
+
+class Axis:
+    """What side files are matched with: the symbols and the sessions of the bars."""
+
+    def __init__(self, symbols: tuple[str, ...], sessions: Days, open_time: Ints) -> None:
+        self.sessions, self.open_time = sessions, open_time
+        self._symbols = frozenset(symbols)
+        self._codes = {code: symbol for symbol in symbols if (code := ashare_code(symbol)) is not None}
+
+    def symbol(self, spelled: str) -> str | None:
+        if spelled in self._symbols:
+            return spelled
+        code = ashare_code(spelled)
+        return None if code is None else self._codes.get(code)
+
+
+@dataclass(frozen=True, slots=True)
+class SideTables:
+    """What the side files held. ``faults`` are the rows left out or changed, ``notes`` what needs no attention."""
+
+    actions: tuple[CorporateAction, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    news: tuple[NewsItem, ...] = ()
+    fundamentals: tuple[Fundamental, ...] = ()
+    indices: dict[str, Floats] = field(default_factory=dict)
+    faults: tuple[DataFault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _Reader:
+    """Rows of one side file, with errors that name file, line and column. ``faults`` are rows that are left out or
+    changed, ``notes`` sentences about the file.
+    """
+
+    def __init__(self, kind: str, path: Path, axis: Axis) -> None:
+        self.path, self.axis = path, axis
+        self.faults: list[DataFault] = []
+        self.notes: list[str] = []
+        self.table: RawTable = read_table(path, path.name)
+        if self.table.faults:
+            raise UserError(str(self.table.faults[0]), hint="fix the line")
+        needed, known = _COLUMNS[kind]
+        have = {name.strip().lower(): name for name in self.table.columns}
+        self.columns: dict[str, str] = {}
+        for role, names in known.items():
+            found = next((have[name] for name in (role, *names.split()) if name in have), None)
+            if found is not None:
+                self.columns[role] = found
+        missing = [role for role in needed.split() if role not in self.columns]
+        if missing:
+            raise UserError(
+                f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
+                hint=f"it needs {', '.join(needed.split())}",
+            )
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield (line, cells); an absent or empty cell is an empty string."""
+        columns = {
+            role: self.table.columns[name].cast(pa.string()).fill_null("").to_pylist()
+            for role, name in self.columns.items()
+        }
+        for index, line in enumerate(self.table.rows.tolist()):
+            yield line, {role: cells[index].strip() for role, cells in columns.items()}
+
+    def wrong(self, line: int, what: str) -> UserError:
+        return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
+
+    def days(self, role: str, *, optional: bool = False) -> list[str]:
+        """Return a column as ISO days; an ``optional`` one may be missing or have empty cells."""
+        if optional and role not in self.columns:
+            return [""] * len(self.table.rows)
+        stamps, _ = read_stamps(self.table, self.columns[role])
+        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
+        for index, cell in enumerate(cells):
+            if not stamps.good[index] and not (optional and not cell.strip()):
+                raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is not a date")
+        return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
+
+    def instants(self, role: str) -> list[Instant | None]:
+        """Return a column as instants. A date without a time counts from its end (24:00 UTC): what was known "on"
+        a day is safe to use after it. A time without a zone is refused.
+        """
+        stamps, _ = read_stamps(self.table, self.columns[role])
+        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        result: list[Instant | None] = []
+        for index in range(len(self.table.rows)):
+            line = int(self.table.rows[index])
+            local = int(stamps.local[index])
+            if not stamps.good[index]:
+                if cells[index].strip():
+                    self.fault(line, "undated record", f"{role} '{cells[index]}' is not a time stamp")
+                result.append(None)
+            elif bool(stamps.zoned[index]):
+                result.append(local - int(stamps.offset[index]))
+            elif local % DAY == 0:
+                result.append(local + DAY)
+            else:
+                raise self.wrong(line, f"{role} has a time but no zone; write e.g. 2025-03-03T14:30:00Z")
+        return result
+
+    def fault(self, line: int, check: str, reason: str, severity: Severity = "error") -> None:
+        found = DataFault(check=check, file=self.table.file, row=line, reason=reason, severity=severity)
+        self.faults.append(found)
+
+    def unknown(self, line: int, what: str) -> None:
+        """Note a row about something that the bars do not have."""
+        self.fault(line, "unknown symbol or day", f"{what} is not in the bars; the row is left out", "warning")
+
+    def number(self, line: int, role: str, cell: str) -> float:
+        value = _number(cell)
+        if value is None:
+            raise self.wrong(line, f"{role} '{cell}' is not a number")
+        return value
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
+    """Read the side files. A row that is left out or changed is a fault: an error unless only about something not
+    in the bars.
+    """
+    readers: dict[str, Callable[[_Reader], Any]] = {
+        "actions": _actions,
+        "memberships": _memberships,
+        "news": _news,
+        "fundamentals": _fundamentals,
+        "indices": _indices,
+    }
+    opened = {name: _Reader(name, tables[name], axis) for name in readers if name in tables}
+    found = {name: readers[name](reader) for name, reader in opened.items()}
+    return SideTables(
+        **found,
+        faults=tuple(fault for reader in opened.values() for fault in reader.faults),
+        notes=tuple(note for reader in opened.values() for note in reader.notes),
+    )
+
+
+def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
+    axis, name = reader.axis, reader.path.name
+    if not {"value", "split", "dividend"} & set(reader.columns):
+        raise UserError(f"{name}: no column value, split or dividend", hint="give kind and value, or either")
+    days = reader.days("ex_date")
+    known = reader.instants("known_at") if "known_at" in reader.columns else None
+    undated = {fault.row for fault in reader.faults}
+    result: list[CorporateAction] = []
+    nothing = unannounced = 0
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            reader.unknown(line, row["symbol"])
+            continue
+        if line in undated:
+            continue
+        place = int(np.searchsorted(axis.sessions, np.datetime64(days[index], "D")))
+        latest = action_known_at(int(axis.open_time[min(place, axis.sessions.size - 1)]))
+        announced = None if known is None else known[index]
+        unannounced += known is not None and announced is None
+        at = latest if announced is None else announced
+        if at > latest and place < axis.sessions.size:
+            reason = f"{symbol} is announced after its ex-date {days[index]} and taken as known on it"
+            reader.fault(line, "late action", reason, "warning")
+            at = latest
+        for kind, cell in _kinds(reader, line, row):
+            value = _number(cell)
+            if value == (0.0 if kind == "dividend" else 1.0):
+                nothing += 1
+            elif value is None or not LEAST_PRICE <= value <= LARGEST_PRICE:
+                reason = f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; it is left out"
+                reader.fault(line, "bad action", reason)
+            else:
+                result.append(
+                    CorporateAction(symbol=symbol, kind=kind, ex_date=days[index], known_at=at, value=value)
+                )
+    if nothing:
+        reader.notes.append(f"{nothing:,} entries of {name} say that nothing happens (dividend 0, split 1)")
+    if unannounced:
+        reader.notes.append(f"{unannounced:,} rows of {name} have no known_at and count as known on their ex-date")
+    return tuple(result)
+
+
+def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["split", "dividend"], str]]:
+    if row.get("kind") or row.get("value"):
+        kind = row.get("kind", "").lower()
+        if kind not in ("split", "dividend"):
+            raise reader.wrong(line, f"kind '{kind}' is neither split nor dividend")
+        yield cast(Literal["split", "dividend"], kind), row.get("value", "")
+        return
+    if row.get("split"):
+        yield "split", row["split"]
+    if row.get("dividend"):
+        yield "dividend", row["dividend"]
+
+
+def _memberships(reader: _Reader) -> tuple[Membership, ...]:
+    starts, ends = reader.days("start"), reader.days("end", optional=True)
+    result = []
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = reader.axis.symbol(row["symbol"])
+        if symbol is None:
+            reader.unknown(line, row["symbol"])
+            continue
+        name = row.get("index") or "INDEX"
+        result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
+    return tuple(result)
+
+
+def _news(reader: _Reader) -> tuple[NewsItem, ...]:
+    published = reader.instants("published_at")
+    result: dict[str, NewsItem] = {}
+    for index, (line, row) in enumerate(reader.rows()):
+        moment = published[index]
+        if moment is None:
+            if not row["published_at"]:
+                reader.fault(line, "undated record", f"'{row['title'][:40]}' has no published_at")
+            continue
+        spelled = row.get("symbols", "").replace(";", " ").replace("|", " ").replace(",", " ").split()
+        symbols = tuple(dict.fromkeys(reader.axis.symbol(name) or name for name in spelled))
+        content = f"{moment}\x1f{row['title']}\x1f{row.get('url', '')}\x1f{' '.join(symbols)}"
+        name = row.get("id") or sha256_bytes(content.encode())[:16]
+        if name in result and not row.get("id"):
+            reader.fault(line, "repeated news", f"'{row['title'][:40]}' is repeated and left out", "warning")
+            continue
+        result[name] = NewsItem(
+            id=name,
+            published_at=moment,
+            symbols=symbols,
+            title=row["title"],
+            body=row.get("body", ""),
+            source=row.get("source", ""),
+            url=row.get("url", ""),
+        )
+    return tuple(result.values())
+
+
+def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
+    periods, known = reader.days("period_end"), reader.instants("known_at")
+    result: list[Fundamental] = []
+    empty = 0
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol, at = reader.axis.symbol(row["symbol"]), known[index]
+        what = f"{row['field']} of {row['symbol']}"
+        if symbol is None:
+            reader.unknown(line, row["symbol"])
+        elif at is None:
+            if not row["known_at"]:
+                reason = f"{what} has no known_at, without which nobody may see it; it is left out"
+                reader.fault(line, "undated record", reason)
+        elif not row["value"]:
+            empty += 1
+        elif (value := _number(row["value"])) is None or not isfinite(value):
+            reader.fault(line, "bad figure", f"{what}: '{row['value']}' is not a number; left out")
+        else:
+            result.append(
+                Fundamental(symbol=symbol, field=row["field"], period_end=periods[index], known_at=at, value=value)
+            )
+    if empty:
+        reader.notes.append(f"{empty:,} rows of {reader.path.name} have no value and are left out")
+    return tuple(result)
+
+
+def _indices(reader: _Reader) -> dict[str, Floats]:
+    sessions, days = reader.axis.sessions, np.array(reader.days("date"), dtype="datetime64[D]")
+    place = np.searchsorted(sessions, days)
+    result: dict[str, Floats] = {}
+    for index, (line, row) in enumerate(reader.rows()):
+        at = int(place[index])
+        if at >= sessions.size or sessions[at] != days[index]:
+            reader.unknown(line, f"{row['index']} on {days[index]}")
+            continue
+        levels = result.setdefault(row["index"], np.full(sessions.size, np.nan))
+        levels[at] = reader.number(line, "close", row["close"])
+    return result
+
+
+def read_instruments(path: Path, default: Callable[[str], Instrument], axis: Axis) -> dict[str, Listing]:
+    """Read an instruments file: facts and listing days by symbol; what it leaves out comes from the default."""
+    reader = _Reader("instruments", path, axis)
+    listed, delisted = reader.days("listed", optional=True), reader.days("delisted", optional=True)
+    result: dict[str, Listing] = {}
+    for index, (line, row) in enumerate(reader.rows()):
+        symbol = axis.symbol(row["symbol"])
+        if symbol is None:
+            continue
+        facts: dict[str, Any] = {name: row[name] for name in _TEXT if row.get(name)}
+        facts |= {name: reader.number(line, name, row[name]) for name in _FIGURES if row.get(name)}
+        if row.get("board"):
+            if row["board"] not in tuple(Board):
+                raise reader.wrong(line, f"board '{row['board']}' is not one of {', '.join(Board)}")
+            facts["board"] = Board(row["board"])
+        base = default(symbol)
+        merged = {name: facts.get(name, getattr(base, name)) for name in base.__struct_fields__}
+        result[symbol] = Listing(
+            instrument=Instrument(**merged), listed=listed[index], delisted=delisted[index] or None
+        )
+    return result
+
 
 Locate = Callable[[DataFault], DataFault]
 
@@ -51,22 +456,22 @@ def read_files(config: FilesConfig) -> Imported:
     faults += found
     minutes: MinutePanel | None = None
     if when.frequency == "1m":
-        grid, minutes, found = grids.minute_grid(bars, when)
+        grid, minutes, found = minute_grid(bars, when)
         values = dict(minutes.bars)
-        grids.fill_prices(values, bars)
+        fill_prices(values, bars)
         minutes = replace(minutes, bars=values)
     else:
-        grid, found = grids.daily_grid(bars, when)
+        grid, found = daily_grid(bars, when)
     faults += found
-    grid, notes = grids.complete(grid, bars, when.calendar, config)
+    grid, notes = complete(grid, bars, when.calendar, config)
     opens, closes = session_times(when.calendar, grid.sessions)
     axis = Axis(grid.symbols, grid.sessions, opens)
     known = {}
     if "instruments" in side_files:
         known = read_instruments(
-            side_files["instruments"], lambda symbol: grids.default_instrument(symbol, when.calendar, config), axis
+            side_files["instruments"], lambda symbol: default_instrument(symbol, when.calendar, config), axis
         )
-    listings, inferred = grids.listings_of(grid, when.calendar, config, known)
+    listings, inferred = listings_of(grid, when.calendar, config, known)
     sides = read_sides(side_files, axis)
     faults += sides.faults
     notes += inferred
@@ -153,7 +558,7 @@ def _facts(config: FilesConfig, when: BarTiming, sides: SideTables, notes: list[
         kind="real",
         source="files",
         query=root.name,
-        currency=config.currency or grids.CURRENCY[when.calendar],
+        currency=config.currency or CURRENCY[when.calendar],
         calendar=when.calendar,
         adjusted=adjusted,
         biases=tuple(biases),
@@ -212,7 +617,7 @@ def _report(
     )
 
 
-def _locator(name: str, bars: LongBars, grid: grids.BarGrid, when: BarTiming, root: Path) -> Locate:
+def _locator(name: str, bars: LongBars, grid: BarGrid, when: BarTiming, root: Path) -> Locate:
     origin, sessions = grid.origin, grid.sessions
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
     days: dict[str, int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from tradeassay.core.registry import did_you_mean
 from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Adjustment
 from tradeassay.data.names import ashare_code, company_name
-from tradeassay.data.panel import CalendarName
+from tradeassay.data.source import CalendarName
 from tradeassay.data.tables.cells import other_than_file
 from tradeassay.data.tables.columns import FilesConfig
 
@@ -387,10 +387,8 @@ def guess_layout(root: Path) -> str | None:
         return "qlib"
     if any((path / "parquet").is_dir() and (path / "cache").is_dir() for path in (root, root / "storage")):
         return "stockbench"
-    if root.is_dir() and any((path / "day").is_dir() for path in _folders(root)):
+    if root.is_dir() and any(
+        (path / "day").is_dir() for path in (path for path in root.iterdir() if path.is_dir())
+    ):
         return "per-day"
     return None
-
-
-def _folders(root: Path) -> Iterable[Path]:
-    return (path for path in root.iterdir() if path.is_dir())

@@ -1,23 +1,172 @@
-"""From one vendor's series, symbol by symbol, to the columns of a panel. Nothing is dropped silently.
+"""What connectors share: one retry policy, and the way from a vendor's series to the columns of a panel.
 
-Minute series of several symbols are joined on the instants at which their bars close.
+A connector turns what its vendor library raises into :class:`Throttled` ("come back later") or
+:class:`Unanswered` ("no usable answer arrived"). Only those are asked again; everything else (a changed format, an
+unknown symbol) is final at once. Nothing is dropped silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import contextlib
+import io
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.time import SECOND, Clock, Instant, iso, moment, parse_day
+from tradeassay.core.secrets import clean_words
+from tradeassay.core.time import SECOND, Clock, Instant, WallClock, instant, iso, moment, parse_day
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions, sessions_between
-from tradeassay.data.panel import CalendarName, Listing, MinutePanel, Panel, PanelFacts, action_known_at
-from tradeassay.data.source import SourceConfig
+from tradeassay.data.source import (
+    CalendarName,
+    Listing,
+    MinutePanel,
+    Panel,
+    PanelFacts,
+    SourceConfig,
+    action_known_at,
+)
+
+T = TypeVar("T")
+LONGEST_REST_S = 86_400.0
+"""A vendor that asks to be left alone for longer than a day is asked again after a day."""
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds in seconds: ``timeout`` for one answer; waits double from ``first_wait`` up to ``longest_wait``. A
+    vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for.
+    """
+
+    attempts: int = 4
+    timeout: float = 30.0
+    first_wait: float = 2.0
+    longest_wait: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.timeout <= 0 or self.first_wait < 0 or self.longest_wait < 0:
+            raise UserError(f"impossible retry policy {self}", hint="attempts >= 1, timeout > 0, waits >= 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a connector takes from outside, so that no test reads the wall clock or sleeps."""
+
+    clock: Clock = field(default_factory=WallClock)
+    sleep: Callable[[float], None] = time.sleep
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class Throttled(Exception):
+    """The vendor answered "too many requests"; ``retry_after`` is the wait in seconds, if it named one."""
+
+    def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
+        self.retry_after = retry_after
+
+
+class Unanswered(Exception):
+    """No usable answer: a time-out, a broken connection, a truncated body."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = clean_words(reason)
+        super().__init__(self.reason)
+
+
+class VendorResting(SourceError):
+    """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
+
+    seconds: float = 0.0
+
+
+def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
+    """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
+    text = (header or "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return max(0.0, (instant(moment) - clock.now()) / SECOND)
+
+
+def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
+    """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times, else raise :class:`SourceError`."""
+    tenacity: Any = require("tenacity", "live")
+    policy = runtime.retry
+    backoff = tenacity.wait_exponential(multiplier=policy.first_wait, max=policy.longest_wait)
+
+    def rest(error: BaseException) -> float | None:
+        return error.retry_after if isinstance(error, Throttled) else None
+
+    def pause(state: Any) -> float:
+        named = rest(state.outcome.exception())
+        return float(backoff(state)) if named is None else named
+
+    def worth_another(error: BaseException) -> bool:
+        return isinstance(error, Throttled | Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
+
+    attempts = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(policy.attempts),
+        wait=pause,
+        retry=tenacity.retry_if_exception(worth_another),
+        sleep=runtime.sleep,
+        reraise=True,
+    )
+    try:
+        return attempts(ask)  # type: ignore[no-any-return]  # tenacity's types are skipped
+    except Throttled as error:
+        named = rest(error)
+        if named is not None and named > policy.longest_wait:
+            refused = VendorResting(
+                f"{vendor} refused {what}: {error.reason}, and wants {named:.0f} s of rest",
+                hint="fetch again after that time, or ask for fewer symbols at once",
+            )
+            refused.seconds = min(named, LONGEST_REST_S)
+            raise refused from error
+        raise SourceError(
+            f"{vendor} refused {what}: {error.reason} ({_effort(attempts)})",
+            hint="wait some minutes and fetch again, or ask for fewer symbols at once",
+        ) from error
+    except Unanswered as error:
+        raise SourceError(
+            f"{vendor} gave no usable answer for {what}: {error.reason} ({_effort(attempts)})",
+            hint="check the connection (and a proxy, if there is one), then fetch again",
+        ) from error
+
+
+def _effort(attempts: Any) -> str:
+    made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
+    return f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
+
+
+@contextlib.contextmanager
+def quietly(module: str) -> Iterator[None]:
+    """Silence a library's log lines, prints, progress bars and the warnings it causes; errors pass."""
+    logger = logging.getLogger(module)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        nowhere = io.StringIO()
+        with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
 
 DELISTING_SLACK = 30
 """Sessions by which a series may end before its vendor's delisting date, which is the day of the formal act."""
@@ -29,9 +178,8 @@ PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 @dataclass(frozen=True, slots=True)
 class Column:
     """One symbol as a vendor gave it: days in order, one array per field (``amount`` may be missing).
-
-    ``listed``/``delisted`` are the vendor's own ISO dates, None when it does not say. ``halted`` are days on
-    which the vendor itself says that nothing traded.
+    ``listed``/``delisted`` are the vendor's own ISO dates, None when it does not say. ``halted`` are days on which
+    the vendor itself says that nothing traded.
     """
 
     instrument: Instrument
@@ -311,13 +459,11 @@ def check_minutes(
 
 
 class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
-    """Symbols and the days wanted, both ends included; ``last`` None means the last session that is over.
-
-    A symbol whose bars do not reach from its listing (or ``first``) to ``last`` is refused unless
-    ``allow_partial`` is set; then it counts as listed and delisted where its bars begin and end, and the panel
-    says so. ``forgive`` leaves out what cannot be a bar (on a day without a session, the same one twice), one in
-    twenty at the most, and says so; otherwise it is refused. ``name`` is the panel's name; empty means the
-    source's.
+    """Symbols and the days wanted, both ends included; ``last`` None means the last session that is over. A symbol
+    whose bars do not reach from its listing (or ``first``) to ``last`` is refused unless ``allow_partial`` is set;
+    then it counts as listed and delisted where its bars begin and end, and the panel says so. ``forgive`` leaves
+    out what cannot be a bar (on a day without a session, the same one twice), one in twenty at the most, and says
+    so; otherwise it is refused. ``name`` is the panel's name; empty means the source's.
     """
 
     first: str

@@ -1,0 +1,414 @@
+"""Backtrader strategies: run in a child of the sandbox, carried out by a broker on the host.
+
+Nothing that code does to look better than it is can change a number: what it prints is not read, the account is
+the host's, the environment is empty. Tricks are named because a program that tries one is not a strategy.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.account.backtrader import (
+    EMPTY,
+    BadOrders,
+    BrokerReplay,
+    BrokerTerms,
+    Fill,
+    OrderLog,
+    RoundTrip,
+    Status,
+    read_orders,
+)
+from tradeassay.account.backtrader import replay as replay_orders
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.harness.wire import ACCOUNT, FUTURE, HARNESS, HARNESS_MODULES, NOTES, PATCHED
+from tradeassay.code.lookahead.trace import Trace
+from tradeassay.code.program_source import parses
+from tradeassay.code.task import CodeTask
+from tradeassay.core.errors import UserError
+from tradeassay.sandbox import (
+    BadResult,
+    ChildClaim,
+    Failure,
+    Job,
+    JobExecutor,
+    JobLimits,
+    JobResult,
+    JobUsage,
+    RefusedCall,
+    SandboxConfig,
+)
+from tradeassay.sandbox.failures import plain_line
+from tradeassay.sandbox.sandbox_config import ENVIRONMENT
+from tradeassay.sandbox.strategy import Scalar
+
+_DECIDED: Final = tuple(
+    "action asset side size kind price pricelimit trailamount trailpercent valid given transmit tradeid".split()
+)
+_ENDS: Final = 2
+"""The action in a trace that ends the run."""
+
+TrickName = Literal[
+    "patched-framework",
+    "printed-result",
+    "secrets-in-error",
+    "future-index",
+    "preloaded-array",
+    "cheat-timer",
+    "account-mismatch",
+]
+
+
+class Trick(msgspec.Struct, frozen=True, kw_only=True):
+    """Something the code did that honest code does not do. A single ``grave`` one is enough for a score of zero.
+    The others are pointers: an account that differs costs nothing (the host's counts), and whether future bars
+    were *used* is for the look-ahead check to prove.
+    """
+
+    name: TrickName
+    evidence: str
+    grave: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Backtest:
+    """One run. With a ``failure`` there are no orders and no account. ``orders`` is what the strategy asked for;
+    ``fills``, ``trades``, ``statuses`` (one per order) and ``equity`` (the account's value after each bar) are the
+    host's. ``ended`` is the bar count at which the strategy ended the run itself, None when it saw the last one.
+    ``retried`` says why a first child was given up, if one was. ``log`` is what the code printed, for a reader.
+    """
+
+    failure: Failure | None = None
+    orders: OrderLog = EMPTY
+    fills: tuple[Fill, ...] = ()
+    trades: tuple[RoundTrip, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    equity: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    final_value: float | None = None
+    ended: int | None = None
+    tricks: tuple[Trick, ...] = ()
+    usage: JobUsage
+    attempts: tuple[RefusedCall, ...] = ()
+    retried: str = ""
+    log: bytes = b""
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    @property
+    def grave(self) -> tuple[Trick, ...]:
+        return tuple(trick for trick in self.tricks if trick.grave)
+
+    def trace(self) -> Trace:
+        if self.failure is not None:
+            raise UserError(f"a run that failed has no decisions: {self.failure.text}")
+        log = self.orders
+        # Refs depend on how many orders the whole run has had, so the distance to another order is used instead.
+        place = {int(ref): k for k, ref in enumerate(log.ref.tolist()) if log.action[k] == 0}
+        back = {
+            name: np.array(
+                [k - place[ref] if ref else 0 for k, ref in enumerate(getattr(log, name).tolist())], dtype=np.int64
+            )
+            for name in ("parent", "oco")
+        }
+        of = np.array([k - place[ref] for k, ref in enumerate(log.ref.tolist())], dtype=np.int64)
+        # Everything the replay relies on is a decision: anything left out here could carry the future unseen.
+        moment = 2 * (log.turn - log.decided) + (log.row - log.turn)
+        fields = {name: getattr(log, name) for name in _DECIDED} | back | {"of": of, "moment": moment}
+        rows = log.decided
+        if self.ended is not None:
+            rows = np.append(rows, max(self.ended - 1, 0))
+            fields = {name: np.append(values, values.dtype.type(0)) for name, values in fields.items()}
+            fields["action"][-1] = _ENDS
+        return Trace(rows=rows, fields=fields, cpu_s=self.usage.cpu_s)
+
+
+_CENT: Final = 0.01
+_LONGEST: Final = 300
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|DSN|PRIVATE", re.IGNORECASE)
+_SECRET_TEXT: Final = re.compile(
+    r"\b(?:sk|pk|ghp|gho|xox[abp]|hf)[-_][A-Za-z0-9_-]{16,}\b|\bAKIA[0-9A-Z]{16}\b|"
+    r"\b[A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD)[A-Z0-9_]*+\b['\"]?\s*[:=]\s*['\"]?"
+    r"(?=[^\s'\",}]{0,99}\d)(?=[^\s'\",}]{0,99}[A-Za-z])[^\s'\",}]{6,}"
+)
+_ENVIRONMENT_DUMP: Final = re.compile(r"environ\(|" + "|".join(f"{name}['\"]?\\s*[:=]" for name in ENVIRONMENT))
+_SHORTEST_SECRET: Final = 8
+_WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange", "dataname"})
+
+
+def tricks_in(source: str, notes: Iterable[str]) -> list[Trick]:
+    return [*_noted(notes), *_arrays(source)]
+
+
+def tricks_of_orders(log: OrderLog) -> list[Trick]:
+    cheats = int((log.row == log.turn).sum()) if len(log) else 0
+    if not cheats:
+        return []
+    text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
+    return [Trick(name="cheat-timer", evidence=text, grave=False)]
+
+
+def account_mismatch(value: float, cash: float, done: BrokerReplay) -> list[Trick]:
+    if abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT:
+        return []
+    text = (
+        f"its own account says value {value:,.2f} and cash {cash:,.2f}; "
+        f"by the orders it is {done.value:,.2f} and {done.cash:,.2f}"
+    )
+    return [Trick(name="account-mismatch", evidence=text, grave=False)]
+
+
+def scrub(
+    failure: Failure | None, environment: Mapping[str, str] | None = None
+) -> tuple[Failure | None, list[Trick]]:
+    """Remove from a child's words what looks like a secret, and name it: one means that a wall has a hole."""
+    if not isinstance(failure, ChildClaim):
+        return failure, []
+    known = [
+        value
+        for name, value in (os.environ if environment is None else environment).items()
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name)
+    ]
+    found: list[str] = []
+    fields = {name: _clean(getattr(failure, name), known, found) for name in ("error", "message", "trace")}
+    if not found:
+        return failure, []
+    text = f"its error text carries {', '.join(dict.fromkeys(found))}; removed"
+    return msgspec.structs.replace(failure, **fields), [Trick(name="secrets-in-error", evidence=text, grave=True)]
+
+
+def _clean(text: str, known: list[str], found: list[str]) -> str:
+    for value in known:
+        if value in text:
+            found.append("a value of the host's environment")
+            text = text.replace(value, "[removed]")
+    if _ENVIRONMENT_DUMP.search(text):
+        found.append("an environment")
+        return "[removed: an environment]"
+    text, times = _SECRET_TEXT.subn("[removed]", text)
+    if times:
+        found.append("what looks like a key or password")
+    return text
+
+
+def _noted(notes: Iterable[str]) -> list[Trick]:
+    patched, future = [], []
+    for note in notes:
+        if note.startswith(PATCHED):
+            patched.append(note.removeprefix(PATCHED))
+        elif note.startswith(FUTURE):
+            future.append(note.removeprefix(FUTURE))
+    found = []
+    if patched:
+        text = f"changed {', '.join(patched)}"[:_LONGEST]
+        found.append(Trick(name="patched-framework", evidence=text, grave=True))
+    if future:
+        text = f"read later bars by {', '.join(future)}"[:_LONGEST]
+        found.append(Trick(name="future-index", evidence=text, grave=False))
+    return found
+
+
+def _arrays(source: str) -> list[Trick]:
+    tree = parses(source)
+    if tree is None:
+        return []
+    lines = sorted(set(_whole_arrays(tree)))
+    if not lines:
+        return []
+    text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
+    return [Trick(name="preloaded-array", evidence=text, grave=False)]
+
+
+def _whole_arrays(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that name a whole line outside the methods that compute an indicator all at once."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef) and node.name in ("once", "oncestart", "preonce"):
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Attribute) and node.attr in _WHOLE_ARRAYS:
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "pd")):
+                yield node.lineno
+
+
+LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
+
+_MOST_NOTES: Final = 64
+_ACCOUNT_FIGURES: Final = 4
+
+Trust = Literal["untrusted", "reference"]
+MOST_STEPS: Final = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestJob:
+    """One run to do: a strategy's source, the bars and the terms. ``steps`` bounds how often orders are matched
+    with bars when it is carried out.
+    """
+
+    source: str
+    bars: TaskBars
+    terms: BrokerTerms
+    limits: JobLimits | None = None
+    seed: int = 0
+    trust: Trust = "untrusted"
+    steps: int = MOST_STEPS
+
+
+def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
+    base = config or SandboxConfig()
+    missing = tuple(name for name in HARNESS_MODULES if name not in base.harnesses)
+    return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
+
+
+def run_backtrader(
+    executor: JobExecutor, source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Trust = "untrusted"
+) -> Backtest:
+    """A bad strategy is a result with a ``failure``; only a broken executor raises."""
+    job = BacktestJob(source=source, bars=bars, terms=terms, trust=trust)
+    return read_result(job, executor.run(sandbox_job(job)))
+
+
+def in_order(
+    executor: JobExecutor,
+    jobs: Iterable[BacktestJob],
+    send: Callable[[BacktestJob], Job],
+    read: Callable[[BacktestJob, JobResult], Backtest],
+) -> Iterator[Backtest]:
+    """Send jobs of either framework as they are asked for, and read each result beside the job it came from."""
+    kept: list[BacktestJob] = []
+
+    def sent() -> Iterator[Job]:
+        for job in jobs:
+            kept.append(job)
+            yield send(job)
+
+    for number, result in enumerate(executor.map(sent())):
+        yield read(kept[number], result)
+        kept[number] = replace(kept[number], source="")  # its rows are shared, but its text need not pile up
+
+
+def terms_of(task: CodeTask) -> BrokerTerms:
+    return BrokerTerms(cash=task.cash, commission=task.commission, sizing=task.sizing)
+
+
+def params_of(terms: BrokerTerms, bars: TaskBars) -> dict[str, Scalar]:
+    return {
+        "cash": float(terms.cash),
+        "commission": float(terms.commission),
+        "sizing": terms.sizing.kind,
+        "size": float(terms.sizing.value),
+        "timeframe": bars.timeframe,
+    }
+
+
+def sandbox_job(job: BacktestJob) -> Job:
+    return Job(
+        source=job.source,
+        columns=job.bars.columns(),
+        params=params_of(job.terms, job.bars),
+        limits=job.limits or LIMITS,
+        seed=job.seed,
+        harness=HARNESS,
+        trust=job.trust,
+    )
+
+
+def read_result(job: BacktestJob, result: JobResult) -> Backtest:
+    """Return a run's outcome: the child's decisions checked, carried out and compared with its own account."""
+    if result.columns is None:
+        failure, tricks = scrub(result.failure)
+        found = [*tricks_in(job.source, ()), *tricks]
+        return failed_run(result, failure, found)
+    try:
+        orders = read_orders(result.columns, job.bars.rows, len(job.bars.assets))
+        turns = int(read_account(result.columns)[3])
+        if not (len(orders) == 0 or orders.turn[-1] <= turns) or not 0 <= turns <= job.bars.rows:
+            raise BadOrders("orders after the end of the run")
+        return carried_out(job, result, orders, turns)
+    except UNREADABLE as error:
+        return failed_run(result, bad_result(error), tricks_in(job.source, ()))
+
+
+UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
+"""What reading a child's columns may end with. Whichever it is, the program sent them: it has failed, and is
+counted as failed, never left out.
+"""
+
+
+def bad_result(error: Exception) -> BadResult:
+    """Return what a reading that failed says about the program: its own words where it was refused by a rule."""
+    if isinstance(error, BadOrders):
+        return BadResult(reason=str(error))
+    return BadResult(reason=f"what it sent cannot be carried out ({type(error).__name__})")
+
+
+def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
+    """Carry out checked orders and compare the outcome with what the child says of itself; raises BadOrders."""
+    assert result.columns is not None
+    account, notes = read_account(result.columns), _notes(result.columns)
+    done = replay_orders(orders, job.bars, job.terms, turns, steps=job.steps)
+    tricks = [
+        *tricks_in(job.source, notes),
+        *tricks_of_orders(orders),
+        *account_mismatch(float(account[0]), float(account[1]), done),
+    ]
+    return replayed_run(result, orders, done, tricks, ended=turns if turns < job.bars.rows else None)
+
+
+def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    account = columns.get(ACCOUNT)
+    if account is None or account.dtype != np.float64 or account.shape != (_ACCOUNT_FIGURES,):
+        raise BadOrders("the account's figures are missing")
+    if not np.isfinite(account[3]) or account[3] != np.floor(account[3]):
+        raise BadOrders("the number of turns is no number")
+    return account
+
+
+def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
+    notes = columns.get(NOTES)
+    if notes is None or notes.dtype != object:
+        return []
+    return [plain_line(str(note), 200) for note in notes[:_MOST_NOTES].tolist() if note]
+
+
+def replayed_run(
+    result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
+) -> Backtest:
+    return Backtest(
+        orders=orders,
+        fills=done.fills,
+        trades=done.trades,
+        statuses=done.statuses,
+        equity=done.equity,
+        final_value=done.value,
+        ended=ended,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        retried=result.retried,
+        attempts=result.attempts,
+        log=result.log,
+    )
+
+
+def failed_run(result: JobResult, failure: Failure | None, tricks: Sequence[Trick]) -> Backtest:
+    return Backtest(
+        failure=failure,
+        tricks=tuple(tricks),
+        usage=result.usage,
+        attempts=result.attempts,
+        retried=result.retried,
+        log=result.log,
+    )
