@@ -1,5 +1,7 @@
 """A finished QuantCode run whose programs were never run: what the sandbox would have found is given."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -10,6 +12,7 @@ from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
 from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, TrickFound, ValuePath
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.runs import CodeRun, QuantCodeSpec
 from tradeassay.runs import run as run_spec
 
@@ -47,7 +50,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
     plain = Evaluation(
         task=task.id,
         framework="backtrader",
-        source_sha256="",
+        source_sha256=sha256_bytes(source.encode("utf-8", "surrogatepass")),
         compile=PASSED,
         backtest=PASSED,
         trade=PASSED,
@@ -87,7 +90,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
     return plain
 
 
-def code_run(folder: Path) -> CodeRun:
+def code_run(folder: Path, **changes: Any) -> CodeRun:
     """Make the run: six coders, six tasks, both settings, a crude judge."""
     names = ("coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away")
     spec = QuantCodeSpec(
@@ -98,6 +101,14 @@ def code_run(folder: Path) -> CodeRun:
         judge="scripted/code-judge",
         evaluate=EvaluateConfig(decides="behaviour"),
     )
+    spec = msgspec.structs.replace(spec, **changes)
+    with coders_given():
+        return run_spec(spec, folder, workers=1)
+
+
+@contextmanager
+def coders_given() -> Iterator[None]:
+    """Let no program run: what an examination finds is given."""
     nothing = mock.MagicMock()
     with (
         mock.patch("tradeassay.benchmarks.quantcode.benchmark.examine", examined),
@@ -106,4 +117,4 @@ def code_run(folder: Path) -> CodeRun:
             lambda self, workers: nothing,
         ),
     ):
-        return run_spec(spec, folder, workers=1)
+        yield

@@ -1,5 +1,7 @@
 """A finished SysTradeBench run whose programs were never run: what the sandbox would have found is given."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -163,6 +165,13 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
     builders = tuple(f"scripted/builder-{name}" for name in ("gold", "mends", "peeps"))
     spec = SystradeSpec(models=(*builders, "scripted/away"), strategies=("bollinger", "double-ma"))
     spec = msgspec.structs.replace(spec, **{"reviewers": builders, **changes})
+    with builders_given():
+        return run_spec(spec, folder, workers=1)
+
+
+@contextmanager
+def builders_given() -> Iterator[None]:
+    """Let no program run: what an examination finds is given."""
     nothing = mock.MagicMock()
     with (
         mock.patch("tradeassay.benchmarks.systrade.benchmark.examine_submission", examined),
@@ -171,4 +180,4 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
             "tradeassay.benchmarks.systrade.benchmark.SystradeProtocol.open_executor", lambda self, n: nothing
         ),
     ):
-        return run_spec(spec, folder, workers=1)
+        yield

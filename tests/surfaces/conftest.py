@@ -1,4 +1,6 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+# Samples of runs and seasons are those of the rooms that show them.
+HERE = Path(__file__).parent
+sys.path[:0] = map(str, (HERE, HERE.parent / "report", HERE.parent / "arena" / "web"))

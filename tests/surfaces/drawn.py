@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from arena_sample import AGENTS, Echo, Talker, make_season, open_store, play
+from code_report_sample import TASKS, code_run
+from systrade_sample import systrade_run
 
 from tradeassay.agents import AgentConfig, agents
+from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.season import Season
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.orders import Decision, Order
@@ -18,7 +24,8 @@ from tradeassay.core.view import Instrument
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, Run, RunSpec, run
+from tradeassay.runs import AgentSpec, CodeRun, Run, RunSpec, Window, run
+from tradeassay.runs.spec.run_spec import model_agent
 
 WARM = 3
 LENGTHS = (24, 45, 70, 130)
@@ -142,6 +149,56 @@ def drawn_run(seed: int, folder: Path) -> Run:
         bootstrap=BootstrapConfig(draws=100),
     )
     return run(spec, folder / "runs" / name, executor="inline", home=folder / "home", progress="none")
+
+
+def drawn_masked(seed: int, folder: Path) -> Run:
+    """Play scripted models with names shown and hidden, so that each is compared with itself."""
+    rng = np.random.default_rng(seed)
+    models = rng.permutation(["sensible", "broken-json", "never-submits", "overspender"])[: rng.integers(1, 4)]
+    months = ("2022-02-07", "2022-03-04"), ("2022-02-07", "2022-03-18"), ("2022-04-11", "2022-05-13")
+    first, last = months[rng.integers(3)]
+    spec = RunSpec(
+        slug=f"masked-{seed}",
+        benchmarks=("ktdfin-v1",),
+        agents=tuple(model_agent(f"scripted/{name}") for name in models),
+        window=Window(first=first, last=last),
+        bootstrap=BootstrapConfig(draws=100),
+        protocol={"mask": tuple(map(str, rng.permutation(["blinded", "bright"])))},
+    )
+    return run(spec, folder / "runs" / spec.slug, executor="inline", home=folder / "home", progress="none")
+
+
+def drawn_programs(seed: int, folder: Path) -> CodeRun:
+    """Have scripted models write programs, with findings that are given: QuantCode, or SysTradeBench."""
+    rng = np.random.default_rng(seed)
+    if rng.random() < 0.4:
+        names = rng.permutation(["builder-gold", "builder-mends", "builder-peeps", "away"])[: rng.integers(2, 4)]
+        changes = {"models": tuple(f"scripted/{name}" for name in names), "reviewers": ()}
+        return systrade_run(folder / "runs" / f"builders-{seed}", **changes, strategies=("bollinger",))
+    coders = ["coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away"]
+    names = rng.permutation(coders)[: rng.integers(1, 4)]
+    settings = ("single-turn", "agentic")[: rng.integers(1, 3)]
+    return code_run(
+        folder / "runs" / f"coders-{seed}",
+        models=tuple(f"scripted/{name}" for name in names),
+        tasks=tuple(map(str, rng.permutation(TASKS)[: rng.integers(2, 5)])),
+        settings=settings,
+        turns=int(rng.integers(2, 4)),
+    )
+
+
+def drawn_season(seed: int, folder: Path) -> tuple[str, Season]:
+    """Play a season whose length and agents' habits only the seed decides; returns its database."""
+    rng = np.random.default_rng(seed)
+    season = make_season(id=f"season-{seed}", last=str(rng.choice(["2022-05-20", "2022-06-08", "2022-06-14"])))
+    wild = {"one-a": EntryAgent(Talker(int(rng.integers(2))), Echo(), each_call=False)}
+    wild["two-b"] = EntryAgent(ConstantAction(str(rng.choice(["BUY", "SELL", "HOLD"]))))  # type: ignore[arg-type]  # one of three
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"arena-{seed}.db"
+    store = open_store(path)
+    play(store, season, SnapshotFeed.open(season), season.last, agents={**AGENTS, **wild})
+    store.engine.dispose()
+    return str(path), season
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
 """One truth: whatever a run or an account says, it says the same on every surface.
 
-Runs and accounts are drawn at random, every claim is read back from the terminal, the pages, Markdown, LaTeX, CSV,
-JSON, a notebook, a tracker, the site and Python, and each must be the recorded one.
+Runs of traders and of programs, seasons and accounts are drawn at random, every claim is read back from the
+terminal, the pages, Markdown, LaTeX, CSV, JSON, a notebook, a tracker, the site, the arena and Python, and each
+must be the recorded one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
@@ -24,18 +27,35 @@ from claims import (
     visible,
     wrong_comparisons,
 )
-from drawn import drawn_account, drawn_run
+from code_report_sample import coders_given
+from drawn import drawn_account, drawn_masked, drawn_programs, drawn_run, drawn_season
 from rich.console import Console
+from systrade_sample import builders_given
 
 import tradeassay
-from tradeassay.report import paste, paste_tables, terminal, write_html, write_site
+from tradeassay.arena.queries.seasons import opened_store
+from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
+from tradeassay.arena.web.pages import FORMS, names_of
+from tradeassay.arena.web.site import render
+from tradeassay.arena.web.words import words as words_of
+from tradeassay.assay.luck import LuckConfig, luck_of_run
+from tradeassay.cli import main
+from tradeassay.report import paste, paste_tables, print_leaderboard, terminal, write_html, write_site
+from tradeassay.report.code_page import shown_run
+from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.report.tracking import tracked
 from tradeassay.report.verdicts import VerdictBoard
-from tradeassay.runs import Run
+from tradeassay.report.words import arm_standing
+from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import RunSummary, summary_of
 
-QUICK_RUNS, QUICK_ACCOUNTS = 6, 14
-RUNS, ACCOUNTS = 100, 200
+QUICK_RUNS, QUICK_ACCOUNTS = 5, 10
+"""With one run under two masks, three of programs and one season: twenty draws."""
+RUNS, ACCOUNTS, MASKED, PROGRAMS, SEASONS = 90, 140, 10, 50, 10
+PORTFOLIOS = 100
+WIDE = mock.patch("rich.console.Console", lambda **given: Console(**{**given, "width": 400}))
+CITED = {("0.74", "0.65", "0.82")}
+"""What a paper printed beside ours: SysTradeBench's agreement of reviewers."""
 
 
 def _printed(what: object) -> str:
@@ -187,12 +207,11 @@ def _twins(run: Run) -> list[str]:
     return [] if same else [f"{run.name}: one agent under two labels has two results"]
 
 
-def run_disagreements(seed: int, folder: Path) -> list[str]:
+def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
     """Return what the surfaces of one drawn run say against each other."""
-    run = drawn_run(seed, folder)
     data = summary_of(run)
     surfaces, page = _of_run(run, data, folder)
-    found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=0)
+    found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=portfolios)
     judged, verdicts = _of_assay(found, folder)
     known = recorded(run.scores, data, found)
     wrong = [line for one in (*surfaces, *judged) for line in foreign_intervals(one, known)]
@@ -208,7 +227,119 @@ def run_disagreements(seed: int, folder: Path) -> list[str]:
         versus = row.versus_baseline
         if versus is not None and ("beats" in versus.sentence) != (versus.side == "above"):
             wrong.append(f"scores: {versus}")
-    return [f"run {seed}, {line}" for line in (*wrong, *_twins(run))]
+    told = {one.name: one.text for one in (*surfaces, *judged, seen)}
+    wrong += [*_wrong_contrasts(data, told), *_wrong_luck(run, found, told, portfolios), *_twins(run)]
+    return [f"{run.name}, {line}" for line in wrong]
+
+
+def _wrong_contrasts(data: RunSummary, told: dict[str, str]) -> list[str]:
+    """Return where an agent under another mask is compared with itself in another way than recorded."""
+    wrong = []
+    results = {(cell.id, one.name): one.result for cell in data.cells for one in cell.agents}
+    for contrast in data.contrasts:
+        for row in contrast.rows:
+            said = []
+            for label, cell, arm in zip(contrast.labels, contrast.cells, row.arms, strict=True):
+                if arm is None:
+                    continue
+                if arm.result != results[cell, row.agent]:
+                    wrong.append(f"contrast: {row.agent} under {label} returned {arm.result}")
+                told_apart = arm_standing(arm, contrast.labels[0])
+                chip = "" if arm.versus is None else f" ({told_apart.label})"
+                said.append(f"{label} {plain(_change(arm.result.value))}{chip}")
+                sentence = plain(f"{row.agent} under {label} {told_apart.sentence}.")
+                for name in ("page", "page of both") if arm.versus is not None else ():
+                    if sentence not in told[name]:
+                        wrong.append(f"{name}: without '{sentence}'")
+            if f"- {row.agent}: {', '.join(said)}" not in told["terminal"].splitlines():
+                wrong.append(f"terminal: without {row.agent}: {', '.join(said)}")
+    return wrong
+
+
+def _wrong_luck(run: Run, found: tradeassay.api.ShownAssay, told: dict[str, str], portfolios: int) -> list[str]:
+    """Return percentiles among random portfolios that differ between the verdict and ``tradeassay luck``."""
+    if not portfolios:
+        return []
+    ranked: dict[str, list[float | None]] = {}
+    for one in luck_of_run(run, config=LuckConfig(portfolios=portfolios)):
+        ranked.setdefault(one.agent, []).append(None if one.place is None else one.place.percentile.value)
+    wrong = []
+    for one in found.agents:
+        share = one.luck.percentile.value
+        if share not in ranked.get(one.agent, [None]):
+            wrong.append(f"luck: {one.agent} is at {share} in the assay, {ranked[one.agent]} by the command")
+        rows = [line for line in told["verdict terminal"].splitlines() if line.startswith(f"{one.agent} ")]
+        if not any(("n/a" if share is None else f"{share:.1%}") in line.split() for line in rows):
+            wrong.append(f"verdict terminal: {one.agent} without {share}")
+        if share is not None and f"{share:.1%} of {one.luck.portfolios:,} random" not in told["verdict page"]:
+            wrong.append(f"verdict page: {one.agent} without {share}")
+    return wrong
+
+
+def program_disagreements(run: CodeRun, folder: Path) -> list[str]:
+    """Return entries of the table of a run of programs that a surface lacks, or intervals nobody computed."""
+    page, out = shown_run(run), io.StringIO()
+    with contextlib.redirect_stdout(out), WIDE:
+        print_leaderboard(run)
+    pasted = {form: plain(paste(run, form).replace("\\", "")) for form in ("md", "latex", "csv", "card")}  # type: ignore[arg-type]  # formats
+    told = {
+        **pasted,
+        "terminal": plain(out.getvalue()),
+        "page": visible(write_html(run, folder / f"{run.name}.html").read_text()),
+        "notebook": visible(tradeassay.load_run(run.folder)._repr_html_()),
+    }
+    known = recorded(run.scores, page) | CITED
+    wrong = [line for name, text in told.items() for line in foreign_intervals(Surface(name, text), known)]
+    kept = {row[0]["text"]: row for row in json.loads(paste(run, "json"))[0]["rows"]}
+    for row in page.board.rows:
+        for place, cell in enumerate(row.cells, 1):
+            text = plain(cell_shown(cell).text)
+            if cell.measure is not None and kept[row.head.text][place].get("value") != cell.measure.value:
+                wrong.append(f"json: {row.head.text} {page.board.columns[place]} is {kept[row.head.text][place]}")
+            for name in ("terminal", "md", "csv", "page", "notebook"):
+                if not any(text in line for line in told[name].splitlines()):
+                    wrong.append(f"{name}: {row.head.text} without {page.board.columns[place]} {text}")
+    wrong += [
+        f"{name}: without '{page.headline}'"
+        for name in ("terminal", "page")
+        if plain(page.headline) not in told[name]
+    ]
+    return [f"{run.name}, {line}" for line in wrong]
+
+
+def season_disagreements(seed: int, folder: Path) -> list[str]:
+    """Return what the arena's first page, its JSON, Python and ``arena standings`` say against each other."""
+    db, season = drawn_season(seed, folder)
+    board = board_of(db)
+    told = {}
+    for name, more in (("terminal", []), ("json", ["--json"])):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), WIDE:
+            assert main(["arena", "standings", "--db", db, *more]) == 0
+        told[name] = out.getvalue()
+    with opened_store(db) as store:
+        files = dict(render(SeasonSnapshot(store, season), (), ()))
+    home = f"seasons/{season.id}/"
+    page, names = visible(files[f"{home}index.html"].decode()), names_of(words_of("en"), season)
+    wrong = (
+        [] if json.loads(told["json"]) == json.loads(msgspec.json.encode(board)) else ["json: other than Python"]
+    )
+    if json.loads(files[f"{home}standings.json"]) != json.loads(msgspec.json.encode(board)):
+        wrong.append("standings.json: other than the command's")
+    known = recorded(board)
+    for surface in (Surface("terminal", plain(told["terminal"])), Surface("page", page)):
+        wrong += foreign_intervals(surface, known)
+        for row in board.rows:
+            called = {"page": names[row.entry], "terminal": row.label}[surface.name]
+            lines = surface.text.splitlines()
+            for what, measure in (("CR", row.measures["CR"]), ("excess", row.excess), ("best", row.best)):
+                if measure.value is not None:
+                    text = plain(shown(measure, FORMS[what]).text)
+                    if surface.name == "terminal":
+                        lines = [line for line in surface.text.splitlines() if plain(called) in line]
+                    if not any(text in line for line in lines):
+                        wrong.append(f"{surface.name}: {called} without {what} {text}")
+    return [f"{season.id}, {line}" for line in wrong]
 
 
 def account_disagreements(seed: int, folder: Path) -> list[str]:
@@ -227,29 +358,49 @@ def account_disagreements(seed: int, folder: Path) -> list[str]:
 
 def site_disagreements(folder: Path) -> list[str]:
     """Return what a site over all runs of a folder says other than the runs do."""
-    report = write_site(folder / "runs", folder / "site", home=folder / "home", workers=1)
+    with coders_given(), builders_given():
+        report = write_site(folder / "runs", folder / "site", home=folder / "home", workers=1)
     wrong = [f"site: left out {one}" for one in report.left_out]
+    every, board = [], json.loads((folder / "site" / "board.json").read_bytes())
+    index = "".join(visible(page.read_text()) for page in (folder / "site").glob("*.html"))
     for name in report.runs:
         run = tradeassay.load_run(folder / "runs" / name, home=folder / "home")
-        assert isinstance(run, Run)
-        data = summary_of(run, details=False)
-        known = recorded(run.scores, data)
+        every.append(run.scores)
         page = (folder / "site" / "runs" / name / "index.html").read_text()
         surface = Surface(f"site {name}", visible(page))
-        wrong += [*foreign_intervals(surface, known), *_marked(page, data)]
+        rows = {one["agent"]: one["figures"] for one in board if one["run"] == name}
+        if isinstance(run, CodeRun):
+            table = paste_tables(run)[0]
+            wrong += foreign_intervals(surface, recorded(run.scores, shown_run(run)) | CITED)
+            every.append(shown_run(run))
+            for cells in table.rows:
+                expected = dict(zip(table.columns[1:], json.loads(msgspec.json.encode(cells[1:])), strict=True))
+                if sum(one["agent"] == cells[0].text and one["figures"] == expected for one in board) < 1:
+                    wrong.append(f"board.json: {name} {cells[0].text} is not {expected}")
+                wrong += [f"board: {name} without {title}" for title in table.columns[1:] if title not in index]
+            continue
+        data = summary_of(run, details=False)
+        wrong += [*foreign_intervals(surface, recorded(run.scores, data)), *_marked(page, data)]
         wrong += [line for cell in data.cells for line in wrong_comparisons(surface, cell)]
-    every = recorded(
-        *(tradeassay.load_run(folder / "runs" / name, home=folder / "home").scores for name in report.runs)
-    )
+        for cell in data.cells if len(data.cells) == 1 else ():
+            for one in cell.agents:
+                if rows[one.name]["Return"].get("value") != one.result.value:
+                    wrong.append(f"board.json: {one.name} returned {rows[one.name]['Return']}, not {one.result}")
+    known = recorded(*every) | CITED
     for page in (folder / "site").rglob("*.html"):
-        wrong += foreign_intervals(Surface(f"site {page.name}", visible(page.read_text())), every)
+        wrong += foreign_intervals(Surface(f"site {page.name}", visible(page.read_text())), known)
     return wrong
 
 
 def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
-    wrong = [line for seed in range(QUICK_RUNS) for line in run_disagreements(seed, tmp_path)]
-    assert not wrong, "\n".join(wrong)
-    wrong = site_disagreements(tmp_path)
+    wrong = []
+    for seed in range(QUICK_RUNS):
+        wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed == 0))
+    wrong += run_disagreements(drawn_masked(0, tmp_path), tmp_path)
+    wrong += [
+        line for seed in range(3) for line in program_disagreements(drawn_programs(seed, tmp_path), tmp_path)
+    ]
+    wrong += [*site_disagreements(tmp_path), *season_disagreements(0, tmp_path)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -261,8 +412,14 @@ def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_three_hundred_say_one_thing_everywhere(tmp_path: Path, part: int) -> None:
-    seeds = range(1000 + part, 1000 + RUNS, 10)
-    wrong = [line for seed in seeds for line in run_disagreements(seed, tmp_path)]
+    wrong: list[str] = []
+    for seed in range(1000 + part, 1000 + RUNS, 10):
+        wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed % 3 == 0))
+    for seed in range(part, MASKED, 10):
+        wrong += run_disagreements(drawn_masked(2000 + seed, tmp_path), tmp_path)
+    for seed in range(part, PROGRAMS, 10):
+        wrong += program_disagreements(drawn_programs(3000 + seed, tmp_path), tmp_path)
+    wrong += [line for seed in range(part, SEASONS, 10) for line in season_disagreements(4000 + seed, tmp_path)]
     wrong += [line for seed in range(part, ACCOUNTS, 10) for line in account_disagreements(5000 + seed, tmp_path)]
     wrong += site_disagreements(tmp_path)
     assert not wrong, "\n".join(wrong)
