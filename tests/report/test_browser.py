@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
@@ -11,31 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import NEEDS_BROWSER, chromium, opened
 from model_sample import model_report
 from report_sample import report
 
 from tradeassay.report import write_html
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        shutil.which("chromium") is None or shutil.which("chromedriver") is None,
-        reason="no Chromium here (apt-get install chromium chromium-driver)",
-    ),
-]
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--window-size=1280,900",
-)
-READY = "return document.documentElement.dataset.ready === 'yes'"
+pytestmark = NEEDS_BROWSER
 FIRST = ".panel:not([hidden]) "
 NAMES = f"[...document.querySelectorAll('{FIRST}.plot.tall .period:not([hidden]) .name:not(.thin)')]"
 LINE = "return getComputedStyle(document.querySelector('#c0 .plot.tall path.ink')).stroke"
@@ -43,18 +24,8 @@ LINE = "return getComputedStyle(document.querySelector('#c0 .plot.tall path.ink'
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    options = Options()
-    options.binary_location = str(shutil.which("chromium"))
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
-    yield made
-    made.quit()
+    with chromium(tmp_path_factory.mktemp("profile")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -66,23 +37,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "models": write_html(model_report(), folder / "models.html"),
         "models-attack": write_html(model_report(attack=True), folder / "models-attack.html"),
     }
-
-
-def opened(driver: Any, path: Path, width: int = 1280, *, dark: bool = False) -> Any:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
-    )
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-    for kind in ("browser", "performance"):
-        driver.get_log(kind)
-    driver.get(path.as_uri())
-    driver.execute_script("try { localStorage.clear() } catch (error) {}")
-    WebDriverWait(driver, 120).until(lambda d: d.execute_script(READY))
-    return driver
 
 
 def test_it_opens_without_errors_and_asks_nobody(driver: Any, pages: dict[str, Path]) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import html
 import io
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import NEEDS_BROWSER, chromium, opened
 from rich.console import Console
 from verdict_sample import ATTACK, sample
 
 from tradeassay.assay.verdict.record import waterfall
 from tradeassay.report import render_html, write_html
 from tradeassay.report.verdicts import VerdictBoard
-
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
 
 
 @pytest.fixture(scope="module")
@@ -93,38 +91,16 @@ def test_the_terminal_shows_verdicts_at_any_width(width: int) -> None:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    options = Options()
-    options.binary_location = str(shutil.which("chromium"))
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
-    yield made
-    made.quit()
+    with chromium(tmp_path_factory.mktemp("profile")) as made:
+        yield made
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(
-    shutil.which("chromium") is None or shutil.which("chromedriver") is None,
-    reason="no Chromium here (apt-get install chromium chromium-driver)",
-)
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
 def test_a_browser_draws_it_and_runs_nothing_else(driver: Any, tmp_path: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
     path = write_html(sample(attack=True), tmp_path / "deep" / "verdicts.html")
     for width in (360, 768, 1280):
-        driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
-        )
-        driver.get(path.as_uri())
-        WebDriverWait(driver, 120).until(
-            lambda d: d.execute_script("return document.documentElement.dataset.ready === 'yes'")
-        )
+        opened(driver, path, width)
         driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     assert driver.execute_script("return document.querySelectorAll('svg.drawing rect.gain').length") > 0

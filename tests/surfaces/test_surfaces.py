@@ -396,7 +396,9 @@ def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
     wrong = []
     for seed in range(QUICK_RUNS):
         wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed == 0))
-    wrong += run_disagreements(drawn_masked(0, tmp_path), tmp_path)
+    masked = drawn_masked(0, tmp_path)
+    wrong += run_disagreements(masked, tmp_path)
+    assert _wrong_contrasts(summary_of(masked), dict.fromkeys(("terminal", "page", "page of both"), ""))
     wrong += [
         line for seed in range(3) for line in program_disagreements(drawn_programs(seed, tmp_path), tmp_path)
     ]

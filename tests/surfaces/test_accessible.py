@@ -1,0 +1,158 @@
+"""axe-core finds nothing on any kind of page, in both themes, folded out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arena_sample import FAST, make_season, open_store, play
+from browser import NEEDS_BROWSER, chromium, opened
+from code_report_sample import code_run, coders_given
+from drawn import drawn_account, drawn_masked, drawn_programs
+from model_sample import model_report
+from report_sample import report
+from systrade_sample import builders_given, systrade_run
+from verdict_sample import sample
+
+import tradeassay
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.web.site import PageWriter
+from tradeassay.assay.planted import answer_key
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.report import write_html, write_site
+
+pytestmark = NEEDS_BROWSER
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+
+
+class Pages:
+    """Every kind of page, written when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.site, self.arena = cache(self._site), cache(self._arena)
+
+    def run(self) -> list[Path]:
+        return [write_html(report(), self._folder / "run.html")]
+
+    def models(self) -> list[Path]:
+        return [write_html(model_report(), self._folder / "models.html")]
+
+    def csv(self) -> list[Path]:
+        drawn = drawn_account(3, self._folder)
+        found = tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0)
+        return [found.report(self._folder / "csv.html")]
+
+    def verdicts(self) -> list[Path]:
+        return [write_html(sample(), self._folder / "verdicts.html")]
+
+    def demo(self) -> list[Path]:
+        return [write_html(answer_key(VerdictConfig(portfolios=0)), self._folder / "demo.html")]
+
+    def code(self) -> list[Path]:
+        return [write_html(code_run(self._folder / "coders"), self._folder / "code" / "code.html")]
+
+    def scorecards(self) -> list[Path]:
+        """Return a run of builders and its first scorecards, which lie beside it."""
+        made = write_html(systrade_run(self._folder / "builders"), self._folder / "cards" / "builders.html")
+        return [made, *sorted(path for path in made.parent.rglob("*.html") if path != made)[:2]]
+
+    def _site(self) -> list[Path]:
+        """Return the board over traders and programs, the conversations, and a run's page."""
+        drawn_masked(1, self._folder / "site")
+        drawn_programs(1, self._folder / "site")
+        drawn_programs(2, self._folder / "site")
+        with coders_given(), builders_given():
+            made = write_site(self._folder / "site" / "runs", self._folder / "out", workers=1)
+        return [made.index, made.index.with_name("conversations.html")]
+
+    def _arena(self) -> list[Path]:
+        season, site = make_season(), self._folder / "arena"
+        store = open_store(self._folder / "arena.db")
+        play(store, season, SnapshotFeed.open(season), "2022-05-12")
+        PageWriter(store, site, FAST).update()
+        home = site / "seasons" / season.id
+        kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/", "split/")
+        days = sorted((home / "assets" / "AAJX").glob("*/index.html"))[-1:]
+        items = sorted(home.glob("items/*/index.html"))[:1]
+        return [
+            *(home / kind / "index.html" for kind in kinds),
+            *days,
+            *items,
+            site / "zh" / home.relative_to(site),
+        ]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as made:
+        made.set_script_timeout(600)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kinds")
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[Callable[[Path], str]]:
+    """Serve the arena's pages, whose styles are files of their own."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    (folder / "arena").mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder / "arena")))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield lambda path: f"http://127.0.0.1:{server.server_port}/{path.relative_to(folder / 'arena').as_posix()}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def pages(folder: Path) -> Pages:
+    return Pages(folder)
+
+
+def violations(driver: Any) -> list[str]:
+    """Return what axe-core holds against the open page."""
+    from selenium_axe_python import Axe
+
+    driver.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    axe = Axe(driver)
+    axe.inject()
+    return [
+        f"{one['id']}: {node['target']}: {node['html'][:160]} ({node.get('failureSummary', '')[:300]})"
+        for one in axe.run(options=RULES)["violations"]
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.slow_for("models", "verdicts", "demo", "code", "scorecards", "site", "arena")
+@pytest.mark.parametrize(
+    "kind", ["run", "csv", "models", "verdicts", "demo", "code", "scorecards", "site", "arena"]
+)
+def test_axe_finds_nothing_on_any_kind_of_page(
+    driver: Any, pages: Pages, address: Callable[[Path], str], kind: str
+) -> None:
+    wrong = []
+    for page in getattr(pages, kind)():
+        for dark in (False, True):
+            opened(driver, address(page) if kind == "arena" else page, dark=dark)
+            name = f"{page.parent.name}/{page.name}, {'dark' if dark else 'light'}"
+            wrong += [f"{name}: {line}" for line in violations(driver)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_wrong_is_found(driver: Any, tmp_path: Path) -> None:
+    page = tmp_path / "wrong.html"
+    body = "<img src=x><p style='color:#ccc'>pale</p>"
+    page.write_text(f"<!doctype html><html data-ready=yes><body>{body}</body></html>")
+    found = "\n".join(violations(opened(driver, page)))
+    assert "image-alt" in found and "color-contrast" in found and "html-has-lang" in found
