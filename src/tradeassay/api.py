@@ -27,7 +27,7 @@ from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors import ExecutorName
+from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.measure import Convention
 from tradeassay.core.time import parse_day
 from tradeassay.data.tables.account import TableReading

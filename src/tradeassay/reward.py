@@ -29,7 +29,8 @@ from tradeassay.code.reward import Reward, RewardConfig, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors import ExecutorName, Lost, Stopping, Task, Tick, cores, make_executor
+from tradeassay.core.executors import make_executor
+from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 from tradeassay.sandbox import JobExecutor
 

@@ -11,7 +11,8 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.core.executors import InProcess, Lost, Task, TaskResult, ray
+from tradeassay.core.executors import ray
+from tradeassay.core.executors.task import InProcess, Lost, Task, TaskResult
 from tradeassay.runs import Asking, run
 from tradeassay.runs.play import programs
 

@@ -12,18 +12,9 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
-from tradeassay.core.executors import (
-    InProcess,
-    Lost,
-    Task,
-    TaskExecutor,
-    TaskResult,
-    cores,
-    make_executor,
-    one_thread,
-    pool,
-)
+from tradeassay.core.executors import make_executor, pool
 from tradeassay.core.executors.pool import LocalProcesses
+from tradeassay.core.executors.task import InProcess, Lost, Task, TaskExecutor, TaskResult, cores, one_thread
 
 ENTRY = "runs_entry:perform"
 
@@ -136,7 +127,7 @@ def test_leaving_stops_a_task_between_two_steps(tmp_path: Path) -> None:
 
 PARENT = """
 import sys
-from tradeassay.core.executors import Task
+from tradeassay.core.executors.task import Task
 from tradeassay.core.executors.pool import LocalProcesses
 with LocalProcesses("runs_entry:perform", 2) as executor:
     list(executor.perform([Task("a", f"{sys.argv[1]}:{sys.argv[2]}".encode())], lambda key, n: None))

@@ -19,7 +19,8 @@ from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError
-from tradeassay.core.executors import HERE, Lost, Spread, Task, TaskExecutor, make_executor
+from tradeassay.core.executors import HERE, Spread, make_executor
+from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.data import synthetic, write_snapshot
 from tradeassay.runs import AgentSpec, Asking, Run, run
 from tradeassay.runs.play import trading

@@ -12,8 +12,8 @@ import pytest
 import runs_world as world
 
 from tradeassay.agents.own_file import own_agent
-from tradeassay.core.executors import Task, TaskResult
 from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.core.executors.task import Task, TaskResult
 from tradeassay.runs import AgentSpec, run
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")

@@ -17,7 +17,8 @@ import numpy as np
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.semantics.interpreter import Semantics
-from tradeassay.core.executors import ExecutorName, Spread, cores
+from tradeassay.core.executors import Spread
+from tradeassay.core.executors.task import ExecutorName, cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from tradeassay.code.task import CodeTask, Framework
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.core.executors import ExecutorName, Spread, cores
+from tradeassay.core.executors import Spread
+from tradeassay.core.executors.task import ExecutorName, cores
 from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess

@@ -24,7 +24,7 @@ from typing import Self
 import msgspec
 
 from tradeassay.core.errors import RunError
-from tradeassay.core.executors import ONE_THREAD, Entry, Lost, Task, TaskResult, load_entry
+from tradeassay.core.executors.task import ONE_THREAD, Entry, Lost, Task, TaskResult, load_entry
 from tradeassay.core.secrets import clean_log, clean_screen
 
 GRACE = 5.0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from tradeassay.core.errors import require
-from tradeassay.core.executors import ONE_THREAD, Lost, Task, TaskResult, cores, load_entry, one_thread
+from tradeassay.core.executors.task import ONE_THREAD, Lost, Task, TaskResult, cores, load_entry, one_thread
 from tradeassay.core.files import data_home
 
 TRIES = 4

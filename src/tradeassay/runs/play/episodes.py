@@ -30,7 +30,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import LedgerError, NotFinite, RunError, UserError
 from tradeassay.core.events import StepRecord
-from tradeassay.core.executors import Stopping, Tick, one_thread
+from tradeassay.core.executors.task import Stopping, Tick, one_thread
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import seed_from, sha256_of
 from tradeassay.core.orders import Decision

@@ -36,8 +36,9 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.drive import adrive, fault_of
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, SandboxError, TradeassayError, UserError
 from tradeassay.core.events import TurnRecord
-from tradeassay.core.executors import PIECES, Spread, cores, one_thread
+from tradeassay.core.executors import PIECES, Spread
 from tradeassay.core.executors.ray import RayExecutor
+from tradeassay.core.executors.task import cores, one_thread
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
 from tradeassay.core.secrets import clean_bytes, clean_text

@@ -16,7 +16,7 @@ import msgspec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors import ExecutorName
+from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
 from tradeassay.core.hashing import draw_secret, sha256_file
 from tradeassay.runs.play.programs import Programs, recorded_code_spec

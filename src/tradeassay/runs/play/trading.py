@@ -12,17 +12,8 @@ import msgspec
 from tradeassay.agents import agents, check_agent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.errors import RunError
-from tradeassay.core.executors import (
-    ExecutorName,
-    Lost,
-    Spread,
-    Stopping,
-    Task,
-    TaskExecutor,
-    TaskResult,
-    Tick,
-    make_executor,
-)
+from tradeassay.core.executors import Spread, make_executor
+from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, TaskExecutor, TaskResult, Tick
 from tradeassay.core.hashing import sha256_file
 from tradeassay.play import MarketConfig
 from tradeassay.play.journal import read_lines

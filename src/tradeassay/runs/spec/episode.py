@@ -20,7 +20,7 @@ from tradeassay.agents import ModelAgent, ModelConfig, converses, make_conversin
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, ModelProtocol, ProtocolConfig, benchmarks, protocols
 from tradeassay.core.errors import MissingExtra, TradeassayError, UserError
-from tradeassay.core.executors import ExecutorName
+from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.secrets import remember_address

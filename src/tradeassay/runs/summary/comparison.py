@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import RunError
-from tradeassay.core.executors import one_thread
+from tradeassay.core.executors.task import one_thread
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import (

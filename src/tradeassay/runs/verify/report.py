@@ -20,7 +20,8 @@ from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
 from tradeassay.core.errors import DataError, TradeassayError
-from tradeassay.core.executors import Lost, Task, TaskExecutor, make_executor
+from tradeassay.core.executors import make_executor
+from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_proven, verify_snapshot
 from tradeassay.metrics import BootstrapConfig
