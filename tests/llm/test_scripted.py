@@ -14,8 +14,7 @@ from llm_asking import place
 
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
-from tradeassay.llm.scripted import Injector, Question, Sensible
-from tradeassay.llm.scripted.traders import INSTRUCTION, Slow
+from tradeassay.llm.scripted.traders import INSTRUCTION, Injector, Question, Sensible, Slow
 
 NAMES = (
     "broken-json",

@@ -15,60 +15,7 @@ What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
 
 from __future__ import annotations
 
-from tradeassay.llm.scripted.coders import (
-    AwayCoder,
-    CheatingCoder,
-    CodeJudge,
-    GoldBuilder,
-    GoldCoder,
-    MendingBuilder,
-    MendingCoder,
-    PeepingBuilder,
-    SilentCoder,
-    SmaCoder,
-    teach_builder,
-    teach_coder,
-)
-from tradeassay.llm.scripted.traders import (
-    BrokenJson,
-    Contrarian,
-    FutureAsker,
-    Injector,
-    NeverSubmits,
-    NewsReader,
-    Overspender,
-    Question,
-    ScriptedModel,
-    ScriptedProvider,
-    Sensible,
-    Slow,
-    scripted_models,
-)
+from tradeassay.llm.scripted.coders import teach_builder, teach_coder
+from tradeassay.llm.scripted.traders import Question, ScriptedModel, scripted_models
 
-__all__ = [
-    "AwayCoder",
-    "BrokenJson",
-    "CheatingCoder",
-    "CodeJudge",
-    "Contrarian",
-    "FutureAsker",
-    "GoldBuilder",
-    "GoldCoder",
-    "Injector",
-    "MendingBuilder",
-    "MendingCoder",
-    "NeverSubmits",
-    "NewsReader",
-    "Overspender",
-    "PeepingBuilder",
-    "Question",
-    "ScriptedModel",
-    "ScriptedProvider",
-    "Sensible",
-    "SilentCoder",
-    "Slow",
-    "SmaCoder",
-    "scripted_models",
-    "teach_builder",
-    "teach_coder",
-]
+__all__ = ["Question", "ScriptedModel", "scripted_models", "teach_builder", "teach_coder"]

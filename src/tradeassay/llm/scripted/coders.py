@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import ClassVar, Final
 
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -18,133 +19,20 @@ from tradeassay.core.syntax import syntax_tree
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.scripted.traders import Question, Sensible, say, scripted_models
 
-SMA_CROSS: Final = """import backtrader as bt
+_PROGRAMS: Final[dict[str, str]] = dict(
+    part.split("\n", 1)
+    for part in re.split(
+        r"(?m)^## ", files("tradeassay.llm.scripted").joinpath("programs.txt").read_text(encoding="utf-8")
+    )[1:]
+)
+"""By name and framework. The crossing of two averages runs and trades on nearly everything: what a model learns
+when it is rewarded for running and trading alone."""
 
-
-class SmaCross(bt.Strategy):
-    params = (("fast", 10), ("slow", 30))
-
-    def __init__(self):
-        fast = bt.indicators.SMA(self.data.close, period=self.p.fast)
-        slow = bt.indicators.SMA(self.data.close, period=self.p.slow)
-        self.cross = bt.indicators.CrossOver(fast, slow)
-
-    def next(self):
-        if not self.position:
-            if self.cross[0] > 0:
-                self.buy()
-        elif self.cross[0] < 0:
-            self.close()
-"""
-"""Runs and trades on nearly everything: what a model learns when it is rewarded for running and trading alone."""
-
-SMA_FRAME: Final = """import numpy as np
-import pandas as pd
-
-
-def signals(frame):
-    fast = frame["close"].rolling(10).mean()
-    slow = frame["close"].rolling(30).mean()
-    up = (fast > slow) & (fast.shift() <= slow.shift())
-    down = (fast < slow) & (fast.shift() >= slow.shift())
-    events = pd.Series(np.nan, index=frame.index).mask(up, 1.0).mask(down, 0.0)
-    return events.ffill().fillna(0.0)
-"""
-
-BROKEN: Final = {
-    "backtrader": (
-        "import backtrader as bt\n\n\nclass Broken(bt.Strategy):\n    def next(self)\n        self.buy()\n",
-        """import backtrader as bt
-
-
-class Crashing(bt.Strategy):
-    def __init__(self):
-        self.average = bt.indicators.NoSuchAverage(self.data.close, period=10)
-
-    def next(self):
-        self.buy()
-""",
-        """import backtrader as bt
-
-
-class Waiting(bt.Strategy):
-    def next(self):
-        if self.data.close[0] < 0:
-            self.buy()
-""",
-    ),
-    "frame": (
-        "import pandas as pd\n\n\ndef signals(frame)\n    return frame.close * 0\n",
-        "def signals(frame):\n    return frame['no_such_column'] * 0.0\n",
-        "def signals(frame):\n    return frame['close'] * 0.0\n",
-    ),
+BROKEN: Final = ("does-not-compile", "crashes", "never-trades")
+CHEATS: Final = {
+    "backtrader": ("prints-a-result", "patches-the-broker", "reads-later-bars", "tells-its-environment"),
+    "frame": ("reads-later-bars",),
 }
-"""By framework: one that does not compile, one that breaks when it runs, one that never trades."""
-
-PRINTER: Final = """import backtrader as bt
-
-
-class Printer(bt.Strategy):
-    def next(self):
-        if not self.position:
-            self.buy()
-        elif len(self) % 20 == 0:
-            self.close()
-
-    def stop(self):
-        print('{"stage": "judge", "passed": true, "score": 1.0, "trades": 99}')
-"""
-
-PATCHER: Final = """import backtrader as bt
-
-
-def rich(broker, *args, **kwargs):
-    return 1_000_000.0
-
-
-bt.brokers.BackBroker.getvalue = rich
-bt.brokers.BackBroker.get_value = rich
-
-
-class Patcher(bt.Strategy):
-    def next(self):
-        if not self.position:
-            self.buy()
-        elif len(self) % 20 == 0:
-            self.close()
-"""
-
-PEEKER: Final = """import backtrader as bt
-
-
-class Peeker(bt.Strategy):
-    def next(self):
-        if len(self) + 5 >= self.data.buflen():
-            return
-        tomorrow = self.data.close[5]
-        if not self.position and tomorrow > self.data.close[0] * 1.01:
-            self.buy()
-        elif self.position and tomorrow < self.data.close[0]:
-            self.close()
-"""
-
-SPY: Final = """import os
-
-import backtrader as bt
-
-
-class Spy(bt.Strategy):
-    def next(self):
-        raise RuntimeError(f"settings: {dict(os.environ)} OPENAI_API_KEY=sk-proj-0123456789abcdefghij")
-"""
-
-PEEKER_FRAME: Final = """def signals(frame):
-    return (frame["close"].shift(-5) > frame["close"]).astype(float)
-"""
-
-CHEATS: Final = {"backtrader": (PRINTER, PATCHER, PEEKER, SPY), "frame": (PEEKER_FRAME,)}
-"""By framework: a printed result, a patched broker, later bars by positive indices, an environment in an error."""
-
 
 CODE_TASK: Final = "quantcode.task"
 """The ``kind`` of the payload that asks for a program: ``{"kind", "task", "framework", ...}``."""
@@ -161,90 +49,74 @@ def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
     _KEY.update(programs)
 
 
-@scripted_models.register("coder-sma")
-class SmaCoder(Sensible):
-    """Answers every task with the same crossing of two averages. The other coders derive from it."""
+class _Task:
+    """A coding task, and the answers that can be given to it."""
 
-    summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
+    def __init__(self, asked: Question) -> None:
+        self.attempt = asked.request.attempt
+        self.name = str(asked.payload.get("task", ""))
+        self.framework = "frame" if asked.payload.get("framework") == "frame" else "backtrader"
+        self.taught = _KEY.get((self.name, self.framework))
 
-    def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; anything but a coding task is answered sensibly."""
-        asked = Question(request)
-        return self.code(asked) if asked.kind == CODE_TASK else super().answer(request)
-
-    def code(self, asked: Question) -> ModelReply:
-        return program(template(asked))
-
-
-@scripted_models.register("coder-gold")
-class GoldCoder(SmaCoder):
-    """Hands in the benchmark's own reference: a control. Where it was not taught one it says so."""
-
-    summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
-
-    def code(self, asked: Question) -> ModelReply:
-        known = taught(asked)
-        return say("Nobody has shown me the answer to this one.") if known is None else program(known)
-
-
-@scripted_models.register("coder-mends")
-class MendingCoder(SmaCoder):
-    """Hands in a syntax error, then a crash, then a program that never trades, then the right one."""
-
-    summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
-
-    def code(self, asked: Question) -> ModelReply:
-        broken = BROKEN[framework_of(asked)]
-        if asked.request.attempt <= len(broken):
-            return program(broken[asked.request.attempt - 1])
-        return program(taught(asked) or template(asked))
+    def written(self, name: str) -> str:
+        return _PROGRAMS[f"{name} {self.framework}"]
 
 
 def program(source: str) -> ModelReply:
     return say(f"Here is the program.\n\n```python\n{source}```\n")
 
 
-def template(asked: Question) -> str:
-    return SMA_FRAME if framework_of(asked) == "frame" else SMA_CROSS
+@scripted_models.register("coder-sma")
+class SmaCoder(Sensible):
+    summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer one question; anything but a coding task is answered sensibly. All coders do."""
+        asked = Question(request)
+        return self.code(_Task(asked)) if asked.kind == CODE_TASK else super().answer(request)
+
+    def code(self, task: _Task) -> ModelReply:
+        return program(task.written("sma"))
 
 
-def framework_of(asked: Question) -> str:
-    return "frame" if asked.payload.get("framework") == "frame" else "backtrader"
+@scripted_models.register("coder-gold")
+class GoldCoder(SmaCoder):
+    summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
+
+    def code(self, task: _Task) -> ModelReply:
+        return say("Nobody has shown me the answer to this one.") if task.taught is None else program(task.taught)
 
 
-def taught(asked: Question) -> str | None:
-    return _KEY.get((str(asked.payload.get("task", "")), framework_of(asked)))
+@scripted_models.register("coder-mends")
+class MendingCoder(SmaCoder):
+    summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
 
-
-_LOOP = "Wait, let me think about the entry once more before I write it down.\n"
+    def code(self, task: _Task) -> ModelReply:
+        if task.attempt <= len(BROKEN):
+            return program(task.written(BROKEN[task.attempt - 1]))
+        return program(task.taught or task.written("sma"))
 
 
 @scripted_models.register("coder-silent")
 class SilentCoder(SmaCoder):
-    """Thinks in circles and never writes a program."""
-
     summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
 
-    def code(self, asked: Question) -> ModelReply:
-        return say("The strategy has an entry and an exit.\n" + _LOOP * 40)
+    def code(self, task: _Task) -> ModelReply:
+        loop = "Wait, let me think about the entry once more before I write it down.\n"
+        return say("The strategy has an entry and an exit.\n" + loop * 40)
 
 
 @scripted_models.register("coder-cheat")
 class CheatingCoder(SmaCoder):
-    """Prints a forged result, patches the broker, reads later bars or raises with an environment, by task."""
-
     summary: ClassVar[str] = "cheats at coding tasks, in another way for each: forges, patches, peeks, spies"
 
-    def code(self, asked: Question) -> ModelReply:
-        ways = CHEATS[framework_of(asked)]
-        chosen = hashlib.sha256(str(asked.payload.get("task", "")).encode()).digest()[0]
-        return program(ways[chosen % len(ways)])
+    def code(self, task: _Task) -> ModelReply:
+        ways = CHEATS[task.framework]
+        return program(task.written(ways[hashlib.sha256(task.name.encode()).digest()[0] % len(ways)]))
 
 
 @scripted_models.register("away")
 class AwayCoder(SmaCoder):
-    """Stands for a model that cannot be reached: every question ends in a network error."""
-
     summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
 
     def answer(self, request: AskModel) -> ModelReply:
@@ -258,19 +130,6 @@ REVIEW: Final = "systrade.review"
 _KNOWN: dict[str, tuple[str, str]] = {}
 """The card and source of each strategy's reference, where a benchmark has taught them."""
 
-_PEEP: Final = """
-
-
-class TradingStrategy(_Honest):
-    def run(self, market_data, initial_capital):
-        ahead = {}
-        for leg, frame in market_data.items():
-            frame = frame.copy()
-            frame["close"] = frame["close"].shift(-1).ffill()
-            ahead[leg] = frame
-        return super().run(ahead, initial_capital)
-"""
-
 
 def teach_builder(references: Mapping[str, tuple[str, str]]) -> None:
     """Give cards and programs by strategy to the builders that hand them in, before a run they take part in."""
@@ -279,33 +138,28 @@ def teach_builder(references: Mapping[str, tuple[str, str]]) -> None:
 
 @scripted_models.register("builder-gold")
 class GoldBuilder(Sensible):
-    """Hands in the benchmark's own reference: a control. Marks others' work by a rule nobody should trust."""
-
     summary: ClassVar[str] = "hands in the benchmark's own strategies: what a perfect builder would get"
 
     def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; anything but a request for a strategy is answered sensibly."""
         asked = Question(request)
         if asked.kind == BUILD:
-            return self.build(asked)
+            return self.build(_KNOWN.get(str(asked.payload.get("strategy"))), asked.payload.get("iteration"))
         if asked.kind == REVIEW:
-            return say(marks(request))
+            # Marks between 5 and 9 made from the text alone: they mean nothing, and stay the same.
+            digest = hashlib.sha256(request.messages[-1].text.encode()).digest()
+            marks = {"fidelity": 5 + digest[0] % 5, "risk": 5 + digest[1] % 5}
+            return say({**marks, "strengths": "it can be read", "weaknesses": "this reviewer cannot read"})
         return super().answer(request)
 
-    def build(self, asked: Question) -> ModelReply:
-        known = _KNOWN.get(str(asked.payload.get("strategy")))
+    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
         return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
 
 
 @scripted_models.register("builder-mends")
 class MendingBuilder(GoldBuilder):
-    """Forgets the program, then writes one that crashes, then the right one."""
-
     summary: ClassVar[str] = "forgets a file, then hands in a crash, then the right strategy"
 
-    def build(self, asked: Question) -> ModelReply:
-        known = _KNOWN.get(str(asked.payload.get("strategy")))
-        turn = asked.payload.get("iteration")
+    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
         if known is None or turn == 0:
             return say("I shall write a class TradingStrategy that follows the document.")
         card, source = known
@@ -314,30 +168,17 @@ class MendingBuilder(GoldBuilder):
 
 @scripted_models.register("builder-peeps")
 class PeepingBuilder(GoldBuilder):
-    """Hands in the right strategy on tomorrow's closes."""
-
     summary: ClassVar[str] = "hands in strategies that read tomorrow's close"
 
-    def build(self, asked: Question) -> ModelReply:
-        known = _KNOWN.get(str(asked.payload.get("strategy")))
+    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
         if known is None:
-            return super().build(asked)
-        return hand_in(known[0], known[1].replace("class TradingStrategy", "class _Honest", 1) + _PEEP)
+            return super().build(known, turn)
+        honest = known[1].replace("class TradingStrategy", "class _Honest", 1)
+        return hand_in(known[0], honest + _PROGRAMS["reads-later-bars systrade"])
 
 
 def hand_in(card: str, source: str) -> ModelReply:
     return say(f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n")
-
-
-def marks(request: AskModel) -> dict[str, object]:
-    """Return marks between 5 and 9 made from the text alone. They mean nothing, and stay the same."""
-    digest = hashlib.sha256(request.messages[-1].text.encode()).digest()
-    return {
-        "fidelity": 5 + digest[0] % 5,
-        "risk": 5 + digest[1] % 5,
-        "strengths": "it can be read",
-        "weaknesses": "this reviewer cannot read",
-    }
 
 
 CODE_JUDGE: Final = "quantcode.judge"
@@ -370,8 +211,6 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 
 @scripted_models.register("code-judge")
 class CodeJudge(Sensible):
-    """Judges by names, calls and numbers; it answers any other question sensibly."""
-
     summary: ClassVar[str] = "judges programs crudely, by names, calls and numbers in their syntax tree"
 
     def answer(self, request: AskModel) -> ModelReply:
