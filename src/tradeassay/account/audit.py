@@ -52,11 +52,9 @@ class AuditFinding(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class AuditDay:
-    """What the data says about a session, and the rules it is played under.
-
-    ``members`` names what may be bought (None: everything); ``max_weight`` and ``max_positions`` are the episode's
-    own limits. ``decided_at`` is the instant of the decision.
-    """
+    """What the data says about a session, and the rules it is played under. ``members`` names what may be bought
+    (None: everything); ``max_weight`` and ``max_positions`` are the episode's own limits. ``decided_at`` is the
+    instant of the decision."""
 
     venue: Venue
     bars: SessionBars

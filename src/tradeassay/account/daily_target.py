@@ -64,11 +64,9 @@ def fee_factor(before: int, after: int, fee_bp: float) -> float:
 
 
 def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float, start: int = 0) -> Floats:
-    """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`.
-
-    ``held`` are the positions, ``moved`` the asset's simple returns while they were held. An account that loses
-    everything is not stopped here: its growth may fall below 0.
-    """
+    """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`. ``held`` are
+    the positions, ``moved`` the asset's simple returns while they were held. An account that loses everything is
+    not stopped here: its growth may fall below 0."""
     changed = np.abs(np.diff(held, prepend=start, axis=-1))
     return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
 
@@ -107,11 +105,9 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
     fee_bp: float
 
     def execute(self, action: Action, share: float, *, value: float, before: float, others: float) -> Booking:
-        """Return what a decision does to an account worth ``value``.
-
-        ``before`` is the signed money behind the asset, ``others`` the money that other assets tie up (the sum of
-        absolute exposures). The new exposure is scaled by what the fee leaves.
-        """
+        """Return what a decision does to an account worth ``value``. ``before`` is the signed money behind the
+        asset, ``others`` the money that other assets tie up (the sum of absolute exposures). The new exposure is
+        scaled by what the fee leaves."""
         exposure, fee = self._trade(action, share, value, before, others)
         return _finite(
             Booking(
@@ -159,9 +155,7 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:
     """Add up one account's bookings, each with its asset, in the order they were made; return what it is worth.
-
-    Raises :class:`LedgerError` when a booking does not follow from those before it.
-    """
+    Raises :class:`LedgerError` when a booking does not follow from those before it."""
     last: dict[str, Booking] = {}
     for asset, booking in bookings:
         before = last.get(asset)
@@ -204,11 +198,8 @@ Step = tuple[Literal["executed", "settled"], DecisionPlayed]
 
 
 def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Booking]:
-    """Play an account again from 1 and return its bookings, one for each step.
-
-    The same decisions on other prices: after a revision this is what the account would be had they been right
-    from the beginning.
-    """
+    """Play an account again from 1 and return its bookings, one for each step. The same decisions on other prices:
+    after a revision this is what the account would be had they been right from the beginning."""
     value, made = 1.0, list[Booking]()
     held: dict[str, Booking] = {}
     executed: dict[int, Booking] = {}

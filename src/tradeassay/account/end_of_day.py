@@ -74,11 +74,9 @@ def required_margin(margin: Margin, session: Session) -> float:
 
 
 def call_margin(venue: Venue, margin: Margin, session: Session, events: list[Event]) -> None:
-    """Close positions while equity is below the maintenance requirement.
-
-    The position with the largest requirement goes first, each one only as far as needed, at the marking
-    price. A name that does not trade cannot be closed; the call then stays open until it does.
-    """
+    """Close positions while equity is below the maintenance requirement. The position with the largest requirement
+    goes first, each one only as far as needed, at the marking price. A name that does not trade cannot be closed;
+    the call then stays open until it does."""
     equity, required = session.exposure()[0], required_margin(margin, session)
     if not _short(equity, required):
         return
@@ -223,10 +221,8 @@ def apply_actions(
 
 
 def _split(action: CorporateAction, lots: Lots, session: Session) -> SplitApplied:
-    """Return the split of a holding: the whole steps, and the value of the rest in cash.
-
-    Always rounded down, so that a holder of shares is paid and never debited (a short seller pays).
-    """
+    """Return the split of a holding: the whole steps, and the value of the rest in cash. Always rounded down, so
+    that a holder of shares is paid and never debited (a short seller pays)."""
     symbol, ratio = action.symbol, action.value
     account = session.account
     step = lots.step_of(session.bars.instruments[session.columns[symbol]])

@@ -64,10 +64,8 @@ class Exchange:
         *,
         delisted: Collection[str] = (),
     ) -> list[Event]:
-        """Apply what happens before the market opens: dividends, splits, delistings.
-
-        ``delisted`` names the symbols whose last session is over. Uses no price of ``bars``.
-        """
+        """Apply what happens before the market opens: dividends, splits, delistings. ``delisted`` names the
+        symbols whose last session is over. Uses no price of ``bars``."""
         self._session = None
         self._start_book()
         session = self._session_of(bars, account)
@@ -82,11 +80,9 @@ class Exchange:
         return events
 
     def work_waiting(self, bars: SessionBars, account: Ledger, *, until: Moment) -> list[Event]:
-        """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar.
-
-        Call it before anybody is shown those prices, so that no order can be taken back by someone who knows
-        that it was reached. What still rests can be superseded in :meth:`execute` as usual.
-        """
+        """Trade the waiting orders as far as the session has come: its opening auction, or its whole bar. Call it
+        before anybody is shown those prices, so that no order can be taken back by someone who knows that it was
+        reached. What still rests can be superseded in :meth:`execute` as usual."""
         events: list[Event] = []
         if not self.book.orders:
             return events
@@ -108,10 +104,8 @@ class Exchange:
         universe: Collection[str] | None = None,
     ) -> list[Event]:
         """Work off the waiting orders and a batch of new (id, order) pairs; call it even for an empty batch.
-
         ``universe`` names what may be bought (None = everything); anything held may be sold. Raises
-        :class:`ExchangeError` for an id that is already waiting.
-        """
+        :class:`ExchangeError` for an id that is already waiting."""
         session = self._session_of(bars, account)
         session.turn_to(fill)
         session.universe = universe
@@ -260,10 +254,8 @@ class Exchange:
     def _admit_waiting(
         self, waiting: RestingOrder, session: Session, events: list[Event], tickets: list[Ticket], *, auction: bool
     ) -> None:
-        """Check whether an order of an earlier session trades in this one.
-
-        It sees the whole bar, or in the opening ``auction`` the open alone.
-        """
+        """Check whether an order of an earlier session trades in this one. It sees the whole bar, or in the
+        opening ``auction`` the open alone."""
         order = waiting.order
         column = session.columns[order.symbol]
         refusal = untradable(order.symbol, column, session, margin=self._margin)

@@ -231,8 +231,7 @@ class Ledger:
 
     def _dividend(self, event: DividendPaid) -> None:
         """Pay it, on the shares held (and debit it on shares sold short), and take it out of the mark: going ex
-        changes where the money is, not how much.
-        """
+        changes where the money is, not how much."""
         holding, what = self._held(event.symbol), f"dividend of {event.symbol}"
         _finite(what, event.per_share)
         _same_money(event.quantity, holding.quantity, holding.quantity, f"{what}, shares")

@@ -18,11 +18,9 @@ DIGITS = 50
 
 
 def floor_to(quantity: float, unit: float) -> float:
-    """Round a magnitude down to a multiple of ``unit``; a hair below a multiple counts as the multiple.
-
-    Units below one are handled by their reciprocal: ``n / 10000`` is the double nearest to the decimal,
-    ``n * 0.0001`` often is not.
-    """
+    """Round a magnitude down to a multiple of ``unit``; a hair below a multiple counts as the multiple. Units
+    below one are handled by their reciprocal: ``n / 10000`` is the double nearest to the decimal, ``n * 0.0001``
+    often is not."""
     if unit >= 1.0:
         return floor(quantity / unit + WHOLE) * unit
     per = round(1.0 / unit)
@@ -180,11 +178,9 @@ class BoardRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Daily price limits per board with special treatment and new listings; names without a board have none.
-
-    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled. The price that is
-    compared is the one at which the order would trade.
-    """
+    """Daily price limits per board with special treatment and new listings; names without a board have none. At or
+    beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled. The price that is
+    compared is the one at which the order would trade."""
 
     main: BoardRule = BoardRule()
     chinext: BoardRule = BoardRule()
@@ -256,11 +252,9 @@ SLACK = 1e-9
 
 
 class Concentration(msgspec.Struct, frozen=True, kw_only=True):
-    """``max_weight`` of NAV per position after the trade, ``max_positions`` held at once; None = no limit.
-
-    Both bind only orders that make a position larger; a position that grew beyond its weight by itself
-    is left alone. ``on_excess`` says whether an order beyond the weight is refused or cut to it.
-    """
+    """``max_weight`` of NAV per position after the trade, ``max_positions`` held at once; None = no limit. Both
+    bind only orders that make a position larger; a position that grew beyond its weight by itself is left alone.
+    ``on_excess`` says whether an order beyond the weight is refused or cut to it."""
 
     max_weight: float | None = None
     max_positions: int | None = None

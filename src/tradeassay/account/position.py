@@ -8,12 +8,9 @@ from tradeassay.core.events import Position
 
 
 class Holding:
-    """A mutable position inside a ledger.
-
-    ``locked`` counts what was bought in the running session under T+1, ``opened`` the number of
-    sessions that were over when the position was opened. A ``margined`` holding (a future) has no value
-    of its own in NAV: its gains are settled in cash.
-    """
+    """A mutable position inside a ledger. ``locked`` counts what was bought in the running session under T+1,
+    ``opened`` the number of sessions that were over when the position was opened. A ``margined`` holding (a
+    future) has no value of its own in NAV: its gains are settled in cash."""
 
     __slots__ = ("cost", "locked", "margined", "mark", "multiplier", "opened", "quantity")
 
@@ -27,10 +24,8 @@ class Holding:
         self.margined = margined
 
     def add(self, quantity: float, price: float, sessions: int) -> None:
-        """Change an open position by a trade and keep its average cost.
-
-        Cost moves only when the position grows; a trade through zero opens a new position at its price.
-        """
+        """Change an open position by a trade and keep its average cost. Cost moves only when the position grows; a
+        trade through zero opens a new position at its price."""
         before = self.quantity
         after = before + quantity
         if before * quantity >= 0.0:

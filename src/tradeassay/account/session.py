@@ -116,10 +116,8 @@ class Session:
 
     @property
     def nav(self) -> float:
-        """The account's value at reference prices before the batch's first fill.
-
-        All weights of one batch are shares of this one sum.
-        """
+        """The account's value at reference prices before the batch's first fill. All weights of one batch are
+        shares of this one sum."""
         if self._nav is None:
             self._nav = self.exposure()[0]
         return self._nav
@@ -255,9 +253,7 @@ DUST = 4.0
 
 def wanted(order: Order, unit_value: float, held: float, session: Session) -> float:
     """Return the signed change in shares that an order in money or for a target asks for, before any rounding.
-
-    ``unit_value`` is what one share (or contract) is worth at the sizing price, ``held`` the present holding.
-    """
+    ``unit_value`` is what one share (or contract) is worth at the sizing price, ``held`` the present holding."""
     amount, unit = order.amount, order.unit
     if unit == "dollars":
         quantity = amount / unit_value
@@ -320,10 +316,8 @@ def satisfied(order: Order, buying: bool, price: float) -> bool:
 
 
 def touched(order: Order, buying: bool, high: float, low: float) -> float | None:
-    """Return the price at which a limit or stop order trades during the session, or None.
-
-    Ask only after the open failed to satisfy the order.
-    """
+    """Return the price at which a limit or stop order trades during the session, or None. Ask only after the open
+    failed to satisfy the order."""
     own = trigger_price(order)
     assert own is not None, "admission lets no limit or stop order pass without its price"
     wants_low = buying == (order.kind == "limit")

@@ -14,10 +14,8 @@ from tradeassay.core.view import Instrument
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """``t_plus`` 1: shares bought in a session are locked until the next one. 0: no lock.
-
-    ``on_locked`` says whether a sale that needs locked shares is refused or cut to the free ones.
-    """
+    """``t_plus`` 1: shares bought in a session are locked until the next one. 0: no lock. ``on_locked`` says
+    whether a sale that needs locked shares is refused or cut to the free ones."""
 
     t_plus: Literal[0, 1] = 0
     on_locked: Literal["reject", "trim"] = "reject"

@@ -23,10 +23,8 @@ _DUST: Final = 1e-9
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionList:
     """Decisions in order. ``row`` is the bar at whose close it was made and filled, ``leg`` the asset's place.
-
     ``fraction`` is the signed exposure wanted in that leg, as a share of net equity at that close. ``signal`` is
-    the place of the rule that fired, -1 where it is not known. Decisions of one bar are carried out together.
-    """
+    the place of the rule that fired, -1 where it is not known. Decisions of one bar are carried out together."""
 
     row: Ints
     leg: Ints
@@ -69,11 +67,8 @@ class Trades(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TradedAccount:
-    """Trades filled at the close of their bar, without costs.
-
-    ``position`` is what each trade left in its leg. ``equity`` is the account at every close, ``held`` the
-    quantities of shape (legs, bars).
-    """
+    """Trades filled at the close of their bar, without costs. ``position`` is what each trade left in its leg.
+    ``equity`` is the account at every close, ``held`` the quantities of shape (legs, bars)."""
 
     capital: float
     position: Floats

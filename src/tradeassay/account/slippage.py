@@ -8,10 +8,8 @@ from tradeassay.account.commission import BPS
 
 
 class Slippage(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed number of basis points against the trader; 0 means none.
-
-    A limit is a promise: slippage never carries a limit order beyond its limit price.
-    """
+    """A fixed number of basis points against the trader; 0 means none. A limit is a promise: slippage never
+    carries a limit order beyond its limit price."""
 
     bps: float = 0.0
 

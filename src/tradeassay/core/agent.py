@@ -20,10 +20,8 @@ from tradeassay.core.view import MarketView
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is told about the game, so that it need not guess.
-
-    ``None`` means "no such limit". ``benchmark_index`` is the index that results are compared with.
-    """
+    """What an agent is told about the game, so that it need not guess. ``None`` means "no such limit".
+    ``benchmark_index`` is the index that results are compared with."""
 
     venue: str
     currency: str
@@ -40,12 +38,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an agent sees before it decides. Nothing else reaches it.
-
-    ``universe`` holds the symbols that may be bought now, ``columns`` their columns in ``view``.
-    ``since_last`` are the events of the previous session (fills, rejections, dividends).
-    ``sessions_left`` counts the decisions still to come, this one included.
-    """
+    """What an agent sees before it decides. Nothing else reaches it. ``universe`` holds the symbols that may be
+    bought now, ``columns`` their columns in ``view``. ``since_last`` are the events of the previous session
+    (fills, rejections, dividends). ``sessions_left`` counts the decisions still to come, this one included."""
 
     step: int
     session: str
@@ -82,12 +77,9 @@ class EpisodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(Protocol):
-    """Anything that can answer a day protocol.
-
-    :meth:`begin` is called once before the first day with a random generator of the agent's own; an
-    agent must not use any other randomness and must not read a clock. A new object is made for
-    every episode.
-    """
+    """Anything that can answer a day protocol. :meth:`begin` is called once before the first day with a random
+    generator of the agent's own; an agent must not use any other randomness and must not read a clock. A new
+    object is made for every episode."""
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Prepare for an episode."""
@@ -98,11 +90,9 @@ class Agent(Protocol):
 
 @runtime_checkable
 class CostlyAgent(Agent, Protocol):
-    """An agent whose answers cost money or time.
-
-    Each of its decisions is made durable at once, and when a run is resumed it is told what it had
-    decided instead of being asked again. (Any other agent is asked again and must answer the same.)
-    """
+    """An agent whose answers cost money or time. Each of its decisions is made durable at once, and when a run is
+    resumed it is told what it had decided instead of being asked again. (Any other agent is asked again and must
+    answer the same.)"""
 
     def recall(self, observation: Observation, decision: Decision) -> None:
         """Take note of one of the agent's own decisions, read from the journal."""

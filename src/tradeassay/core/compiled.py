@@ -52,10 +52,8 @@ class Compiler:
         return self._compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
     def module(self, name: str, source: str) -> ModuleType:
-        """Return generated source as a module, kept beside the compiled code so that it is cached too.
-
-        Different sources need different names.
-        """
+        """Return generated source as a module, kept beside the compiled code so that it is cached too. Different
+        sources need different names."""
         made = sys.modules[name] = ModuleType(name)  # numba looks up its globals there when it loads cached code
         if self._folder is None:
             exec(compile(source, f"{name}.py", "exec"), made.__dict__)

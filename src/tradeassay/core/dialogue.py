@@ -23,11 +23,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call as the model wrote it. ``arguments`` is JSON text, or whatever came instead.
-
-    ``found_in`` says where the call was found: ``call`` is the provider's own field, ``fenced`` a fenced block
-    in the text, ``json`` a bare JSON answer.
-    """
+    """A call as the model wrote it. ``arguments`` is JSON text, or whatever came instead. ``found_in`` says where
+    the call was found: ``call`` is the provider's own field, ``fenced`` a fenced block in the text, ``json`` a
+    bare JSON answer."""
 
     id: str
     name: str
@@ -45,11 +43,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """A question as data, for agents that do not read prose. All but ``session`` is JSON text.
-
-    It says what the messages say and nothing more, under the same mask. ``answer_schema`` describes the answer
-    that is wanted; a model is told this in words, because how often it breaks the form is a result.
-    """
+    """A question as data, for agents that do not read prose. All but ``session`` is JSON text. It says what the
+    messages say and nothing more, under the same mask. ``answer_schema`` describes the answer that is wanted; a
+    model is told this in words, because how often it breaks the form is a result."""
 
     session: str
     rules: str
@@ -76,10 +72,8 @@ class AskModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens and dollars of one answer. ``usd`` is None when the model's price is unknown, never 0.
-
-    ``estimated`` says that the provider counted nothing, or less than can be true, and the house counted itself.
-    """
+    """Tokens and dollars of one answer. ``usd`` is None when the model's price is unknown, never 0. ``estimated``
+    says that the provider counted nothing, or less than can be true, and the house counted itself."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -101,11 +95,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model's answer, or the reason there is none (``error``, with empty text and calls).
-
-    ``error_kind``: ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``,
-    ``rejected`` (the provider turned the request down: key, quota, model) or ``unreadable``.
-    """
+    """A model's answer, or the reason there is none (``error``, with empty text and calls). ``error_kind``:
+    ``refused``, ``timeout``, ``unreachable``, ``rate_limited``, ``over_budget``, ``context``, ``rejected`` (the
+    provider turned the request down: key, quota, model) or ``unreadable``."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

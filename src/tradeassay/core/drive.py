@@ -39,10 +39,8 @@ def advance(dialogue: Generator[Ask, Reply, Result]) -> Ask | Ended[Result]: ...
 @overload
 def advance(dialogue: Generator[Ask, Reply, Result], reply: Reply) -> Ask | Ended[Result]: ...
 def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | Ended[Result]:
-    """Send a reply (none to begin with) and return the next question, or :class:`Ended`.
-
-    For a host that must yield control between a question and its answer; all others call :func:`drive`.
-    """
+    """Send a reply (none to begin with) and return the next question, or :class:`Ended`. For a host that must
+    yield control between a question and its answer; all others call :func:`drive`."""
     try:
         return next(dialogue) if reply is None else dialogue.send(reply)
     except StopIteration as done:
@@ -50,10 +48,8 @@ def advance(dialogue: Generator[Ask, Any, Result], reply: Any = None) -> Ask | E
 
 
 def drive(dialogue: Generator[Ask, Reply, Result], answer: Callable[[Ask], Reply]) -> Result:
-    """Answer a dialogue's questions until it ends, and return its result.
-
-    An exception from ``answer`` ends the dialogue and propagates; the dialogue is closed in any case.
-    """
+    """Answer a dialogue's questions until it ends, and return its result. An exception from ``answer`` ends the
+    dialogue and propagates; the dialogue is closed in any case."""
     try:
         now = advance(dialogue)
         while not isinstance(now, Ended):
@@ -98,11 +94,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
-    """Return the record of an exception that crossed a boundary.
-
-    Configured secrets are removed. Line breaks become blanks and memory addresses are removed: they would make
-    two runs of one spec differ.
-    """
+    """Return the record of an exception that crossed a boundary. Configured secrets are removed. Line breaks
+    become blanks and memory addresses are removed: they would make two runs of one spec differ."""
     detail = _ADDRESS.sub("0x...", " ".join(clean_words(str(error)).split()))
     return Fault(error=type(error).__name__, detail=detail[:longest])
 
@@ -118,10 +111,8 @@ def at_line(file: str, line: int | str | None) -> str:
 
 
 def own_fault(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
-    """Return the record of an exception of somebody's own code, with the line of it that was reached last.
-
-    Only the file's name is said: two runs of one spec must not differ by the folder they were made in.
-    """
+    """Return the record of an exception of somebody's own code, with the line of it that was reached last. Only
+    the file's name is said: two runs of one spec must not differ by the folder they were made in."""
     fault = fault_of(error, longest=longest)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_INSTALLED):

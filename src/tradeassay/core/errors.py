@@ -29,10 +29,8 @@ class TradeassayWarning(UserWarning):
 
 
 class TradeassayError(Exception):
-    """Base of every expected failure.
-
-    ``message`` names the thing that is wrong, ``hint`` says what to do about it.
-    """
+    """Base of every expected failure. ``message`` names the thing that is wrong, ``hint`` says what to do about
+    it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message = message
@@ -106,9 +104,7 @@ class CheckFailed(AssertionError):
 
 def require(module: str, extra: str, what: str = "this", *, instead: str = "") -> object:
     """Import an optional ``module``; raise :class:`MissingExtra` naming the ``extra`` when it cannot be had.
-
-    ``what`` is the part that needs it, ``instead`` another way out.
-    """
+    ``what`` is the part that needs it, ``instead`` another way out."""
     import importlib
 
     package = module.partition(".")[0]

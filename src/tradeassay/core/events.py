@@ -15,11 +15,8 @@ from tradeassay.core.orders import Decision
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
-    """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it.
-
-    ``cost`` is the average price paid, ``mark`` the last marking price, ``held`` the number of
-    sessions since it was opened.
-    """
+    """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it. ``cost`` is the average price
+    paid, ``mark`` the last marking price, ``held`` the number of sessions since it was opened."""
 
     symbol: str
     quantity: float
@@ -101,11 +98,9 @@ class Deposited(msgspec.Struct, frozen=True, tag="deposited", gc=False, omit_def
 
 
 class Filled(msgspec.Struct, frozen=True, tag="filled", gc=False, omit_defaults=True):
-    """A trade. ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments.
-
-    For futures (``margined``) ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price``
-    includes slippage, ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue.
-    """
+    """A trade. ``cash`` = -(quantity x price x multiplier) - fee - tax for cash instruments. For futures
+    (``margined``) ``cash`` holds only costs; gains arrive through :class:`Settled`. ``price`` includes slippage,
+    ``reference`` is the price before it. ``forced`` marks a cover or liquidation by the venue."""
 
     order_id: str
     symbol: str
@@ -220,11 +215,9 @@ class MarginCalled(msgspec.Struct, frozen=True, tag="margin_call", gc=False):
 
 
 class Marked(msgspec.Struct, frozen=True, tag="marked", gc=False, omit_defaults=True):
-    """End of session: cash, the value of positions at the marking price, and their sum.
-
-    ``stale`` names held symbols that had no price this session and were marked at the last one.
-    ``marks`` holds the marking price of every held symbol, in the order the positions were opened.
-    """
+    """End of session: cash, the value of positions at the marking price, and their sum. ``stale`` names held
+    symbols that had no price this session and were marked at the last one. ``marks`` holds the marking price of
+    every held symbol, in the order the positions were opened."""
 
     cash: float
     positions: float
@@ -269,10 +262,8 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a code episode's ``events.jsonl``: the result of examining one program.
-
-    ``request`` is the hash of the request, ``result`` the benchmark's own record of the findings.
-    """
+    """One line of a code episode's ``events.jsonl``: the result of examining one program. ``request`` is the hash
+    of the request, ``result`` the benchmark's own record of the findings."""
 
     step: int
     request: str

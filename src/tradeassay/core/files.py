@@ -44,9 +44,7 @@ def naming(path: Path | str) -> Iterator[None]:
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Yield a folder to fill that becomes ``folder`` when the block ends well, and disappears otherwise.
-
-    ``folder`` must not exist or be empty.
-    """
+    ``folder`` must not exist or be empty."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     making = folder.parent / f".writing-{folder.name}-{uuid.uuid4().hex[:12]}"
     making.mkdir()
@@ -63,11 +61,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part.
-
-    A link stays and what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file
-    in its place would be missed by the whole machine. Configured secrets are not written.
-    """
+    """Replace ``path`` with ``content``: a reader sees the old file or the new one, never a part. A link stays and
+    what it leads to is replaced; a device or a pipe (``/dev/stdout``) is written to, since a file in its place
+    would be missed by the whole machine. Configured secrets are not written."""
     if path.exists() and not path.is_file() and not path.is_dir():
         with naming(path), path.open("wb") as file:
             file.write(clean_bytes(content))

@@ -56,11 +56,8 @@ _BYTES = 16
 
 class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A public source of randomness and the round of it that a secret is drawn from, named before its value is
-    known.
-
-    ``source`` says where everybody can look it up (``drand quicknet``, ``NIST beacon 2.0``), ``round`` which
-    number or time; ``value`` is its randomness as hexadecimal digits, given when the run is started.
-    """
+    known. ``source`` says where everybody can look it up (``drand quicknet``, ``NIST beacon 2.0``), ``round``
+    which number or time; ``value`` is its randomness as hexadecimal digits, given when the run is started."""
 
     source: str
     round: str
@@ -88,10 +85,8 @@ def draw_secret() -> str:
 
 
 def seed_from(secret: str, *names: str | int) -> int:
-    """Return the seed that belongs to ``names`` under a secret: the SHA-256 of all of them as an integer.
-
-    Parts cannot run into each other: ``("ab", "c")`` and ``("a", "bc")`` give different seeds.
-    """
+    """Return the seed that belongs to ``names`` under a secret: the SHA-256 of all of them as an integer. Parts
+    cannot run into each other: ``("ab", "c")`` and ``("a", "bc")`` give different seeds."""
     return int(sha256_of([secret, *names]), 16)
 
 

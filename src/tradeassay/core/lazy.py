@@ -30,10 +30,8 @@ _EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is being imported.
-
-    The names are those that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``.
-    """
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is being imported. The names are those
+    that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``."""
     module = sys.modules[package]
     homes = _listed(module)
 
@@ -60,11 +58,9 @@ class OptionalPackage:
 
 
 def make_callable(package: str, function: str) -> None:
-    """Let a package be called like the function that ``function`` names (``module:name``).
-
-    ``tradeassay.assay`` is a package and, to whoever writes ``tradeassay.assay(frame)``, a function; importing the
-    package anywhere must not take the function away.
-    """
+    """Let a package be called like the function that ``function`` names (``module:name``). ``tradeassay.assay`` is
+    a package and, to whoever writes ``tradeassay.assay(frame)``, a function; importing the package anywhere must
+    not take the function away."""
     home, _, name = function.partition(":")
 
     class CallableModule(ModuleType):

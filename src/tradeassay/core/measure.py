@@ -8,10 +8,8 @@ import msgspec
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """One score. ``value`` is None exactly when ``reason`` says why; never a default number.
-
-    ``low``/``high`` bound the confidence interval at ``level``; None when none can be given (``note`` says why).
-    """
+    """One score. ``value`` is None exactly when ``reason`` says why; never a default number. ``low``/``high``
+    bound the confidence interval at ``level``; None when none can be given (``note`` says why)."""
 
     value: float | None
     low: float | None = None

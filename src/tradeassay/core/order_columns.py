@@ -31,8 +31,7 @@ _END_OF_DAY: Final = (23 / 24.0, 59 / 1440.0, 59 / 86_400.0, 999_990 / 86_400e6)
 
 def day_numbers(times: NDArray[Any]) -> NDArray[np.float64]:
     """Return the times (M8[ns]) as day numbers. Every hour, minute and second is divided before they are summed,
-    and the sum is rounded once: any other way may differ in the last bit from what the framework computes.
-    """
+    and the sum is rounded once: any other way may differ in the last bit from what the framework computes."""
     days = times.astype("M8[D]")
     whole = days.astype(np.int64) + _EPOCH_ORDINAL
     micro = (times - days).astype("m8[us]").astype(np.int64)

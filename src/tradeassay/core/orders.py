@@ -74,12 +74,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent's answer for one session.
-
-    ``status``: ``ok`` = the agent answered (no orders means it abstained); ``failed`` = no usable
-    answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
-    ``tool_calls`` counts all tool calls made while deciding, failed ones included.
-    """
+    """An agent's answer for one session. ``status``: ``ok`` = the agent answered (no orders means it abstained);
+    ``failed`` = no usable answer came, nothing is traded, and the failure is counted, never mistaken for a choice.
+    ``tool_calls`` counts all tool calls made while deciding, failed ones included."""
 
     orders: tuple[Order, ...] = ()
     reason: str = ""

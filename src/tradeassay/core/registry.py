@@ -51,10 +51,8 @@ class Registry(Generic[T]):
         return newest(name, self._items)
 
     def get(self, name: str) -> T:
-        """Return the thing called ``name``, an id without a version being its newest.
-
-        Raises :class:`UserError` with near names when there is none.
-        """
+        """Return the thing called ``name``, an id without a version being its newest. Raises :class:`UserError`
+        with near names when there is none."""
         try:
             return self._items[self.full_name(name)]
         except KeyError:

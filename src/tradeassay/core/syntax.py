@@ -68,11 +68,8 @@ _INDENTATION: Final = {
 
 def program_tree(source: str, *, compiles: bool = True) -> ast.Module | SourceFault:
     """Return the tree of a program of Python 3.11, or what keeps a source from being one; with ``compiles`` it
-    must compile as well.
-
-    Neither the verdict nor a word of it depends on the interpreter, but for programs nested so deeply that an
-    interpreter gives up.
-    """
+    must compile as well. Neither the verdict nor a word of it depends on the interpreter, but for programs nested
+    so deeply that an interpreter gives up."""
     text = source.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         return _fault(text, "SyntaxError", text.count("\n", 0, text.index("\0")) + 1, "a null character")
@@ -110,8 +107,7 @@ def _fault(text: str, error: str, line: int | None, what: str) -> SourceFault:
 
 class _Scanned(NamedTuple):
     """A source as Python 3.11 cuts it up. ``plain`` has plain strings for f-strings, ``formatted`` the f-strings
-    (line, prefix, body, quote), ``hints`` what is wrong with brackets and quotes in which line.
-    """
+    (line, prefix, body, quote), ``hints`` what is wrong with brackets and quotes in which line."""
 
     plain: str
     formatted: list[tuple[int, str, str, str]]
@@ -187,8 +183,7 @@ _SIGN: Final = re.compile(r"\\(?:\\|N\{[^}]*\})|\{\{|\}\}|[^{}]")
 
 def _fields_end(body: str, at: int, depth: int) -> int | None:
     """Return where the text of an f-string (or of a field's format, ``depth`` 1 and more) ends, None where a field
-    in it is none of 3.11: with a backslash or a comment, or in a format inside a format.
-    """
+    in it is none of 3.11: with a backslash or a comment, or in a format inside a format."""
     while at < len(body):
         if depth and body[at] == "}":
             return at

@@ -29,12 +29,9 @@ class Board(StrEnum):
 
 
 class Instrument(msgspec.Struct, frozen=True, kw_only=True):
-    """One instrument.
-
-    ``lot`` is the buying unit in shares, ``step`` the smallest quantity that exists (1 for whole
-    shares, 1e-8 for a coin), ``tick`` the price step, ``multiplier`` the value of one point.
-    ``expiry`` (ISO day) is set for futures, ``root`` names the futures chain.
-    """
+    """One instrument. ``lot`` is the buying unit in shares, ``step`` the smallest quantity that exists (1 for
+    whole shares, 1e-8 for a coin), ``tick`` the price step, ``multiplier`` the value of one point. ``expiry`` (ISO
+    day) is set for futures, ``root`` names the futures chain."""
 
     symbol: str
     name: str = ""
@@ -77,11 +74,9 @@ class Fundamental(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CorporateAction(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A split or a cash dividend.
-
-    ``value`` is new shares per old share for a split (2.0 = two for one) and cash per share for a
-    dividend. ``known_at`` is the instant from which it may be read: at the latest the start of the ex-date.
-    """
+    """A split or a cash dividend. ``value`` is new shares per old share for a split (2.0 = two for one) and cash
+    per share for a dividend. ``known_at`` is the instant from which it may be read: at the latest the start of the
+    ex-date."""
 
     symbol: str
     kind: Literal["split", "dividend"]
@@ -103,12 +98,9 @@ Adjustment = Literal["none", "split", "total"]
 
 
 class MarketView(Protocol):
-    """Everything readable at one instant, and nothing later.
-
-    Columns are the instruments listed by now, in a fixed order: an instrument never changes its
-    column, later listings are appended. All arrays are read-only. Anything dated after
-    :attr:`clock` raises :class:`~tradeassay.core.errors.FutureDataError`.
-    """
+    """Everything readable at one instant, and nothing later. Columns are the instruments listed by now, in a fixed
+    order: an instrument never changes its column, later listings are appended. All arrays are read-only. Anything
+    dated after :attr:`clock` raises :class:`~tradeassay.core.errors.FutureDataError`."""
 
     @property
     def clock(self) -> Instant:
@@ -128,10 +120,8 @@ class MarketView(Protocol):
         """Return the dates of the completed sessions, oldest first (the last ``lookback`` of them)."""
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        """Return completed daily bars, shape (rows, columns), oldest first; NaN where a bar is missing.
-
-        Fewer than ``lookback`` rows come back when history is shorter.
-        """
+        """Return completed daily bars, shape (rows, columns), oldest first; NaN where a bar is missing. Fewer than
+        ``lookback`` rows come back when history is shorter."""
 
     def opens(self) -> Floats | None:
         """Return today's opening prices as traded when the session has opened by now, else None."""

@@ -54,10 +54,8 @@ def latest_all(bars: FactorBars) -> dict[str, Floats]:
 
 
 def last_row(bars: FactorBars) -> Floats:
-    """Return the factors at the close of the last session, shape (9, names), in the order of ``FACTOR_NAMES``.
-
-    NaN where a value is missing, and everywhere without bars.
-    """
+    """Return the factors at the close of the last session, shape (9, names), in the order of ``FACTOR_NAMES``. NaN
+    where a value is missing, and everywhere without bars."""
     return _last_row(FACTOR_NAMES, bars.open, bars.high, bars.close, bars.volume, bars.amount)
 
 
@@ -86,10 +84,8 @@ def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
 
 
 def _fill(values: Floats, places: Mapping[str, int], bars: FactorBars, height: int, width: int) -> None:
-    """Compute factors in blocks of ``height`` sessions and ``width`` names.
-
-    A block begins as many sessions early as its factors look back, so that its values are those of the whole.
-    """
+    """Compute factors in blocks of ``height`` sessions and ``width`` names. A block begins as many sessions early
+    as its factors look back, so that its values are those of the whole."""
     if not places:
         return
     sessions, columns = bars.close.shape
@@ -254,11 +250,9 @@ class _Factors(ABC):
 
     @abstractmethod
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
-        """Return the close ``back`` rows before a row (the first one where there are fewer).
-
-        Where it is missing and the value will be ``known``, the next present one in the direction of ``step``
-        (1 = later, -1 = earlier) within the year that ends at the row; few are, so they are looked up one by one.
-        """
+        """Return the close ``back`` rows before a row (the first one where there are fewer). Where it is missing
+        and the value will be ``known``, the next present one in the direction of ``step`` (1 = later, -1 =
+        earlier) within the year that ends at the row; few are, so they are looked up one by one."""
 
     def _sum(self, values: Floats, span: int) -> Floats:
         return self._sums(values, span)[0]

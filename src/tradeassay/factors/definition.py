@@ -18,11 +18,8 @@ PRESENT = 0.8
 
 
 class FactorDef(msgspec.Struct, frozen=True, kw_only=True):
-    """One factor.
-
-    ``window`` counts the values that enter it, ``rows`` the bars that are needed to form them: a value
-    depends on the last ``rows`` bars and on nothing else.
-    """
+    """One factor. ``window`` counts the values that enter it, ``rows`` the bars that are needed to form them: a
+    value depends on the last ``rows`` bars and on nothing else."""
 
     name: str
     window: int
@@ -81,11 +78,9 @@ def factor_words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FactorBars:
-    """Daily bars of shape (sessions, names), oldest first; NaN = missing.
-
-    Prices and volumes must be split-adjusted (as of the last row), or a split reads as a crash. Raises
-    :class:`DataError` when the shapes differ.
-    """
+    """Daily bars of shape (sessions, names), oldest first; NaN = missing. Prices and volumes must be
+    split-adjusted (as of the last row), or a split reads as a crash. Raises :class:`DataError` when the shapes
+    differ."""
 
     open: Floats
     high: Floats

@@ -29,10 +29,8 @@ _AT = {name: k for k, name in enumerate(FACTOR_NAMES)}
 
 class _Blocks:
     """Windows of stacked series, kept as blocks of 1, 2, 4 ... sessions joined two by two (see ``windows``).
-
     ``parts`` are the blocks that make up the window: how many times they were doubled, and how many sessions ago
-    they end. Of every size only the sessions that are looked back to are kept.
-    """
+    they end. Of every size only the sessions that are looked back to are kept."""
 
     def __init__(self, join: np.ufunc, nothing: float, parts: Sequence[tuple[int, int]], shape: tuple[int, ...]):
         self._join, self._nothing, self._parts = join, nothing, parts
@@ -83,11 +81,9 @@ class _Blocks:
 
 
 class _Sums:
-    """Windows of summed series that are brought up to date when they are asked for.
-
-    ``write`` makes the series of a session, or of several, from what was fed. Of sessions that nobody asked about
-    only those inside the window are kept.
-    """
+    """Windows of summed series that are brought up to date when they are asked for. ``write`` makes the series of
+    a session, or of several, from what was fed. Of sessions that nobody asked about only those inside the window
+    are kept."""
 
     def __init__(
         self, parts: Sequence[tuple[int, int]], shape: tuple[int, int], write: Callable[..., None]
@@ -123,9 +119,7 @@ class _Sums:
 
 class FactorStream:
     """Feed bars of ``names`` columns oldest first; each :meth:`push` returns the nine values, shape (9, names).
-
-    Prices and volumes of all sessions must be in one share unit (scale them when a share splits).
-    """
+    Prices and volumes of all sessions must be in one share unit (scale them when a share splits)."""
 
     def __init__(self, names: int) -> None:
         self._row = -1
@@ -217,10 +211,8 @@ class FactorStream:
         return known
 
     def rescale(self, columns: NDArray[np.int64], ratio: Floats) -> None:
-        """Convert everything taken so far for some names into another share unit, as a split does.
-
-        Prices are multiplied by ``ratio``, volumes divided. The values stay what they are, apart from rounding.
-        """
+        """Convert everything taken so far for some names into another share unit, as a split does. Prices are
+        multiplied by ``ratio``, volumes divided. The values stay what they are, apart from rounding."""
         self._close[:, columns] *= ratio
         self._filled[:, columns] *= ratio
         self._tops.rescale(columns, ratio)
@@ -229,10 +221,8 @@ class FactorStream:
         self._values = None
 
     def values(self, names: Sequence[str] = FACTOR_NAMES) -> Floats:
-        """Return factors at the close of the last session taken, one row for each name.
-
-        Factors over the same window are computed together, when one of them is first asked for.
-        """
+        """Return factors at the close of the last session taken, one row for each name. Factors over the same
+        window are computed together, when one of them is first asked for."""
         if self._values is None:
             self._values = np.empty((len(FACTOR_NAMES), self._close.shape[1]))
             self._valued.clear()
@@ -317,10 +307,8 @@ _MADE_BY: dict[str, Callable[[FactorStream, Floats], None]] = {
 
 
 def _write_short(slot: Floats, bars: Floats, before: Floats, returns: Floats, volume_before: Floats) -> None:
-    """Write the series of the 20-day windows: four masks, four values, and those of the correlation.
-
-    Sessions may stand before the last two axes of ``slot`` and ``bars``, and before the last of the others.
-    """
+    """Write the series of the 20-day windows: four masks, four values, and those of the correlation. Sessions may
+    stand before the last two axes of ``slot`` and ``bars``, and before the last of the others."""
     opened, closed, volume, amount = (bars[..., at, :] for at in (0, 2, 3, 4))
     values, pair = slot[..., 4:8, :], slot[..., 9:11, :]
     np.divide(np.abs(returns), amount, out=values[..., 0, :])

@@ -153,10 +153,8 @@ def skewness(n: Floats, sums: Floats, squares: Floats, cubes: Floats, deviations
 def correlation(
     n: Floats, x: Floats, y: Floats, product: Floats, deviations: tuple[Floats, Floats], enough: int
 ) -> Floats:
-    """Return Pearson's correlation, within [-1, 1]; NaN where either side has no spread.
-
-    ``product`` holds the sums of products, ``deviations`` the :func:`centred` sums of both series.
-    """
+    """Return Pearson's correlation, within [-1, 1]; NaN where either side has no spread. ``product`` holds the
+    sums of products, ``deviations`` the :func:`centred` sums of both series."""
     both = deviations[0] * deviations[1]
     value: Floats = x * y
     value /= n
@@ -174,10 +172,8 @@ def relative_spread(n: Floats, sums: Floats, squares: Floats, enough: int) -> Fl
 
 
 def winsorise(values: Floats, low: float = 0.01, high: float = 0.99) -> Floats:
-    """Return values cut at two quantiles of their row (linear between order statistics); NaN stays NaN.
-
-    Names are the last axis. Quantiles are taken over the present values of each row.
-    """
+    """Return values cut at two quantiles of their row (linear between order statistics); NaN stays NaN. Names are
+    the last axis. Quantiles are taken over the present values of each row."""
     names = values.shape[-1]
     if names == 0:
         return values.copy()
@@ -200,10 +196,8 @@ def _quantile(ordered: Floats, last: Ints, share: float) -> Floats:
 
 
 def zscore(values: Floats) -> Floats:
-    """Return (value - mean) / standard deviation (ddof 0) across the present names of each row.
-
-    Names are the last axis; NaN stays NaN. A row without spread, or with one name, becomes 0.
-    """
+    """Return (value - mean) / standard deviation (ddof 0) across the present names of each row. Names are the last
+    axis; NaN stays NaN. A row without spread, or with one name, becomes 0."""
     missing = np.isnan(values)
     n = np.maximum(values.shape[-1] - missing.sum(axis=-1), 1)[..., None]
     gap = values.copy()

@@ -78,11 +78,8 @@ def play_episode(plots: Mapping[str, PreparedEpisode], days: int | None) -> Solv
 
 @scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
 def outcome_scorer() -> Scorer:
-    """Score an episode by its return and by its share of days without a usable answer.
-
-    One that broke off, or had no usable answer at all, has no return, with the reason; days that were not reached
-    count as failed.
-    """
+    """Score an episode by its return and by its share of days without a usable answer. One that broke off, or had
+    no usable answer at all, has no return, with the reason; days that were not reached count as failed."""
 
     async def score(state: TaskState, target: Target) -> Score:
         lines: list[str] = state.store.get(EVENTS, [])
@@ -304,11 +301,9 @@ def _last_program(outcome: TaskOutcome | StrategyOutcome) -> str:
     | {"iterations": [mean()]}
 )
 def card_scorer() -> Scorer:
-    """Score a strategy by its last submission: gates, validity, and the four measured dimensions (0 to 10).
-
-    A dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or
-    whose look-ahead is not cleared, is unscored.
-    """
+    """Score a strategy by its last submission: gates, validity, and the four measured dimensions (0 to 10). A
+    dimension that is not scored is NaN, which Inspect leaves out of means; a strategy without an answer, or whose
+    look-ahead is not cleared, is unscored."""
 
     async def score(state: TaskState, target: Target) -> Score:
         outcome = msgspec.convert(state.store.get(OUTCOME), StrategyOutcome)
@@ -499,15 +494,9 @@ def stockbench(
     days: int | None = None,
     settings: dict[str, ParamValue] | None = None,
 ) -> Task:
-    """StockBench: four stages a day over a small universe of US stocks.
-
-    Args:
-        benchmark: Which of the family, e.g. stockbench-paper-v1.
-        dataset: A data set other than the benchmark's own.
-        seeds: Repetitions.
-        days: Stop after this many sessions.
-        settings: Inputs, prompt and whatever else the conversation takes.
-    """
+    """StockBench: four stages a day over a small universe of US stocks. Args: benchmark: Which of the family, e.g.
+    stockbench-paper-v1. dataset: A data set other than the benchmark's own. seeds: Repetitions. days: Stop after
+    this many sessions. settings: Inputs, prompt and whatever else the conversation takes."""
     return _task(benchmark, settings or {}, window=None, dataset=dataset, seeds=seeds, days=days)
 
 

@@ -108,9 +108,7 @@ _BY_ANSWERS = (
 
 class EpisodeDesk:
     """One episode, played by whoever calls. ``written`` gets every session's record as soon as it is final.
-
-    ``known`` are the records of an episode that is continued; ``sessions`` counts them too.
-    """
+    ``known`` are the records of an episode that is continued; ``sessions`` counts them too."""
 
     def __init__(
         self,
@@ -227,11 +225,9 @@ def open_episode(
     sessions: int | None = None,
     secret: str | None = None,
 ) -> EpisodeDesk:
-    """Return a new episode's desk; raises :class:`UserError` for whatever a run would refuse.
-
-    ``secret`` is what aliases are drawn from; one is drawn where none is given, so that nobody
-    who knows this program knows what hides behind them.
-    """
+    """Return a new episode's desk; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
+    aliases are drawn from; one is drawn where none is given, so that nobody who knows this program knows what
+    hides behind them."""
     plot = episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret)
     return EpisodeDesk(plot, sessions=sessions)
 

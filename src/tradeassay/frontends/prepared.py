@@ -35,10 +35,8 @@ def plots_for(
     seeds: int,
     secret: str | None = None,
 ) -> list[PreparedEpisode]:
-    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse.
-
-    ``secret`` is what aliases are drawn from, for a benchmark that takes one.
-    """
+    """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
+    aliases are drawn from, for a benchmark that takes one."""
     benchmark = benchmarks.full_name(benchmark)
     config = benchmarks.get(benchmark)
     spec = RunSpec(

@@ -42,11 +42,8 @@ _REMEMBERED, _REMEMBERED_SIZE = 512, 65_536
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has.
-
-    A word counts by its letters, a number by groups of three digits, any other character as one; white space is
-    mostly part of the word that follows it.
-    """
+    """Return about how many tokens a text has. A word counts by its letters, a number by groups of three digits,
+    any other character as one; white space is mostly part of the word that follows it."""
     return _remembered(text) if len(text) <= _REMEMBERED_SIZE else _count(text)
 
 
@@ -115,11 +112,8 @@ class Reservation:
 
 
 class Budget:
-    """Dollars that may be spent in total. ``max_usd`` None counts without a cap.
-
-    ``spent_usd`` is what an earlier part of the same run has already spent. One budget may serve several models,
-    but only one event loop.
-    """
+    """Dollars that may be spent in total. ``max_usd`` None counts without a cap. ``spent_usd`` is what an earlier
+    part of the same run has already spent. One budget may serve several models, but only one event loop."""
 
     def __init__(self, max_usd: float | None = None, *, spent_usd: float = 0.0) -> None:
         if max_usd is not None and not max_usd > 0:
@@ -140,10 +134,8 @@ class Budget:
         return None if self.max_usd is None else max(0.0, self.max_usd - self.spent_usd - self.reserved_usd)
 
     async def reserve(self, usd: float) -> Reservation | None:
-        """Put money aside; return None when it exceeds the cap and no call in flight could give some back.
-
-        Callers are served in the order they came: a small call does not slip past a big one that is waiting.
-        """
+        """Put money aside; return None when it exceeds the cap and no call in flight could give some back. Callers
+        are served in the order they came: a small call does not slip past a big one that is waiting."""
         if usd < 0:
             raise ValueError(f"cannot reserve {usd} dollars")
         if not self._waiting and self._fits(usd):
@@ -165,11 +157,9 @@ class Budget:
         return Reservation(usd) if granted else None
 
     def settle(self, reservation: Reservation, usd: float | None) -> None:
-        """Replace a reservation with what the call cost.
-
-        None means that the call may have been billed and nobody knows how much (a time-out, a lost answer): the
-        whole reservation is then counted as spent, and as uncertain.
-        """
+        """Replace a reservation with what the call cost. None means that the call may have been billed and nobody
+        knows how much (a time-out, a lost answer): the whole reservation is then counted as spent, and as
+        uncertain."""
         if not reservation.open:
             raise ValueError("a reservation is settled once")
         reservation.open = False
@@ -209,10 +199,8 @@ class Budget:
 
 
 class BudgetedProvider:
-    """Asks another provider while the money lasts; then answers ``over_budget``.
-
-    Raises :class:`UserError` when there is a cap and the price is unknown: such a cap cannot be enforced.
-    """
+    """Asks another provider while the money lasts; then answers ``over_budget``. Raises :class:`UserError` when
+    there is a cap and the price is unknown: such a cap cannot be enforced."""
 
     def __init__(self, inner: Provider, params: ModelParams, budget: Budget, price: Price | None) -> None:
         if price is None and budget.max_usd is not None:

@@ -142,10 +142,8 @@ class Contents(msgspec.Struct, kw_only=True):
 
 
 def read_cassette(path: Path) -> Contents:
-    """Read a cassette; one that does not exist is empty, and a torn last line is ignored.
-
-    Raises :class:`RunError` for any other damage, naming the line.
-    """
+    """Read a cassette; one that does not exist is empty, and a torn last line is ignored. Raises :class:`RunError`
+    for any other damage, naming the line."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -257,11 +255,9 @@ class _Order:
 
 
 def without_texts(path: Path, wanted: Callable[[RecordedQuestion], bool] = lambda question: True) -> bytes:
-    """Return a cassette with its answers and the hashes of its questions, but none of the questions' texts.
-
-    Only ``wanted`` questions stay. Where one was answered several times, the newest answer stays, as a replay
-    would take it. Raises :class:`RunError` for a damaged file.
-    """
+    """Return a cassette with its answers and the hashes of its questions, but none of the questions' texts. Only
+    ``wanted`` questions stay. Where one was answered several times, the newest answer stays, as a replay would
+    take it. Raises :class:`RunError` for a damaged file."""
     newest = {line.key: line for line in read_cassette(path).answers if wanted(line.asked)}
     lines: list[Line] = [HeadLine(format=FORMAT, texts=False), *newest.values()]
     return b"".join(ENCODER.encode(line) + b"\n" for line in lines)
@@ -282,10 +278,8 @@ _NAME = re.compile(r"[A-Za-z0-9_+=.,@-][A-Za-z0-9_+=.,@ -]*")
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded question with its messages and tools, and the answer.
-
-    Where only hashes were kept, ``texts`` is false and there are neither messages nor tools.
-    """
+    """One recorded question with its messages and tools, and the answer. Where only hashes were kept, ``texts`` is
+    false and there are neither messages nor tools."""
 
     key: str
     asked: RecordedQuestion
@@ -297,9 +291,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class CassetteStore:
     """The cassettes of one run. Safe to share between threads and tasks; several may write to one folder.
-
-    ``durable`` makes every answer survive a power cut, not only a killed process.
-    """
+    ``durable`` makes every answer survive a power cut, not only a killed process."""
 
     def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self.folder = folder
@@ -548,11 +540,9 @@ def _excerpt(text: str, at: int) -> str:
 
 
 class RecordingModel:
-    """Answers from the cassette where it can, else asks, and records before it answers.
-
-    A failure is recorded like any answer, because a replay must repeat it; a resumed run asks again where no
-    answer came (no network, no key, no money), and the newer line counts from then on.
-    """
+    """Answers from the cassette where it can, else asks, and records before it answers. A failure is recorded like
+    any answer, because a replay must repeat it; a resumed run asks again where no answer came (no network, no key,
+    no money), and the newer line counts from then on."""
 
     def __init__(
         self, inner: Model, params: ModelParams, store: CassetteStore, *, elsewhere: bool = False

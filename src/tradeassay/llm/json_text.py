@@ -47,11 +47,9 @@ def fenced_blocks(text: str) -> tuple[Fenced, ...]:
 def pairs(
     text: str, opening: re.Pattern[str], closing: re.Pattern[str]
 ) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Yield each beginning with the first end behind it, left to right, in time that grows with the text.
-
-    One pattern for both would look for the end of every beginning again, up to the end of the text: minutes for an
-    answer that loops.
-    """
+    """Yield each beginning with the first end behind it, left to right, in time that grows with the text. One
+    pattern for both would look for the end of every beginning again, up to the end of the text: minutes for an
+    answer that loops."""
     at = 0
     while (opened := opening.search(text, at)) and (closed := closing.search(text, opened.end())):
         yield opened, closed

@@ -37,10 +37,8 @@ SERVER = "TRADEASSAY_LOCAL_SERVER"
 
 class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a local model may use of this machine, or the ``server`` (a base URL) that has it loaded already.
-
     ``threads`` compute, ``parallel`` questions are worked on at a time, and each has ``context`` tokens for prompt
-    and answer together. A conversation that goes on finds what was read of it before in its slot's cache.
-    """
+    and answer together. A conversation that goes on finds what was read of it before in its slot's cache."""
 
     # Half of the machine's cores: an engine short of a core becomes very slow.
     threads: Annotated[int, Meta(ge=1)] = msgspec.field(default_factory=lambda: max(1, (os.cpu_count() or 1) // 2))
@@ -50,11 +48,9 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model file inside a package: where it is, what it must hash to, and what may be done with it.
-
-    A file that is spread over several packages has the hash of each piece in ``parts``; ``{part}`` in ``package``
-    and ``file`` is then the piece's number, from 1, and ``stored_as`` what the joined file is called.
-    """
+    """A model file inside a package: where it is, what it must hash to, and what may be done with it. A file that
+    is spread over several packages has the hash of each piece in ``parts``; ``{part}`` in ``package`` and ``file``
+    is then the piece's number, from 1, and ``stored_as`` what the joined file is called."""
 
     title: str
     package: str
@@ -187,11 +183,9 @@ LOOPBACK = "127.0.0.1"
 
 
 class Engine:
-    """A running server. It answers only on loopback and only to callers that know its key.
-
-    Raises :class:`MissingExtra` without the engine's package and :class:`ModelError` when the file cannot be
-    loaded. Loading takes seconds to minutes and blocks.
-    """
+    """A running server. It answers only on loopback and only to callers that know its key. Raises
+    :class:`MissingExtra` without the engine's package and :class:`ModelError` when the file cannot be loaded.
+    Loading takes seconds to minutes and blocks."""
 
     def __init__(self, model: Path, settings: LocalSettings) -> None:
         xllamacpp: Any = require("xllamacpp", "local")
@@ -221,10 +215,8 @@ class Engine:
 
 
 def knows_tools(base_url: str, key: str) -> bool:
-    """Tell whether the model's chat template has a place for tools; if not, they must be put into the text.
-
-    A server that does not show its template is taken to have a place for them.
-    """
+    """Tell whether the model's chat template has a place for tools; if not, they must be put into the text. A
+    server that does not show its template is taken to have a place for them."""
     address = base_url.removesuffix("/").removesuffix("/v1") + "/props"
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
     try:
@@ -258,10 +250,8 @@ class LocalProvider:
 async def open_local(
     name: ModelName, params: ModelParams, price: Price | None, *, home: Path | None, settings: LocalSettings
 ) -> Provider:
-    """Load a model and connect to it, or connect to the server that has it loaded.
-
-    Raises :class:`UserError` when its file is missing and :class:`ModelError` when it cannot be loaded or reached.
-    """
+    """Load a model and connect to it, or connect to the server that has it loaded. Raises :class:`UserError` when
+    its file is missing and :class:`ModelError` when it cannot be loaded or reached."""
     if settings.server is not None:
         return await _connected(name, params, price, settings.server, "none", Path(name.rest).stem)
     path = find_local_model(name, home)

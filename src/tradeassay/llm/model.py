@@ -13,10 +13,8 @@ from tradeassay.core.errors import UserError
 
 
 class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in a run a question is asked. Two questions of one run never share a place.
-
-    ``sample`` tells repetitions of an episode apart (its seed), ``index`` counts the questions within a step.
-    """
+    """Where in a run a question is asked. Two questions of one run never share a place. ``sample`` tells
+    repetitions of an episode apart (its seed), ``index`` counts the questions within a step."""
 
     episode: str
     step: int
@@ -25,10 +23,8 @@ class QuestionPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """A model that can be asked.
-
-    A bad answer, a refusal, a time-out, an exhausted budget: all of them are replies, never exceptions.
-    """
+    """A model that can be asked. A bad answer, a refusal, a time-out, an exhausted budget: all of them are
+    replies, never exceptions."""
 
     @property
     def name(self) -> str:
@@ -39,10 +35,8 @@ class Model(Protocol):
 
 
 def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
-    """Return the reply that stands for no answer.
-
-    It cost nothing, unless it was ``billed``: the provider may have worked on it, at a cost nobody knows.
-    """
+    """Return the reply that stands for no answer. It cost nothing, unless it was ``billed``: the provider may have
+    worked on it, at a cost nobody knows."""
     usage = Usage() if billed else Usage(usd=0.0)
     return ModelReply(stop="error", error=error, error_kind=kind, usage=usage)
 
@@ -52,9 +46,7 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 class ModelParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling parameters and limits of one model. None means "the provider's own default"; it is then not sent.
-
-    ``timeout_s`` limits one attempt, from sending to the last byte.
-    """
+    ``timeout_s`` limits one attempt, from sending to the last byte."""
 
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] | None = 0.0
     max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] = 4096
@@ -106,10 +98,8 @@ def parse_name(name: str) -> ModelName:
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one attempt.
-
-    ``again`` says that another one may do better, ``wait_s`` how long the provider asks to be left alone.
-    """
+    """The outcome of one attempt. ``again`` says that another one may do better, ``wait_s`` how long the provider
+    asks to be left alone."""
 
     reply: ModelReply
     again: bool = False

@@ -21,12 +21,9 @@ from tradeassay.llm.tables import Price, PriceTable, load_prices
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is reached, where that is not the default.
-
-    ``base_url`` is another server's address (a local model is asked there and no engine is started), ``prices`` a
-    custom table, ``home`` where local models are kept, ``local`` what they may use of this machine, ``sleep``
-    what waits between attempts.
-    """
+    """How a model is reached, where that is not the default. ``base_url`` is another server's address (a local
+    model is asked there and no engine is started), ``prices`` a custom table, ``home`` where local models are
+    kept, ``local`` what they may use of this machine, ``sleep`` what waits between attempts."""
 
     base_url: str | None = None
     retry: RetryPolicy = RetryPolicy()

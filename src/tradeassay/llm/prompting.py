@@ -17,10 +17,8 @@ _ROOT = "tradeassay."
 
 
 class PromptFolder:
-    """The prompts of one protocol: text files ``<name>.<version>.txt`` in a package of their own.
-
-    A change of one word is a new version of the files and of the benchmark.
-    """
+    """The prompts of one protocol: text files ``<name>.<version>.txt`` in a package of their own. A change of one
+    word is a new version of the files and of the benchmark."""
 
     def __init__(self, package: str, version: str, names: tuple[str, ...]) -> None:
         self.package = package
@@ -60,11 +58,9 @@ def _pieces(package: str, file: str) -> tuple[tuple[str, bool], ...]:
 
 
 def answer_object(text: str, key: str) -> dict[str, object] | None:
-    """Return the JSON object that a text answers with, None when there is none.
-
-    The search order is: the whole text, the last fenced block, the last ``{...}`` in the prose. Where several
-    blocks are objects, the last one that has ``key`` wins: a model that thinks aloud concludes at the end.
-    """
+    """Return the JSON object that a text answers with, None when there is none. The search order is: the whole
+    text, the last fenced block, the last ``{...}`` in the prose. Where several blocks are objects, the last one
+    that has ``key`` wins: a model that thinks aloud concludes at the end."""
     whole = parse_object(text)
     if whole is not None:
         return whole
@@ -179,10 +175,7 @@ def _said(reply: ModelReply) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 def own_words(reply: ModelReply, *, calls: bool = False, longest: int = 6_000) -> Tail:
     """Return a refused answer as it stays in the conversation, bounded, with its ``calls`` where tools are
-    offered.
-
-    Nothing where it is empty, because providers refuse empty messages.
-    """
+    offered. Nothing where it is empty, because providers refuse empty messages."""
     text = reply.text
     if len(text) > longest:
         # The end of an answer is what was wrong most often, its beginning says what it is about.

@@ -31,11 +31,9 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     silences: Annotated[int, Meta(ge=1)] | None = 5
 
     def wait(self, failed: int, wanted_s: float | None, place: QuestionPlace) -> float | None:
-        """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up.
-
-        Waits double, and are spread over their upper half so that callers do not all come back at once. The spread
-        follows from the place of the call: no clock and no random numbers are read.
-        """
+        """Return the seconds to wait after the ``failed``-th attempt (from 1), or None to give up. Waits double,
+        and are spread over their upper half so that callers do not all come back at once. The spread follows from
+        the place of the call: no clock and no random numbers are read."""
         if failed >= self.attempts or (wanted_s is not None and wanted_s > self.patience_s):
             return None
         full = min(self.longest_s, self.first_s * 2.0 ** (failed - 1))
@@ -52,11 +50,8 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AskingModel:
-    """Asks a provider with at most ``connections`` requests at a time, shared by all callers.
-
-    A caller keeps its connection while it waits to try again: being told to slow down should not let another
-    caller in instead.
-    """
+    """Asks a provider with at most ``connections`` requests at a time, shared by all callers. A caller keeps its
+    connection while it waits to try again: being told to slow down should not let another caller in instead."""
 
     def __init__(
         self, provider: Provider, *, connections: int, retry: RetryPolicy, sleep: Sleep = asyncio.sleep
@@ -74,10 +69,8 @@ class AskingModel:
         return self._provider.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request, trying again as the policy says.
-
-        Raises :class:`RunError` when the provider has gone silent: what is recorded stays, the run can be resumed.
-        """
+        """Answer one request, trying again as the policy says. Raises :class:`RunError` when the provider has gone
+        silent: what is recorded stays, the run can be resumed."""
         reply = await self._ask(request, place)
         silent = self._silent.get(place.episode, 0) + 1 if reply.error_kind == "timeout" else 0
         self._silent[place.episode] = silent

@@ -21,11 +21,9 @@ from tradeassay.core.view import Days
 
 
 class UnknownAlias(AgentError, DataError):
-    """An agent named an asset or a day that does not exist under its mask.
-
-    The message never repeats what was written unless that has the form of an alias: what goes back to the model
-    is masked, so repeating a real name it guessed would tell it that name's alias.
-    """
+    """An agent named an asset or a day that does not exist under its mask. The message never repeats what was
+    written unless that has the form of an alias: what goes back to the model is masked, so repeating a real name
+    it guessed would tell it that name's alias."""
 
 
 Level = Literal["bright", "stock-blind", "date-blind", "blinded"]
@@ -140,11 +138,9 @@ def label_of(index: int) -> str:
 
 
 class DayMap:
-    """Real days and instants to masked ones and back.
-
-    ``sessions`` are the snapshot's up to the end of the episode, ``first`` is the row of the episode's first one.
-    A day without a session has the label of the session before it. Outside the sessions every calendar day counts.
-    """
+    """Real days and instants to masked ones and back. ``sessions`` are the snapshot's up to the end of the
+    episode, ``first`` is the row of the episode's first one. A day without a session has the label of the session
+    before it. Outside the sessions every calendar day counts."""
 
     def __init__(self, sessions: Days, first: int) -> None:
         self._array = sessions.astype("datetime64[D]", copy=False).astype(np.int64)
@@ -156,10 +152,8 @@ class DayMap:
         """Years that, standing alone in a text, would give the present away."""
 
     def covers(self, day: int) -> bool:
-        """Tell whether a day is near enough to the episode or its history to be counted from there.
-
-        A date far outside is an anchor of its own ("the crash of 1929"): counted, it would give the present away.
-        """
+        """Tell whether a day is near enough to the episode or its history to be counted from there. A date far
+        outside is an anchor of its own ("the crash of 1929"): counted, it would give the present away."""
         return self._days[0] - 31 <= day <= self._days[-1] + 400
 
     # -- days ----------------------------------------------------------------------------------------------------

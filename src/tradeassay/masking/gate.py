@@ -36,11 +36,9 @@ _replace = msgspec.structs.replace
 
 
 class Gate:
-    """One mask at one moment; made by ``Mask.gate``. Without a mask (``bright``) everything passes unchanged.
-
-    What is masked follows from what has come into view by then: a name listed later is unknown to it, so
-    nothing an agent is shown depends on the future.
-    """
+    """One mask at one moment; made by ``Mask.gate``. Without a mask (``bright``) everything passes unchanged. What
+    is masked follows from what has come into view by then: a name listed later is unknown to it, so nothing an
+    agent is shown depends on the future."""
 
     def __init__(
         self,
@@ -90,11 +88,9 @@ class Gate:
     @overload
     def outgoing(self, value: Json) -> Json: ...
     def outgoing(self, value: Json) -> Json:
-        """Return a text or a JSON value as the agent may see it.
-
-        A text is scrubbed; in a JSON value, symbols and days are replaced field by field and all other texts are
-        scrubbed. Numbers are never touched. Masking what is already masked changes nothing.
-        """
+        """Return a text or a JSON value as the agent may see it. A text is scrubbed; in a JSON value, symbols and
+        days are replaced field by field and all other texts are scrubbed. Numbers are never touched. Masking what
+        is already masked changes nothing."""
         if self._open:
             return value
         return self._text_out(value) if isinstance(value, str) else walk(value, self._out)
@@ -179,9 +175,7 @@ class Gate:
 
     def text(self, text: str, depth: Depth = "plain", *, also: Sequence[str] = ()) -> str:
         """Return a text without names and dates; ``thorough`` also without weekdays, lone years and months.
-
-        ``also`` are symbols that the text is about: one that is not listed yet becomes ``[name]``.
-        """
+        ``also`` are symbols that the text is about: one that is not listed yet becomes ``[name]``."""
         if self._open:
             return text
         for symbol in also:

@@ -47,10 +47,8 @@ class Truth:
 
     @classmethod
     def of(cls, view: MarketView, config: MaskConfig, *, history: int = 60, ahead: int = 30) -> Truth:
-        """Return what a mask has to hide at the moment of a true view.
-
-        Days are all calendar days from ``history`` sessions before the present to ``ahead`` days after it.
-        """
+        """Return what a mask has to hide at the moment of a true view. Days are all calendar days from ``history``
+        sessions before the present to ``ahead`` days after it."""
         symbols: tuple[str, ...] = ()
         names: tuple[str, ...] = ()
         chinese: tuple[str, ...] = ()
@@ -74,10 +72,8 @@ class Truth:
 
 
 def find_leaks(value: Json, truth: Truth) -> list[Leak]:
-    """Return every real symbol, company name and date in a text or a JSON value, as whole tokens, any spelling.
-
-    A ticker that is an ordinary word counts where it is written as a ticker, and in fields that hold identifiers.
-    """
+    """Return every real symbol, company name and date in a text or a JSON value, as whole tokens, any spelling. A
+    ticker that is an ordinary word counts where it is written as a ticker, and in fields that hold identifiers."""
     scanner = _scanner(truth)
     return list(scanner.text(value)) if isinstance(value, str) else list(scanner.json(value))
 

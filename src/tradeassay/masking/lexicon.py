@@ -63,9 +63,7 @@ _OPENING = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
 
 class JsonSpans:
     """The JSON parts of a text: fenced ``json`` blocks, or all of it when it is an object or an array of such.
-
-    What only looks like JSON does not count: nobody parses the digits in it as numbers.
-    """
+    What only looks like JSON does not count: nobody parses the digits in it as numbers."""
 
     def __init__(self, text: str) -> None:
         candidates = [(0, len(text))] if _OPENING.match(text) else []
@@ -189,11 +187,9 @@ def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
 
 
 def known_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
-    """Yield the spellings that the house knows of companies in one of the markets, in the data or not.
-
-    Where there is neither a US nor a Chinese stock, nothing is known. A company that is not in the data is hidden
-    too: who trades what with whom would tell the market and the year.
-    """
+    """Yield the spellings that the house knows of companies in one of the markets, in the data or not. Where there
+    is neither a US nor a Chinese stock, nothing is known. A company that is not in the data is hidden too: who
+    trades what with whom would tell the market and the year."""
     if any(map(is_cn, instruments)):
         codes = {item.symbol[:6]: item.symbol for item in instruments if is_cn(item)}
         for code, spellings in cn_names().items():
@@ -503,12 +499,9 @@ class _Read(NamedTuple):
 
 
 class Scrubber:
-    """One mask's view of free text at one moment.
-
-    ``lexicon`` is None where names are shown, ``dates`` is False where dates are. ``years`` are those that are
-    replaced when they stand alone (with ``bare``, and in thorough scrubbing). ``today`` (days since
-    1970-01-01) settles dates without a year.
-    """
+    """One mask's view of free text at one moment. ``lexicon`` is None where names are shown, ``dates`` is False
+    where dates are. ``years`` are those that are replaced when they stand alone (with ``bare``, and in thorough
+    scrubbing). ``today`` (days since 1970-01-01) settles dates without a year."""
 
     def __init__(self, lexicon: Lexicon | None, *, dates: bool, bare: bool, years: range, today: int) -> None:
         self._lexicon = lexicon

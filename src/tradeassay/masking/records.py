@@ -64,9 +64,7 @@ _FIELD_NAMES = KEYED_FIELDS | DAY_FIELDS
 
 class FieldRules(msgspec.Struct, frozen=True):
     """What is done to a symbol, a day, an instant, any other text, and to a number where a symbol belongs.
-
-    ``is_symbol`` tells what counts as a symbol when it is a key; ``certain`` the same without ordinary words.
-    """
+    ``is_symbol`` tells what counts as a symbol when it is a key; ``certain`` the same without ordinary words."""
 
     asset: Callable[[str, str], str]
     number: Callable[[float], Json]
@@ -195,11 +193,9 @@ def mask_order(order: Order, words: MaskWords) -> Order:
 
 
 def unmask_order(order: Order, symbol: str, text: Callable[[str], str], factor: float, lot: Instrument) -> Order:
-    """Return an agent's order on the real instrument.
-
-    Where shares are another unit, a number of shares is brought back to real ones and, unless that makes whole
-    lots, to the next lot towards zero: an agent cannot know the lots of a unit that hides them.
-    """
+    """Return an agent's order on the real instrument. Where shares are another unit, a number of shares is brought
+    back to real ones and, unless that makes whole lots, to the next lot towards zero: an agent cannot know the
+    lots of a unit that hides them."""
     real = _order(order, symbol, text, 1.0 / factor)
     if factor == 1.0 or order.unit not in ("shares", "target_shares"):
         return real

@@ -42,10 +42,8 @@ _replace = msgspec.structs.replace
 
 
 class Columns(NamedTuple):
-    """The columns as they are shown: their symbols, where each one is, and the true column behind it.
-
-    ``order`` is None where the true order is shown.
-    """
+    """The columns as they are shown: their symbols, where each one is, and the true column behind it. ``order`` is
+    None where the true order is shown."""
 
     symbols: tuple[str, ...]
     place: Mapping[str, int]
@@ -156,11 +154,9 @@ class MaskedView:
     def news(
         self, since: Instant, *, symbols: Sequence[str] | None = None, limit: int | None = None
     ) -> tuple[NewsItem, ...]:
-        """Return items published in (since, clock], newest first, names and dates in them replaced.
-
-        An address is left out and an id replaced, because either may hold a name or a date. A symbol that is not
-        listed yet is left out of ``symbols``.
-        """
+        """Return items published in (since, clock], newest first, names and dates in them replaced. An address is
+        left out and an id replaced, because either may hold a name or a date. A symbol that is not listed yet is
+        left out of ``symbols``."""
         wanted = None if symbols is None else tuple(map(self._gate.symbol, symbols))
         items = self._ask(lambda: self._view.news(self._real(since), symbols=wanted, limit=limit))
         return tuple(map(self._item, items))

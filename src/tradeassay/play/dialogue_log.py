@@ -74,11 +74,8 @@ def total(parts: Iterable[Spending]) -> Spending:
 
 
 class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One question and its answer.
-
-    ``messages`` are those that the previous question of the same step did not have; the first ``kept`` messages of
-    that question precede them. ``tools`` are the names of those offered.
-    """
+    """One question and its answer. ``messages`` are those that the previous question of the same step did not
+    have; the first ``kept`` messages of that question precede them. ``tools`` are the names of those offered."""
 
     step: int
     session: str
@@ -93,11 +90,9 @@ class DialogueLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class DialogueLog:
-    """Continues an episode's conversations after the ``steps`` that its journal holds.
-
-    A context manager. ``spending`` sums up all answers in it. Raises :class:`RunError` when the file is damaged or
-    knows less than the journal.
-    """
+    """Continues an episode's conversations after the ``steps`` that its journal holds. A context manager.
+    ``spending`` sums up all answers in it. Raises :class:`RunError` when the file is damaged or knows less than
+    the journal."""
 
     def __init__(self, path: Path, steps: int) -> None:
         self.spending = Spending()
@@ -174,11 +169,9 @@ def whole_messages(lines: Sequence[DialogueLine]) -> Iterator[tuple[Message, ...
 
 
 class Scribe:
-    """Collects one step's lines, keeping only what is new in each question.
-
-    A :class:`~tradeassay.play.episode.Recorder` without replies of its own: what was answered before an
-    interruption is in the cassette.
-    """
+    """Collects one step's lines, keeping only what is new in each question. A
+    :class:`~tradeassay.play.episode.Recorder` without replies of its own: what was answered before an interruption
+    is in the cassette."""
 
     def __init__(self, step: int, session: str) -> None:
         self.lines: list[DialogueLine] = []

@@ -73,10 +73,8 @@ class Conversation(Protocol[Ask_co, Reply_contra]):
 
 class Episode(Generic[Ask, Reply]):
     """One agent in one market: ``open`` or ``resume`` it, ``step`` until ``observation`` is None, ``close`` it.
-
-    ``conversation`` is None for a caller that makes its own decisions and only calls :meth:`decide`.
-    Raises :class:`UserError` for a market that the data does not have.
-    """
+    ``conversation`` is None for a caller that makes its own decisions and only calls :meth:`decide`. Raises
+    :class:`UserError` for a market that the data does not have."""
 
     def __init__(
         self,
@@ -105,11 +103,9 @@ class Episode(Generic[Ask, Reply]):
         return seen
 
     def resume(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
-        """Continue after a journal and return what is seen there; None when it was complete.
-
-        ``witness`` hears of every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a
-        record does not come out as it was written.
-        """
+        """Continue after a journal and return what is seen there; None when it was complete. ``witness`` hears of
+        every step replayed. Raises :class:`~tradeassay.core.errors.RunError` when a record does not come out as it
+        was written."""
         conversation = self._conversation
 
         def replayed(seen: Observation, record: StepRecord) -> None:
@@ -175,12 +171,9 @@ def addressed(
 
 
 def as_recorded(decision: Decision) -> Decision:
-    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0.
-
-    The market gets exactly this, so that a live run and its replay cannot differ. An order with a number that
-    cannot be written down (an infinity, NaN, a number beyond float64) is taken out and counted as a failure;
-    the others trade.
-    """
+    """Return a decision as it will be read from the journal, where an amount of 100 is 100.0. The market gets
+    exactly this, so that a live run and its replay cannot differ. An order with a number that cannot be written
+    down (an infinity, NaN, a number beyond float64) is taken out and counted as a failure; the others trade."""
     try:
         if all(map(_finite, decision.orders)):
             return _DECISION.decode(ENCODER.encode(decision))
@@ -235,10 +228,8 @@ class Recorder(Protocol):
     """Keeps what is said in one step."""
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        """Return the reply recorded for this question before an interruption, or None.
-
-        Raises :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded in its place.
-        """
+        """Return the reply recorded for this question before an interruption, or None. Raises
+        :class:`~tradeassay.core.errors.TradeassayError` when another question was recorded in its place."""
 
     def note(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Record a new reply, before anything depends on it."""
@@ -265,10 +256,8 @@ async def talk(
 
 
 def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
-    """Return a function that answers for an agent shown the observation itself.
-
-    An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash.
-    """
+    """Return a function that answers for an agent shown the observation itself. An exception of the agent becomes
+    a failed decision of kind ``agent``: a bad day is data, not a crash."""
 
     def answer(request: AskDecision) -> Decision:
         try:

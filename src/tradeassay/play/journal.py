@@ -42,11 +42,9 @@ from tradeassay.metrics.series import EpisodeSeries
 
 
 class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How many lines may wait in memory before they are written and made durable.
-
-    One for agents whose answers cost money or time. Agents that answer at once are asked again when lines are
-    lost, and give the same lines, so they may batch.
-    """
+    """How many lines may wait in memory before they are written and made durable. One for agents whose answers
+    cost money or time. Agents that answer at once are asked again when lines are lost, and give the same lines, so
+    they may batch."""
 
     lines: int = 1
 
@@ -75,10 +73,8 @@ def read_lines(path: Path) -> tuple[tuple[JournalLine[StepRecord], ...], int]:
 
 
 def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[JournalLine[R], ...], int]:
-    """Return the whole lines of a journal and the number of bytes they take; a torn last line is left out.
-
-    Raises :class:`RunError` naming the line when a damaged one is not the last.
-    """
+    """Return the whole lines of a journal and the number of bytes they take; a torn last line is left out. Raises
+    :class:`RunError` naming the line when a damaged one is not the last."""
     if not path.exists():
         return (), 0
     content = path.read_bytes()
@@ -324,11 +320,9 @@ def _why_failed(steps: _Steps) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What was held at the end of each session, as shares of the account's value.
-
-    ``weights`` has shape (sessions, symbols). ``symbols`` are in the order in which they were first held; shorts
-    are negative, futures count at full value.
-    """
+    """What was held at the end of each session, as shares of the account's value. ``weights`` has shape (sessions,
+    symbols). ``symbols`` are in the order in which they were first held; shorts are negative, futures count at
+    full value."""
 
     sessions: tuple[str, ...]
     symbols: tuple[str, ...]

@@ -149,9 +149,7 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
 
 class Universe:
     """The dated members of an index, or everything listed; index funds are never members but may be bought.
-
-    ``kept`` limits the universe to these names for the whole episode (see :func:`most_traded`).
-    """
+    ``kept`` limits the universe to these names for the whole episode (see :func:`most_traded`)."""
 
     def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:
         self.name = parse_universe(name).of
@@ -208,11 +206,9 @@ Witness = Callable[[Observation, StepRecord], None]
 
 
 class Market:
-    """One account in one market.
-
-    It is deterministic: the same snapshot, config and decisions give the same records to the byte. It holds no
-    more than the present session and the account, so that making one is cheap and replaying is fast.
-    """
+    """One account in one market. It is deterministic: the same snapshot, config and decisions give the same
+    records to the byte. It holds no more than the present session and the account, so that making one is cheap and
+    replaying is fast."""
 
     def __init__(self, snapshot: Snapshot, config: MarketConfig) -> None:
         """Raise :class:`UserError` for a window, venue or universe that the data does not have."""
@@ -260,11 +256,8 @@ class Market:
         return self._open(deposit=True)
 
     def step(self, decision: Decision) -> Step:
-        """Carry out a decision and go on to the next session.
-
-        A decision with ``status="failed"`` trades nothing, whatever orders it carries. Raises :class:`UserError`
-        when the episode is over or was not started.
-        """
+        """Carry out a decision and go on to the next session. A decision with ``status="failed"`` trades nothing,
+        whatever orders it carries. Raises :class:`UserError` when the episode is over or was not started."""
         ledger, step, bars = self.ledger, self._step, self._bars
         if step >= len(self.rows):
             raise UserError("the episode is over", hint="call reset() to play it again")

@@ -92,11 +92,9 @@ class EpisodeScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentScores(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell, over its seeds: a row of the leaderboard.
-
-    ``versus_baseline`` is None for the baseline itself, and allows for the number of agents that were compared in
-    the cell; ``added`` marks a baseline that the spec did not name.
-    """
+    """One agent in one cell, over its seeds: a row of the leaderboard. ``versus_baseline`` is None for the
+    baseline itself, and allows for the number of agents that were compared in the cell; ``added`` marks a baseline
+    that the spec did not name."""
 
     cell: str
     benchmark: str
@@ -222,8 +220,7 @@ def score_agent(task: ScoreTask) -> Scored:
 
 class GatherTask(msgspec.Struct, frozen=True, kw_only=True, tag="gather"):
     """Put the scored agents of a run together; a task, for correcting intervals loads scipy, which takes longer
-    than all else the caller of a short run does.
-    """
+    than all else the caller of a short run does."""
 
     work_sha256: str
     episodes: tuple[EpisodeSpec, ...]
@@ -282,10 +279,8 @@ _SERIES: dict[tuple[str, str], EpisodeSeries] = {}
 def _series_once(
     folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
 ) -> EpisodeSeries:
-    """Return an episode's series, a baseline's from memory: every agent of its cell is compared with it.
-
-    It is known by the journal as it is now, and by everything else that it is made of.
-    """
+    """Return an episode's series, a baseline's from memory: every agent of its cell is compared with it. It is
+    known by the journal as it is now, and by everything else that it is made of."""
     journal = folder.events(episode.key)
     if not episode.baseline or not journal.is_file():
         return series_of(folder, episode, outcome, benchmark, snapshot)
@@ -321,9 +316,7 @@ def _versus(
 
 class Yardstick(NamedTuple):
     """Levels at the close before the first session and at each of them; None when there are none to compare with.
-
-    ``note`` says what they leave out although an account's value includes it.
-    """
+    ``note`` says what they leave out although an account's value includes it."""
 
     levels: Floats | None
     note: str | None = None
@@ -365,11 +358,9 @@ def paper_measures(
     snapshot: Snapshot,
     bootstrap: BootstrapConfig,
 ) -> dict[str, Measure]:
-    """Return the measures of one episode that the paper defines itself; the catalogue has its own.
-
-    Under ``paper`` turnover, concentration and abstention are the paper's, and the index of the excess is counted
-    from the first close of the window instead of the close before it.
-    """
+    """Return the measures of one episode that the paper defines itself; the catalogue has its own. Under ``paper``
+    turnover, concentration and abstention are the paper's, and the index of the excess is counted from the first
+    close of the window instead of the close before it."""
     outcomes = ktdfin.order_outcomes(records, snapshot)
     panel = ktdfin.panel(records, series, outcomes, convention=benchmark.convention, bootstrap=bootstrap)
     found = {name: panel[name] for name in PAPER_OWN if name in panel}
@@ -406,11 +397,9 @@ def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:
 
 
 def net_return(series: EpisodeSeries, outcome: Outcome, currency: str) -> Measure:
-    """Return the return when the account pays for the answers, or why it is unknown.
-
-    Dollars are taken at the end; a model's answers are not reinvested. Accounts in another currency would need an
-    exchange rate, which the data does not have.
-    """
+    """Return the return when the account pays for the answers, or why it is unknown. Dollars are taken at the end;
+    a model's answers are not reinvested. Accounts in another currency would need an exchange rate, which the data
+    does not have."""
     if series.failure is not None:
         return not_scored(str(series.failure))
     spent = outcome.spending

@@ -39,11 +39,9 @@ from tradeassay.play import Market, MarketConfig
 def rewrite_after(
     panel: Panel, row: int, rng: np.random.Generator, phase: Literal["pre_open", "open", "close"] = "pre_open"
 ) -> Panel:
-    """Return ``panel`` with everything changed that cannot be known in ``phase`` of session ``row``.
-
-    Prices and volumes move, suspensions are drawn anew, delistings and index changes do not happen, and
-    unannounced corporate actions, unpublished news and unknown figures are gone.
-    """
+    """Return ``panel`` with everything changed that cannot be known in ``phase`` of session ``row``. Prices and
+    volumes move, suspensions are drawn anew, delistings and index changes do not happen, and unannounced corporate
+    actions, unpublished news and unknown figures are gone."""
     clock = int(panel.close_time[row] if phase == "close" else panel.open_time[row])
     if phase == "pre_open":
         clock -= 1
@@ -155,11 +153,9 @@ _ENTROPY_NAMES = frozenset(("urandom", "getrandom"))
 
 @contextmanager
 def watched(accuse: Callable[[str], None]) -> Iterator[None]:
-    """Run a block and ``accuse`` it of every clock it reads and every foreign randomness it uses.
-
-    Calls into C are seen through the interpreter's profiling hook, so that it does not matter under which name a
-    function was imported. A profiler that was active is restored afterwards.
-    """
+    """Run a block and ``accuse`` it of every clock it reads and every foreign randomness it uses. Calls into C are
+    seen through the interpreter's profiling hook, so that it does not matter under which name a function was
+    imported. A profiler that was active is restored afterwards."""
     accused: set[str] = set()
     # A test framework may time the garbage collector; a collection in the middle of an answer is not the agent's.
     collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}

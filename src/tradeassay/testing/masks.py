@@ -105,11 +105,9 @@ class Capturing:
 
 
 class MaskCell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is played; ``dataset`` None is the benchmark's own, in the benchmark's window.
-
-    Another data set is played from its first session that has a year behind it: in the benchmark's window it may have
-    no session, or no past, and then nothing is shown that could give a name away.
-    """
+    """What is played; ``dataset`` None is the benchmark's own, in the benchmark's window. Another data set is
+    played from its first session that has a year behind it: in the benchmark's window it may have no session, or
+    no past, and then nothing is shown that could give a name away."""
 
     benchmark: str
     dataset: str | None = None
@@ -183,10 +181,8 @@ def _found(text: str, wanted: list[tuple[str, re.Pattern[str]]]) -> Iterator[str
 
 
 def check_masks(cells: Iterable[MaskCell], days: int = 6, players: Iterable[str] = PLAYERS) -> list[MaskCapture]:
-    """Raise :class:`CheckFailed` where a mask shows anything real, or where the finder itself is blind.
-
-    Blind is a finder that sees nothing in the same conversation without a mask.
-    """
+    """Raise :class:`CheckFailed` where a mask shows anything real, or where the finder itself is blind. Blind is a
+    finder that sees nothing in the same conversation without a mask."""
     captured = []
     for cell in cells:
         found = capture_masked(cell, days, players)

@@ -60,9 +60,7 @@ def secret_in_environment() -> Iterator[str]:
 
 
 class Arena:
-    """Owns the targets of one run of one attack; use as a context manager. It never touches the user's
-    files.
-    """
+    """Owns the targets of one run of one attack; use as a context manager. It never touches the user's files."""
 
     def __init__(self, secret: str, *, victim: bool) -> None:
         self.secret = secret
@@ -190,11 +188,8 @@ TIGHT: Final = JobLimits(
 
 
 class AttackOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of an attack brought home.
-
-    ``evidence`` is what the attack says it found, ``pnl`` the profit its host believes, ``accepted`` how many
-    bytes of output the host took, ``note`` how the run ended.
-    """
+    """What a run of an attack brought home. ``evidence`` is what the attack says it found, ``pnl`` the profit its
+    host believes, ``accepted`` how many bytes of output the host took, ``note`` how the run ended."""
 
     evidence: tuple[str, ...] = ()
     pnl: float | None = None
@@ -378,12 +373,9 @@ _AT_ONCE = 4  # many attacks only wait for a limit
 
 
 class AttackResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table.
-
-    ``control``: did it succeed without walls? Only then does it count. ``sandbox``: ``held`` or ``escaped``.
-    ``record`` is what the host knows of the attempt: the refused call, the verdict, or that there was nothing to
-    find.
-    """
+    """One line of the table. ``control``: did it succeed without walls? Only then does it count. ``sandbox``:
+    ``held`` or ``escaped``. ``record`` is what the host knows of the attempt: the refused call, the verdict, or
+    that there was nothing to find."""
 
     name: str
     family: str

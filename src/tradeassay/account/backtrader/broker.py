@@ -99,11 +99,9 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
-    """A position from nothing back to nothing, or still open (``exit_bar`` None).
-
-    ``size`` is the largest it had, with the sign it was opened with; ``entry_price`` the average. ``pnl`` is
-    before, ``net`` after commission, both of what has been closed so far.
-    """
+    """A position from nothing back to nothing, or still open (``exit_bar`` None). ``size`` is the largest it had,
+    with the sign it was opened with; ``entry_price`` the average. ``pnl`` is before, ``net`` after commission,
+    both of what has been closed so far."""
 
     asset: str
     entry_bar: int
@@ -217,10 +215,8 @@ def replay(
     log: OrderLog, bars: BarTable, terms: BrokerTerms, turns: int | None = None, *, steps: int = MAX_STEPS
 ) -> BrokerReplay:
     """Carry out a checked record of orders; ``turns`` is the number of bars the strategy ran, if it ended early.
-
     Raises :class:`BadOrders` for orders that no broker could have taken, or that take more than ``steps`` matches
-    of an order with a bar to follow.
-    """
+    of an order with a bar to follow."""
     broker = _Broker(bars, terms, steps)
     turns = broker.rows if turns is None else min(turns, broker.rows)
     given = [*log.turn.tolist(), turns]
@@ -336,8 +332,7 @@ class _Broker:
         self, row: int, targets: list[float], places: list[int], sizing: Sizing
     ) -> list[tuple[int, float]]:
         """Return the orders (place, signed size) that bring the assets in ``places`` to their targets, reductions
-        first. The account is that after all fills up to ``row``, at its close.
-        """
+        first. The account is that after all fills up to ``row``, at its close."""
         prices = [bars[row].close for bars in self.bars]
         worth = self.cash + plain_sum(held.size * price for held, price in zip(self.holdings, prices, strict=True))
         orders = []

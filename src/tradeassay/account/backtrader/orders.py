@@ -165,8 +165,7 @@ _TRAILING = frozenset({"trailing", "trailing-limit"})
 @dataclass(slots=True, eq=False, kw_only=True)
 class OrderState:
     """An open order. ``left`` is signed. ``price`` is the trigger (or the limit of a limit order) and moves for
-    trailing orders; ``limit`` is the limit behind a trigger.
-    """
+    trailing orders; ``limit`` is the limit behind a trigger."""
 
     ref: int
     asset: int
@@ -272,8 +271,7 @@ def _market(order: OrderState, bar: Bar) -> float | None:
 
 def _close(order: OrderState, bar: Bar) -> float | None:
     """At the session's last close. Only the next session's first bar shows that a bar was the last one; the fill
-    comes then, at the price that was noted.
-    """
+    comes then, at the price that was noted."""
     if bar.time > order.created and bar.time >= order.session_end:
         if order.last_close and bar.time > order.session_end:
             return order.last_close

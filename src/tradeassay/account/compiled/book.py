@@ -84,11 +84,9 @@ def blank_books(count: int, *, seats: int, names: int, cash: float, log: Floats)
 
 @inner
 def whole_lots(units: float, lot: float) -> float:
-    """Round a magnitude down to whole lots, as the exchange does.
-
-    A number of tiny lots beyond 2 ** 33 or so may lose one more lot when it is rounded again; the exchange
-    rounds what it is given, so the number returned is one that survives it.
-    """
+    """Round a magnitude down to whole lots, as the exchange does. A number of tiny lots beyond 2 ** 33 or so may
+    lose one more lot when it is rounded again; the exchange rounds what it is given, so the number returned is one
+    that survives it."""
     if lot >= 1.0:
         return floor(units / lot + WHOLE) * lot
     per = round(1.0 / lot)

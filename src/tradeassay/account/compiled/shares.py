@@ -27,10 +27,8 @@ compiled, inner = _COMPILER.compiled, _COMPILER.inner
 @dataclass(frozen=True, slots=True)
 class Priced:
     """One row per cost level: final equity (start 1), fees and traded value as shares of the start, the curve.
-
     ``quantity`` is what each decision traded at each level, shape (levels, decisions). ``curve`` has shape
-    (levels, bars), equity at every close, or is None where it was not asked for.
-    """
+    (levels, bars), equity at every close, or is None where it was not asked for."""
 
     costs_bp: tuple[float, ...]
     final: Floats
@@ -43,11 +41,8 @@ class Priced:
 def price_decisions(
     decisions: DecisionList, closes: Floats, costs_bp: Sequence[float] = COSTS_BP, *, curve: bool = False
 ) -> Priced:
-    """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held.
-
-    An account that falls to zero stays there. Raises :class:`UserError` for a decision outside the bars or an
-    unknown leg.
-    """
+    """Price decisions on closes of shape (legs, bars), starting with 1 and nothing held. An account that falls to
+    zero stays there. Raises :class:`UserError` for a decision outside the bars or an unknown leg."""
     closes = np.ascontiguousarray(closes, dtype=np.float64)
     costs = np.asarray(costs_bp, dtype=np.float64) / 10_000.0
     if closes.ndim != 2:
@@ -84,9 +79,7 @@ def carry(
     row: Ints, leg: Ints, fraction: Floats, closes: Floats, costs: Floats, path: Floats, quantity: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return final equity, fees and traded value by cost level; fills ``quantity`` and, if it has room, ``path``.
-
-    Decisions of one bar are sized from the equity before any of their fees.
-    """
+    Decisions of one bar are sized from the equity before any of their fees."""
     legs, bars = closes.shape
     levels = costs.size
     final, fees, traded = np.ones(levels), np.zeros(levels), np.zeros(levels)

@@ -28,11 +28,9 @@ LOT, STEP, MULTIPLIER, FUND = range(4)
 
 
 class Tape(NamedTuple):
-    """One window of one market under one venue.
-
-    ``grid`` has shape (sessions, names, 10), ``facts`` (names, 4); ``eventful`` (sessions,) says that something
-    happens to holdings before the open. (Few large arrays, because compile time grows with their number.)
-    """
+    """One window of one market under one venue. ``grid`` has shape (sessions, names, 10), ``facts`` (names, 4);
+    ``eventful`` (sessions,) says that something happens to holdings before the open. (Few large arrays, because
+    compile time grows with their number.)"""
 
     grid: Floats
     facts: Floats
@@ -41,10 +39,8 @@ class Tape(NamedTuple):
 
 class TapeRules(NamedTuple):
     """What a trade costs and what an account may hold. Rates are fractions per trade or per session.
-
     ``max_weight`` and ``max_positions`` are infinite where there is no limit; the margin fields are unused in a
-    cash account.
-    """
+    cash account."""
 
     buy_bps: float
     sell_bps: float
@@ -65,10 +61,8 @@ class TapeRules(NamedTuple):
 
 
 def rules_of(venue: Venue, first: str, last: str) -> TapeRules:
-    """Return a venue's rules as numbers, from one ISO day to another.
-
-    Raises :class:`UserError` when fees or taxes changed in between.
-    """
+    """Return a venue's rules as numbers, from one ISO day to another. Raises :class:`UserError` when fees or taxes
+    changed in between."""
     margin, own = venue.margin, venue.concentration
     fees = _fees_between(venue, first, last)
     return TapeRules(
@@ -127,9 +121,7 @@ def write_actions(
     tape: Tape, t: int, actions: Sequence[CorporateAction], gone: Iterable[str], columns: dict[str, int]
 ) -> None:
     """Write what happens to holdings before a session's open; ``gone`` names what has already left the exchange.
-
-    Raises :class:`UserError` for two splits of a name on one day: rounding depends on the order of the two.
-    """
+    Raises :class:`UserError` for two splits of a name on one day: rounding depends on the order of the two."""
     now = tape.grid[t]
     now[[columns[symbol] for symbol in gone], GONE] = 1.0
     for action in actions:

@@ -34,10 +34,7 @@ def make_executor(
     name: ExecutorName, *, entry: str, workers: int | None = None, modules: Sequence[str] = ()
 ) -> TaskExecutor:
     """Return an executor; ``workers`` defaults to the cores (of the cluster, for Ray), and one local worker is
-    this process itself.
-
-    Raises :class:`UserError` for an unknown name or less than one worker.
-    """
+    this process itself. Raises :class:`UserError` for an unknown name or less than one worker."""
     if name not in EXECUTORS:
         raise UserError(f"no executor '{name}'", hint=f"choose one of {', '.join(EXECUTORS)}")
     if workers is not None and workers < 1:

@@ -45,10 +45,8 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class TaskExecutor(Protocol):
-    """Performs tasks. Used as a context manager: leaving it stops what still runs and frees everything.
-
-    An error raised by a task is raised by :meth:`perform`, with its type.
-    """
+    """Performs tasks. Used as a context manager: leaving it stops what still runs and frees everything. An error
+    raised by a task is raised by :meth:`perform`, with its type."""
 
     def __enter__(self) -> Self: ...
 

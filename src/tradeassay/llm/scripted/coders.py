@@ -42,10 +42,8 @@ _KEY: dict[tuple[str, str], str] = {}
 
 
 def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
-    """Give the right programs, by (task as the payload names it, framework), to the coders that hand them in.
-
-    A benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best possible score.
-    """
+    """Give the right programs, by (task as the payload names it, framework), to the coders that hand them in. A
+    benchmark does so before a run in which ``scripted/coder-gold`` takes part: the best possible score."""
     _KEY.update(programs)
 
 

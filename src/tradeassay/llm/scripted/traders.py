@@ -47,11 +47,8 @@ scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
 
 
 class ScriptedProvider:
-    """Asks a scripted model; raises :class:`UserError` for an unknown name.
-
-    Tokens are estimated. An answer that would take longer than the time limit is a time-out at once: nothing is
-    learned by waiting for it.
-    """
+    """Asks a scripted model; raises :class:`UserError` for an unknown name. Tokens are estimated. An answer that
+    would take longer than the time limit is a time-out at once: nothing is learned by waiting for it."""
 
     def __init__(
         self, full_name: str, name: str, params: ModelParams, price: Price | None, *, sleep: Sleep = asyncio.sleep
@@ -144,10 +141,8 @@ def _number(text: str) -> int:
 
 @scripted_models.register("sensible")
 class Sensible:
-    """Reads, researches within its means, and submits a valid decision every day.
-
-    The other scripted models derive from it and go wrong in one of these places.
-    """
+    """Reads, researches within its means, and submits a valid decision every day. The other scripted models derive
+    from it and go wrong in one of these places."""
 
     summary: ClassVar[str] = "follows the rules: simple momentum, valid answers"
 
@@ -256,11 +251,9 @@ def ktdfin_ranking(asked: Question) -> list[str]:
 
 
 def ktdfin_action(asked: Question, attempt: int) -> tuple[Json, dict[str, float]]:
-    """Return the arguments of ``submit_action`` and the weights they would lead to.
-
-    It leaves alone what a risk check or the feedback on an earlier answer objected to; when it was rejected it
-    wants less, and from the third attempt on nothing at all.
-    """
+    """Return the arguments of ``submit_action`` and the weights they would lead to. It leaves alone what a risk
+    check or the feedback on an earlier answer objected to; when it was rejected it wants less, and from the third
+    attempt on nothing at all."""
     if attempt >= 3:
         reason = "nothing today: what I wanted was turned down twice".ljust(LEAST_REASON, ".")
         return {"orders": [], "overall_reason": reason}, {}
@@ -336,10 +329,8 @@ def _decided(action: str, target: float, reason: str, confidence: float) -> Json
 
 
 def stockbench_decisions(asked: Question, attempt: int) -> Json:
-    """Return a decision for every name; buys fit what cash and sales provide.
-
-    When an answer was rejected it buys less, and from the third attempt on it holds everything.
-    """
+    """Return a decision for every name; buys fit what cash and sales provide. When an answer was rejected it buys
+    less, and from the third attempt on it holds everything."""
     names = stockbench_rows(asked)
     if attempt >= 3:
         why = "what I wanted was turned down twice"
@@ -447,10 +438,8 @@ CHEAP = 12.0
 
 @scripted_models.register("news-reader")
 class NewsReader(Sensible):
-    """Trades on nothing but the news and figures it is shown in StockBench; elsewhere it is sensible.
-
-    The positive control of the input ablations: what it earns must go away with its inputs.
-    """
+    """Trades on nothing but the news and figures it is shown in StockBench; elsewhere it is sensible. The positive
+    control of the input ablations: what it earns must go away with its inputs."""
 
     summary: ClassVar[str] = "trades on news and fundamentals alone: what it earns goes away with them"
 

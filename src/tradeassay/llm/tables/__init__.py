@@ -30,10 +30,8 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
-    """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file.
-
-    Raises :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form.
-    """
+    """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file. Raises
+    :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form."""
     table = _entries(kind, section, _packaged(packaged), packaged)
     own = own_file()
     for path in ((own,) if own.is_file() else ()) + (() if override is None else (override,)):
@@ -68,10 +66,8 @@ def cutoff_line(name: str) -> str:
 
 def find_model(table: Mapping[str, T], name: str) -> T | None:
     """Return a model's entry: by its whole name, then without the date of a snapshot; None when there is none.
-
     ``openai/gpt-4o-2024-11-20`` finds ``openai/gpt-4o`` unless the snapshot has an entry of its own. An entry that
-    ends in ``/*`` stands for every model of a provider.
-    """
+    ends in ``/*`` stands for every model of a provider."""
     for candidate in _candidates(name):
         if candidate in table:
             return table[candidate]
@@ -129,10 +125,8 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens, where to check them, and the day they were last believed correct.
-
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
-    price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed.
-    """
+    price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed."""
 
     input: Dollars
     output: Dollars
@@ -167,19 +161,14 @@ class PriceTable(msgspec.Struct, frozen=True):
 
 
 def load_prices(override: Path | None = None) -> PriceTable:
-    """Return the packaged prices, overridden by a user's TOML file.
-
-    Raises :class:`UserError` for a bad file.
-    """
+    """Return the packaged prices, overridden by a user's TOML file. Raises :class:`UserError` for a bad file."""
     return PriceTable(read_table(Price, "prices", "prices.toml", override))
 
 
 class Cutoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The last day that the training data may contain, where to check it, and when it was last believed correct.
-
     Where a provider names a month, the day is the month's last. Where it names a "reliable knowledge" date and the
-    end of the training data, the later one counts: a contrast must not mistake seen data for unseen.
-    """
+    end of the training data, the later one counts: a contrast must not mistake seen data for unseen."""
 
     last_day: date
     source: str
@@ -192,11 +181,9 @@ class CutoffTable(msgspec.Struct, frozen=True):
     cutoffs: Mapping[str, Cutoff]
 
     def of(self, model: str) -> Cutoff | None:
-        """Return a model's cutoff, or None when it is unknown.
-
-        A model reached through somebody else (``openrouter/openai/gpt-4o``) is looked up by its maker's name too:
-        serving the weights elsewhere does not change what they have read.
-        """
+        """Return a model's cutoff, or None when it is unknown. A model reached through somebody else
+        (``openrouter/openai/gpt-4o``) is looked up by its maker's name too: serving the weights elsewhere does not
+        change what they have read."""
         while "/" in model:
             found = find_model(self.cutoffs, model)
             if found is not None:
@@ -206,8 +193,5 @@ class CutoffTable(msgspec.Struct, frozen=True):
 
 
 def load_cutoffs(override: Path | None = None) -> CutoffTable:
-    """Return the packaged cutoffs, overridden by a user's TOML file.
-
-    Raises :class:`UserError` for a bad file.
-    """
+    """Return the packaged cutoffs, overridden by a user's TOML file. Raises :class:`UserError` for a bad file."""
     return CutoffTable(read_table(Cutoff, "cutoffs", "cutoffs.toml", override))

@@ -57,10 +57,8 @@ class ProviderFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
-    """Return what an exception from a provider means, or None when it is a bug of ours and must be raised.
-
-    The clock is read only for a Retry-After that names a date.
-    """
+    """Return what an exception from a provider means, or None when it is a bug of ours and must be raised. The
+    clock is read only for a Retry-After that names a date."""
     chain = list(_chain(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     text = _text(chain)

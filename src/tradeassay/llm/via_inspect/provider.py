@@ -64,11 +64,8 @@ class ReasoningMemory:
 
 
 def to_messages(messages: tuple[Message, ...], memory: ReasoningMemory) -> list[ChatMessage]:
-    """Return Inspect's messages.
-
-    A call that was found in a model's text was never a call to its provider: it goes back as the text it was,
-    and its result as a user message that says so.
-    """
+    """Return Inspect's messages. A call that was found in a model's text was never a call to its provider: it goes
+    back as the text it was, and its result as a user message that says so."""
     calls = {call.id: call for message in messages for call in message.calls}
     return [_message(message, calls, memory) for message in messages]
 
@@ -83,9 +80,7 @@ def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
 
 def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool) -> GenerateConfig:
     """Return Inspect's settings for one call: no retries and no cache of its own, because the house has both.
-
-    Without parameters only the form of the answer is asked for; everything else is Inspect's own.
-    """
+    Without parameters only the form of the answer is asked for; everything else is Inspect's own."""
     schema = request.answer_schema if can_schema else None
     form = None if schema is None else _answer_schema(request.purpose, schema)
     if params is None:
@@ -281,12 +276,9 @@ class _Unwritten(Transcript):
 
 
 class InspectProvider:
-    """Asks a model that Inspect opened.
-
-    What a provider turns out not to support (a forced tool, an answer schema) is no longer sent to it: the tool is
-    then the only one offered, and enforcing it is left to the protocol. Without ``params`` Inspect is the host:
-    its settings, retries, time limits and transcript apply.
-    """
+    """Asks a model that Inspect opened. What a provider turns out not to support (a forced tool, an answer schema)
+    is no longer sent to it: the tool is then the only one offered, and enforcing it is left to the protocol.
+    Without ``params`` Inspect is the host: its settings, retries, time limits and transcript apply."""
 
     def __init__(
         self,
@@ -407,11 +399,9 @@ def open_provider(
     api_key: str | None = None,
     **model_args: Any,
 ) -> InspectProvider | KeylessProvider:
-    """Open a model by Inspect's name for it (``served_as``, when that is not its own).
-
-    Raises :class:`UserError` for a provider that Inspect does not know or whose package is not installed. A
-    missing key is not an error: other models of the same run must not fail because of it.
-    """
+    """Open a model by Inspect's name for it (``served_as``, when that is not its own). Raises :class:`UserError`
+    for a provider that Inspect does not know or whose package is not installed. A missing key is not an error:
+    other models of the same run must not fail because of it."""
     from inspect_ai._util.error import PrerequisiteError
 
     try:

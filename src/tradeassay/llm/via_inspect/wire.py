@@ -103,11 +103,9 @@ _ENDS = (
 
 
 async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass server-sent events on, each Anthropic tool input as one piece that is a JSON object.
-
-    Raises :class:`ConnectionResetError` when a stream ends before the answer in it does: a client would pass on
-    what it has, and the cable's fault would count as the model's.
-    """
+    """Pass server-sent events on, each Anthropic tool input as one piece that is a JSON object. Raises
+    :class:`ConnectionResetError` when a stream ends before the answer in it does: a client would pass on what it
+    has, and the cable's fault would count as the model's."""
     pending = b""
     inputs: dict[int, str] = {}
     begun = ended = False
@@ -164,10 +162,8 @@ class RawCall(msgspec.Struct, frozen=True):
 
 
 def keep_raw_responses(api: ModelAPI) -> None:
-    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, all without configured secrets.
-
-    Inspect logs what this returns or raises, so the secrets go here, whatever client the provider uses.
-    """
+    """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, all without configured secrets. Inspect
+    logs what this returns or raises, so the secrets go here, whatever client the provider uses."""
     refresh()  # Inspect may have read keys from a file
     remember(getattr(api, "api_key", None))
     original = api.generate

@@ -64,10 +64,8 @@ A :class:`NotFinite` ends its own episode alone: the ledger refused the event, s
 
 
 class PlayTask(msgspec.Struct, frozen=True, kw_only=True, tag="play"):
-    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window.
-
-    ``secret`` is what a conversation's draws are derived from, where the benchmark has any.
-    """
+    """Play an episode to its end, from where its journal ends. ``benchmark`` has the run's window. ``secret`` is
+    what a conversation's draws are derived from, where the benchmark has any."""
 
     folder: str
     home: str | None
@@ -82,11 +80,9 @@ class ListenerBroke(Exception):
 
 
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
-    """Play an episode whose agent answers at once, and record how it ended.
-
-    An episode that fails is recorded as failed. Raised errors stop the whole run: :class:`LedgerError` (wrong
-    money is worse than no result) and :class:`RunError` (the journal cannot be continued).
-    """
+    """Play an episode whose agent answers at once, and record how it ended. An episode that fails is recorded as
+    failed. Raised errors stop the whole run: :class:`LedgerError` (wrong money is worse than no result) and
+    :class:`RunError` (the journal cannot be continued)."""
     began = time.perf_counter()
     folder = RunFolder(Path(task.folder))
     key = task.episode.key
@@ -101,11 +97,9 @@ def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
 
 
 async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen: Listener) -> Played:
-    """Play an episode in the benchmark's conversation, and record how it ended.
-
-    An episode that fails is recorded as failed. Raised errors stop the whole run: :class:`LedgerError`,
-    :class:`RunError` (the journal cannot be continued) and :class:`CassetteMismatch` (a replay that does not fit).
-    """
+    """Play an episode in the benchmark's conversation, and record how it ended. An episode that fails is recorded
+    as failed. Raised errors stop the whole run: :class:`LedgerError`, :class:`RunError` (the journal cannot be
+    continued) and :class:`CassetteMismatch` (a replay that does not fit)."""
     began = time.perf_counter()
     folder, key = RunFolder(Path(task.folder)), task.episode.key
     folder.episode(key).mkdir(parents=True, exist_ok=True)
@@ -139,10 +133,8 @@ class Tally:
         self._digest.update(raw + b"\n")
 
     def ended(self) -> Outcome:
-        """Return the outcome of an episode that was played to its end.
-
-        An agent that never gave a usable answer has failed: its flat account is not a return of zero.
-        """
+        """Return the outcome of an episode that was played to its end. An agent that never gave a usable answer
+        has failed: its flat account is not a return of zero."""
         if self.steps == self._unusable:
             why = f" ({self._reason})" if self._reason else ""
             return self.failed(f"no usable answer in any of {self.steps} sessions{why}", None)
@@ -163,11 +155,8 @@ class Tally:
 
 
 def answer_at_once(task: PlayTask, journal: LinesOf[StepRecord], tick: Tick, stopping: Stopping) -> Outcome | None:
-    """Play until the end, or until asked to stop (None).
-
-    Only exceptions of the agent and the market make an episode fail. Trouble with the journal or a progress
-    listener is not its fault and leaves it unfinished.
-    """
+    """Play until the end, or until asked to stop (None). Only exceptions of the agent and the market make an
+    episode fail. Trouble with the journal or a progress listener is not its fault and leaves it unfinished."""
     tally, known = Tally(), journal.lines
     for record in _bounded(_records(task, journal)):
         if isinstance(record, Exception):
@@ -239,10 +228,8 @@ def steps(
 
 
 def episode_rng(benchmark: Benchmark, episode: EpisodeSpec, dataset: str) -> np.random.Generator:
-    """Return the generator an agent may use: its own for every benchmark, data set, agent and seed.
-
-    ``dataset`` is the data's name, not its content: a change of tomorrow's prices must not change today's dice.
-    """
+    """Return the generator an agent may use: its own for every benchmark, data set, agent and seed. ``dataset`` is
+    the data's name, not its content: a change of tomorrow's prices must not change today's dice."""
     words = sha256_of((benchmark.dice, dataset, episode.agent.name, episode.agent.params, episode.seed))
     return np.random.Generator(np.random.PCG64(int(words, 16)))
 
@@ -388,11 +375,9 @@ Ended = Callable[[str, Played], None]
 def play_models(
     tasks: Sequence[PlayTask], place: RunFolder, asking: Asking, listen: Listener, ended: Ended
 ) -> None:
-    """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended.
-
-    Raises what stops a run; the other episodes then stop too, and everything written stays. Raises
-    :class:`UserError` when a model cannot be opened at all.
-    """
+    """Play episodes with models, ``asking.concurrency`` at a time, and record how each ended. Raises what stops a
+    run; the other episodes then stop too, and everything written stays. Raises :class:`UserError` when a model
+    cannot be opened at all."""
     take_over([task.episode.key for task in tasks], place, asking)
     with one_thread():
         run_async(_play_all(tasks, place, asking, listen, ended))
@@ -497,10 +482,8 @@ class OpenModels:
 
 
 def take_over(keys: Sequence[str], place: RunFolder, asking: Asking) -> None:
-    """Copy another run's recorded answers into this one, where it has none of its own.
-
-    Raises :class:`UserError` when the other one has none.
-    """
+    """Copy another run's recorded answers into this one, where it has none of its own. Raises :class:`UserError`
+    when the other one has none."""
     if asking.cassettes is None:
         return
     source = RunFolder(asking.cassettes).models

@@ -80,10 +80,8 @@ class CodeScoresFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Programs:
-    """The run of a benchmark of programs.
-
-    Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be played.
-    """
+    """The run of a benchmark of programs. Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot
+    be played."""
 
     def __init__(self, spec: CodeSpec, options: Options) -> None:
         self._spec = spec
@@ -114,10 +112,8 @@ class Programs:
     def play(
         self, manifest: CodeManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
     ) -> None:
-        """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time.
-
-        Raises what stops a run; the other episodes then stop too, and everything written stays.
-        """
+        """Play episodes, ``asking.concurrency`` at a time, examining ``workers`` programs at a time. Raises what
+        stops a run; the other episodes then stop too, and everything written stays."""
         self.check_installed()
         take_over([episode.key for episode in waiting], place, self._options.asking)
         workers = self._options.workers
@@ -194,11 +190,9 @@ def examine_again(
     *,
     told: CountListener | None = None,
 ) -> dict[str, Replayed | TradeassayError]:
-    """Play episodes again in memory: recorded replies, but every program is examined anew.
-
-    ``examined`` holds what earlier examinations gave, by the hash of all that decides them. What stops one of
-    them takes its place. Raises :class:`NotReplayable` where no program can be examined.
-    """
+    """Play episodes again in memory: recorded replies, but every program is examined anew. ``examined`` holds what
+    earlier examinations gave, by the hash of all that decides them. What stops one of them takes its place. Raises
+    :class:`NotReplayable` where no program can be examined."""
     many = workers or cores()
     with one_thread(), ExitStack() as stack:
         work: Work = _Sandbox(protocol, many, stack).work
@@ -273,11 +267,8 @@ def code_episodes(benchmark: str, protocol: CodeProtocol) -> tuple[EpisodeSpec, 
 
 
 def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
-    """Return the spec of a recorded run and open nothing that it names.
-
-    Raises :class:`UserError` for a benchmark that is not known here, :class:`RunError` for a spec that it cannot
-    have.
-    """
+    """Return the spec of a recorded run and open nothing that it names. Raises :class:`UserError` for a benchmark
+    that is not known here, :class:`RunError` for a spec that it cannot have."""
     kind = find_protocol(manifest.benchmark)
     try:
         return msgspec.json.decode(manifest.spec, type=kind.Spec)
@@ -287,10 +278,8 @@ def recorded_code_spec(manifest: CodeManifest) -> CodeSpec:
 
 def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtocol:
     """Open the benchmark of a recorded run. A path in its spec may be anybody's, and is never opened.
-
     ``task_file`` is a copy of the tasks' file on this machine. Raises :class:`UserError` for data that is not in
-    the store, and for tasks of a file when none is given.
-    """
+    the store, and for tasks of a file when none is given."""
     spec = recorded_code_spec(manifest)
     name, file = getattr(spec, "dataset", None), getattr(spec, "task_file", None)
     if name:
@@ -363,10 +352,8 @@ class _Table:
 
 
 async def _play(episode: EpisodeSpec, table: _Table, models: OpenModels) -> None:
-    """Carry an episode to its end and record how it ended.
-
-    An episode that breaks through a bug of ours has failed, with the reason. Raises what stops a run.
-    """
+    """Carry an episode to its end and record how it ended. An episode that breaks through a bug of ours has
+    failed, with the reason. Raises what stops a run."""
     began = time.perf_counter()
     place, key = table.place, episode.key
     path = place.dialogue(key)

@@ -39,11 +39,9 @@ M = TypeVar("M", bound=Manifest)
 
 
 class RunKind(Protocol[M]):
-    """One run to be carried out, of either kind; it knows how its run is described, played and scored.
-
-    Creating one raises for whatever is certain to fail, before anything is written. A context manager: it holds
-    the resources of the run.
-    """
+    """One run to be carried out, of either kind; it knows how its run is described, played and scored. Creating
+    one raises for whatever is certain to fail, before anything is written. A context manager: it holds the
+    resources of the run."""
 
     def __enter__(self) -> Self: ...
 
@@ -156,10 +154,8 @@ def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options
 
 def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) -> RunSpec | CodeSpec:
     """Return a spec with the secret that its draws are derived from, or with none where nothing is drawn from one.
-
     A spec that names none gets that of the run which it continues or whose answers it replays (the first of
-    ``before`` that has one), else a new one.
-    """
+    ``before`` that has one), else a new one."""
     if isinstance(spec, RunSpec) and not any(benchmarks.get(name).takes_secret for name in spec.benchmarks):
         if spec.beacon:
             raise UserError("nothing is drawn from a secret in these benchmarks", hint="leave the beacon out")

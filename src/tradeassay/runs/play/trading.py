@@ -30,11 +30,9 @@ from tradeassay.runs.verify.checks import Checked, CheckTask, check_episode
 
 
 class Trading:
-    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor.
-
-    A context manager: it holds the executor. Raises :class:`~tradeassay.core.errors.UserError` for a spec that
-    cannot be played.
-    """
+    """The run of a spec that trades: its data, its episodes and its scores as tasks for an executor. A context
+    manager: it holds the executor. Raises :class:`~tradeassay.core.errors.UserError` for a spec that cannot be
+    played."""
 
     def __init__(self, spec: RunSpec, options: Options) -> None:
         self._spec, self._options, self._home = spec, options, options.home
@@ -133,9 +131,7 @@ class Trading:
 
     def _results(self, tasks: Sequence[Task], place: RunFolder | None, watch: RunWatch) -> Iterator[TaskResult]:
         """Yield results. An episode whose process died, again and again, has failed; its whole lines stay.
-
-        ``place`` is None for tasks that are not episodes.
-        """
+        ``place`` is None for tasks that are not episodes."""
         assert self._executor is not None
         for result in self._executor.perform(tasks, watch.tick):
             if not isinstance(result, Lost):
@@ -219,10 +215,8 @@ def score_tasks(
 
 
 def modules_of(episodes: Sequence[EpisodeSpec]) -> tuple[tuple[str, ...], bool]:
-    """Return the modules that register the agents, and whether one of them is the caller's script itself.
-
-    Agents that are not registered here are left out: a recorded run must not decide what is imported.
-    """
+    """Return the modules that register the agents, and whether one of them is the caller's script itself. Agents
+    that are not registered here are left out: a recorded run must not decide what is imported."""
     names = dict.fromkeys(episode.agent.name for episode in episodes)
     found = dict.fromkeys(agents.get(name).__module__ for name in names if name in agents)
     outside = tuple(name for name in found if name.split(".")[0] != "tradeassay")

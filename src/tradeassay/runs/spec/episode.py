@@ -76,12 +76,9 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -> tuple[EpisodeSpec, ...]:
-    """Return the episodes of a spec, in a fixed order with stable keys.
-
-    A key depends only on the episode itself: other agents, seeds or benchmarks in the spec do not move it.
-    Raises :class:`UserError` for an unknown benchmark, one of another convention, settings that its conversation
-    does not have, or clashing keys.
-    """
+    """Return the episodes of a spec, in a fixed order with stable keys. A key depends only on the episode itself:
+    other agents, seeds or benchmarks in the spec do not move it. Raises :class:`UserError` for an unknown
+    benchmark, one of another convention, settings that its conversation does not have, or clashing keys."""
     episodes: list[EpisodeSpec] = []
     for name in spec.benchmarks:
         benchmark = lookup(name)
@@ -149,9 +146,7 @@ def dataset_name(dataset: str) -> str:
 
 class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the manifest keeps of a conversation: its settings in full, their hash, and that of every prompt.
-
-    ``code_sha256`` is the hash of the protocol's file when it is not part of tradeassay.
-    """
+    ``code_sha256`` is the hash of the protocol's file when it is not part of tradeassay."""
 
     protocol: str
     config: dict[str, ParamValue | None]
@@ -177,11 +172,8 @@ def with_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue]) -> 
 
 
 def protocol_config(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None) -> ProtocolConfig:
-    """Return the settings of a benchmark's conversation.
-
-    Raises :class:`UserError` for an unknown setting, with near names, for an invalid value, and for a setting that
-    belongs to the benchmark itself.
-    """
+    """Return the settings of a benchmark's conversation. Raises :class:`UserError` for an unknown setting, with
+    near names, for an invalid value, and for a setting that belongs to the benchmark itself."""
     config = protocol_of(benchmark).Config
     given = dict(overrides or {})
     known = [field.encode_name for field in msgspec.structs.fields(config)]
@@ -317,11 +309,9 @@ def refuse_bad_models(episodes: Sequence[EpisodeSpec], asking: Asking, home: str
 
 
 def refuse_bad_names(names: Iterable[str], asking: Asking, home: str | None = None) -> None:
-    """Raise for whatever is certain to make every question to a model fail.
-
-    That is a model that does not exist, an extra or a key that is missing, or a cap on a model without a known
-    price. All that is wrong is said at once.
-    """
+    """Raise for whatever is certain to make every question to a model fail. That is a model that does not exist,
+    an extra or a key that is missing, or a cap on a model without a known price. All that is wrong is said at
+    once."""
     prices, wrong = load_prices(asking.prices), []
     access = Access(base_url=asking.base_url, home=None if home is None else Path(home))
     for name in dict.fromkeys(names):

@@ -95,10 +95,8 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A run's size. ``seconds`` is wall time on ``workers``; ``usd`` is None when a model's price is unknown.
-
-    ``power_summary`` says for every cell what its sessions and seeds can show, assuming that sessions
-    are independent and half of the variance is common to all seeds.
-    """
+    ``power_summary`` says for every cell what its sessions and seeds can show, assuming that sessions are
+    independent and half of the variance is common to all seeds."""
 
     slug: str
     cells: tuple[PlannedCell, ...]
@@ -149,10 +147,8 @@ def plan(
     asking: Asking | None = None,
     runs: Path | None = None,
 ) -> Plan:
-    """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would.
-
-    What models took in earlier ``runs`` (a folder of them) goes before what would have to be assumed.
-    """
+    """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would. What
+    models took in earlier ``runs`` (a folder of them) goes before what would have to be assumed."""
     asking = asking or Asking()
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     expanded = expand(spec)
@@ -356,10 +352,8 @@ def measure_conversation(
     prices: Path | None = None,
     runs: Path | None = None,
 ) -> ConversationDay:
-    """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it.
-
-    What the runs in the folder ``runs`` took goes before what would have to be assumed.
-    """
+    """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it. What the
+    runs in the folder ``runs`` took goes before what would have to be assumed."""
     play = conversation(snapshot, benchmark, episode)
     play.open()
     scripted = scripted_models.get("sensible")()

@@ -37,10 +37,8 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9.=+-]*(_[A-Za-z0-9.=+-]+)*")
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An agent by its registered name, its parameters, and what it is called in tables.
-
-    Without a ``label`` it is called by its name followed by its parameters.
-    """
+    """An agent by its registered name, its parameters, and what it is called in tables. Without a ``label`` it is
+    called by its name followed by its parameters."""
 
     name: str
     params: dict[str, ParamValue] = {}
@@ -148,11 +146,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def work_sha256(spec: RunSpec) -> str:
-    """Return the hash of what a spec asks for. The slug is only a name and is left out.
-
-    Fields that concern only models are left out when not given, so that they do not change the hash of a run of
-    rules.
-    """
+    """Return the hash of what a spec asks for. The slug is only a name and is left out. Fields that concern only
+    models are left out when not given, so that they do not change the hash of a run of rules."""
     asked = msgspec.to_builtins(msgspec.structs.replace(spec, slug="x"))
     return sha256_of({key: value for key, value in asked.items() if value or key not in ("protocol", "windows")})
 
@@ -200,10 +195,8 @@ _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOT
 
 
 def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
-    """Read a spec file; raises :class:`UserError` naming the file and the key that is wrong.
-
-    ``slug`` replaces the one in the file.
-    """
+    """Read a spec file; raises :class:`UserError` naming the file and the key that is wrong. ``slug`` replaces the
+    one in the file."""
     path = Path(path)
     raw = dict(_parse(path))
     if slug is not None:
@@ -213,10 +206,8 @@ def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
 
 
 def load_code_spec(path: Path) -> CodeSpec | None:
-    """Read the spec of a run of programs, which names one ``benchmark``; None for a file of another kind.
-
-    Raises :class:`UserError` naming the file and the key that is wrong.
-    """
+    """Read the spec of a run of programs, which names one ``benchmark``; None for a file of another kind. Raises
+    :class:`UserError` naming the file and the key that is wrong."""
     raw = dict(_parse(path))
     if not isinstance(raw.get("benchmark"), str):
         return None

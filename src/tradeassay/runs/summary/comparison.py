@@ -36,11 +36,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell of a benchmark, in both runs.
-
-    ``datasets`` are empty for programs. ``reason`` says why the two are not comparable, None when they are.
-    ``paired`` compares the value paths session by session, the first run in the role of the baseline.
-    """
+    """One agent in one cell of a benchmark, in both runs. ``datasets`` are empty for programs. ``reason`` says why
+    the two are not comparable, None when they are. ``paired`` compares the value paths session by session, the
+    first run in the role of the baseline."""
 
     benchmark: str
     agent: str
@@ -67,11 +65,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
 def compare(
     first: AnyRun | Path | str, second: AnyRun | Path | str, *, home: Path | str | None = None
 ) -> RunComparison:
-    """Compare two finished runs agent by agent.
-
-    Raises :class:`~tradeassay.core.errors.RunError` when one of them cannot be read or is unfinished, or when one
-    trades and the other writes programs.
-    """
+    """Compare two finished runs agent by agent. Raises :class:`~tradeassay.core.errors.RunError` when one of them
+    cannot be read or is unfinished, or when one trades and the other writes programs."""
     one, other = _open(first, home), _open(second, home)
     if isinstance(one, Run) and isinstance(other, Run):
         left, right = one.scores.agents, other.scores.agents

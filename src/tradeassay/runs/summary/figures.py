@@ -65,10 +65,8 @@ def compare_cell(cell: CellSummary, bootstrap: BootstrapConfig) -> CellSummary:
 
 
 def _limits(cell: CellSummary) -> tuple[str, ...]:
-    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared.
-
-    It is that of the agent that is easiest to see, and what the hardest would take.
-    """
+    """Return why skill could not have shown in a cell; empty when it could, or when no agents were compared. It is
+    that of the agent that is easiest to see, and what the hardest would take."""
     seen = sorted(
         (power_summary(agent.design) for agent in cell.agents if agent.design), key=lambda one: one.sessions
     )
@@ -102,10 +100,8 @@ _MARKETS = 3
 
 
 def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
-    """Return who is best in a cell, paired session by session and averaged over seeds.
-
-    None without an agent whose paths were read, or with too few sessions.
-    """
+    """Return who is best in a cell, paired session by session and averaged over seeds. None without an agent whose
+    paths were read, or with too few sessions."""
     unranked = {agent.name: why for agent in cell.agents if (why := failed_too_often(agent)) is not None}
     playing = [
         agent
@@ -128,10 +124,8 @@ def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
 
 def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarkets, ...]:
     """Return who is best over several markets, for every setting in which the same agents played three of them.
-
     Markets share no session: of cells on the same data whose windows overlap the first counts. Only agents with a
-    place in every market are compared.
-    """
+    place in every market are compared."""
     alike: dict[tuple[tuple[str, str], ...], list[CellSummary]] = {}
     for cell in cells:
         setting = tuple(sorted((key, str(value)) for key, value in cell.settings.items()))

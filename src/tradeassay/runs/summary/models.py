@@ -125,10 +125,8 @@ def _rates(records: Sequence[StepRecord], level: float) -> tuple[FormRate, ...]:
 
 def calibration_of(run: Run, journals: Mapping[str, Sequence[StepRecord]]) -> Calibration | None:
     """Return how well an agent's confidences were calibrated, over all repetitions; None when it never stated one.
-
     An order is judged from the open that fills it to the next one; where orders fill at the close there is a
-    reason instead of a number.
-    """
+    reason instead of a number."""
     stated = any(
         order.confidence is not None and order.side is not None
         for records in journals.values()
@@ -165,10 +163,8 @@ def _no_calibration(reason: str) -> Calibration:
 def decision_notes(
     records: Sequence[StepRecord], dialogue: Iterable[DialogueLine], *, talks: int, most: int
 ) -> tuple[tuple[DecisionNote, ...], int]:
-    """Return the ``most`` latest decisions, newest first, and how many were left out.
-
-    Those ``talks`` sessions that are most worth reading come with their conversation, and are never left out.
-    """
+    """Return the ``most`` latest decisions, newest first, and how many were left out. Those ``talks`` sessions
+    that are most worth reading come with their conversation, and are never left out."""
     why = interesting(records, talks) if talks else {}
     by_step: dict[int, list[DialogueLine]] = {}
     spent: dict[int, Spending] = {}
@@ -237,10 +233,8 @@ def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
 
 
 def interesting(records: Sequence[StepRecord], most: int) -> dict[int, str]:
-    """Return the steps of ``most`` sessions, each with why it is worth reading.
-
-    In turn: most mistakes, largest loss, largest gain, most money moved, the latest.
-    """
+    """Return the steps of ``most`` sessions, each with why it is worth reading. In turn: most mistakes, largest
+    loss, largest gain, most money moved, the latest."""
     last = [record.events[-1] if record.events else None for record in records]
     navs = [event.nav if isinstance(event, Marked) else None for event in last]
     moved, changes = {}, {}

@@ -54,9 +54,7 @@ _BUY_AND_HOLD = ("equal-weight", "index-hold")
 
 def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     """Return a finished run's summary; raises :class:`~tradeassay.core.errors.RunError` while it is not finished.
-
-    Without ``details`` only what a leaderboard needs is read: value paths, by which agents are compared.
-    """
+    Without ``details`` only what a leaderboard needs is read: value paths, by which agents are compared."""
     scores, versions = run.scores, run.manifest.versions
     cells = dict.fromkeys(row.cell for row in scores.agents)
     reading = _Reading(run, {episode.key: episode for episode in scores.episodes}, details)
@@ -276,10 +274,8 @@ def printed_figures(
     agents: Sequence[AgentSummary],
     index: Sequence[float] | None = None,
 ) -> PrintedFigures | None:
-    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper.
-
-    ``index`` has one level per session and one before.
-    """
+    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper. ``index``
+    has one level per session and one before."""
     benchmark = run.manifest.benchmark(run.episode(key))
     if not any(agent.model for agent in agents):
         return None

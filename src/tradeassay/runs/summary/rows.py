@@ -36,10 +36,8 @@ class HoldingsOverTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HoldingTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How many names are held at the end of a session, and for how many sessions a holding lasts.
-
-    ``spells`` counts holdings; one still held at the end counts up to there. ``sessions`` is None without any.
-    """
+    """How many names are held at the end of a session, and for how many sessions a holding lasts. ``spells``
+    counts holdings; one still held at the end counts up to there. ``sessions`` is None without any."""
 
     names: float
     fewest: int
@@ -77,12 +75,9 @@ class OrderNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent decided in one session. ``problems`` are its failures, one line each.
-
-    ``more_orders`` counts those beyond the ones that are kept. ``turns`` is the conversation, kept for the
-    sessions most worth reading, ``why`` says why this one; ``attempts`` counts its tries at the answer. ``usd``
-    None is an unknown price.
-    """
+    """What an agent decided in one session. ``problems`` are its failures, one line each. ``more_orders`` counts
+    those beyond the ones that are kept. ``turns`` is the conversation, kept for the sessions most worth reading,
+    ``why`` says why this one; ``attempts`` counts its tries at the answer. ``usd`` None is an unknown price."""
 
     session: str
     reason: str
@@ -98,11 +93,9 @@ class DecisionNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """The repetition that stands for an agent. ``place`` is its place among the agent's paths.
-
-    ``falls`` is the drawdown along its path. ``trades`` are those in the symbols traded most, ``decisions`` all of
-    them or the latest, newest first; what was left out of either is counted.
-    """
+    """The repetition that stands for an agent. ``place`` is its place among the agent's paths. ``falls`` is the
+    drawdown along its path. ``trades`` are those in the symbols traded most, ``decisions`` all of them or the
+    latest, newest first; what was left out of either is counted."""
 
     place: int = 0
     seed: int | None = None
@@ -117,10 +110,8 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailureCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an answer could not be used: the ``answer`` itself, and ``where`` it is recorded.
-
-    The line of somebody's own code that failed is in ``detail``, as in every failure.
-    """
+    """Why an answer could not be used: the ``answer`` itself, and ``where`` it is recorded. The line of somebody's
+    own code that failed is in ``detail``, as in every failure."""
 
     session: str
     kind: str
@@ -147,10 +138,8 @@ class FormRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was.
-
-    The figures are over all repetitions.
-    """
+    """An agent that is a model. ``mask`` names what was hidden from it, None when nothing was. The figures are
+    over all repetitions."""
 
     model: str
     answers: Answers
@@ -243,12 +232,9 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which agent of a cell is best, as far as its sessions can tell.
-
-    ``tiers`` are groups of agents, best first: those of a tier cannot be told apart from its best one
-    (:func:`tradeassay.metrics.tiers`). The baseline is in none: how an agent compares with it is a question of its
-    own. ``unranked`` says why an agent has no place.
-    """
+    """Which agent of a cell is best, as far as its sessions can tell. ``tiers`` are groups of agents, best first:
+    those of a tier cannot be told apart from its best one (:func:`tradeassay.metrics.tiers`). The baseline is in
+    none: how an agent compares with it is a question of its own. ``unranked`` says why an agent has no place."""
 
     tiers: tuple[tuple[str, ...], ...]
     unranked: dict[str, str]
@@ -351,11 +337,9 @@ class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are.
-
-    ``check`` is the command that checks the run it was made from, ``prospect`` what that can make again,
-    ``freedom`` what its runner chose.
-    """
+    """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are. ``check`` is the
+    command that checks the run it was made from, ``prospect`` what that can make again, ``freedom`` what its
+    runner chose."""
 
     title: str
     cells: tuple[CellSummary, ...]
