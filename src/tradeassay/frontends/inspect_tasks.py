@@ -494,9 +494,15 @@ def stockbench(
     days: int | None = None,
     settings: dict[str, ParamValue] | None = None,
 ) -> Task:
-    """StockBench: four stages a day over a small universe of US stocks. Args: benchmark: Which of the family, e.g.
-    stockbench-paper-v1. dataset: A data set other than the benchmark's own. seeds: Repetitions. days: Stop after
-    this many sessions. settings: Inputs, prompt and whatever else the conversation takes."""
+    """StockBench: four stages a day over a small universe of US stocks.
+
+    Args:
+        benchmark: Which of the family, e.g. stockbench-paper-v1.
+        dataset: A data set other than the benchmark's own.
+        seeds: Repetitions.
+        days: Stop after this many sessions.
+        settings: Inputs, prompt and whatever else the conversation takes.
+    """
     return _task(benchmark, settings or {}, window=None, dataset=dataset, seeds=seeds, days=days)
 
 
