@@ -134,7 +134,7 @@ def _famous(config: VerdictConfig) -> Assay:
     import pandas as pd
 
     from tradeassay.assay.verdict import OwnAccount, assay
-    from tradeassay.data.catalogue.get import MARKETS, read_market
+    from tradeassay.data.markets import MARKETS, read_market
 
     series = read_market("nasdaq", [MARKETS["nasdaq"].last])
     table = pd.Series(series.returns, name="return")

@@ -64,7 +64,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
-from tradeassay.data.catalogue.get import MARKETS, offer, read_market
+from tradeassay.data.markets import MARKETS, offer, read_market
 from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.metrics import (
