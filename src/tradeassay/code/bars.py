@@ -64,13 +64,6 @@ def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
     return 1 if timeframe == "1d" else -(-SESSION_MINUTES[clock] // MINUTES[timeframe])
 
 
-def session_days(clock: Clock, times: Times) -> NDArray[np.datetime64]:
-    """Return the session (its day) of every time; a futures evening belongs to the next day's session."""
-    shift = 1440 - OPEN_MINUTE["futures"] if clock == "futures" else 0
-    days: NDArray[np.datetime64] = (times + np.timedelta64(shift, "m")).astype("M8[D]")
-    return days
-
-
 def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
     start = np.datetime64(first, "D")
     if clock == "always":
@@ -336,7 +329,9 @@ class TaskBars:
 
     @property
     def sessions(self) -> NDArray[np.datetime64]:
-        return session_days(self.clock, self.times)
+        shift = 1440 - OPEN_MINUTE["futures"] if self.clock == "futures" else 0
+        days: NDArray[np.datetime64] = (self.times + np.timedelta64(shift, "m")).astype("M8[D]")
+        return days
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return everything flat, ``A/time``, ``A/open`` and so on: what a sandboxed job is given."""

@@ -35,7 +35,7 @@ from tradeassay.code.checks import (
     to_sarif,
 )
 from tradeassay.code.lookahead.advice import source_advice
-from tradeassay.code.lookahead.grow import Growth, LeakConfig, LeakRecord, probe_speed
+from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
 from tradeassay.code.lookahead.trace import Columns, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source
 from tradeassay.code.semantics import Semantics
@@ -290,34 +290,6 @@ def _card_exhibit(code: str, text: str) -> Exhibit:
     return Exhibit(code=code, text=text, file="strategy_card.json")
 
 
-def leak_gate(record: LeakRecord, source: str) -> Finding:
-    """Judge the look-ahead check. What the source shows is advice, not a verdict."""
-    advice = tuple(
-        Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(source)
-    )
-    measures: Measures = {
-        "runs": record.runs,
-        "screened": record.screened,
-        "cleared_bars": record.cleared,
-        "not_excluded_below_bars": record.bound,
-    }
-    if record.verdict == "clean":
-        found = passed(record.reason, measures)
-    elif record.cause == "too_short":
-        found = not_run(record.reason)
-    elif record.verdict is None:
-        found = Finding(
-            status="not_scored", reason=f"not cleared: {record.reason}", error_class=NOT_CLEARED, measures=measures
-        )
-    else:
-        exhibits = [
-            Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
-            for one in record.evidence
-        ]
-        found = convicted(exhibits, measures)
-    return msgspec.structs.replace(found, advice=advice)
-
-
 def determinism_gate(runs: Mapping[str, SubmissionRun]) -> Finding:
     """Compare the trades of runs by their surroundings; the first run is the scored one."""
     (first, scored), *others = runs.items()
@@ -461,7 +433,34 @@ class _Inquiry:
         assert self.scored is not None and self.scored.trades is not None and self.growth is not None
         trades = self.scored.trades
         record = self.growth.compare(trades.trace(share=self.runner.shares(trades, self.columns)))
-        return leak_gate(record, self.runner.source)
+        source = self.runner.source
+        advice = tuple(
+            Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(source)
+        )
+        measures: Measures = {
+            "runs": record.runs,
+            "screened": record.screened,
+            "cleared_bars": record.cleared,
+            "not_excluded_below_bars": record.bound,
+        }
+        if record.verdict == "clean":
+            found = passed(record.reason, measures)
+        elif record.cause == "too_short":
+            found = not_run(record.reason)
+        elif record.verdict is None:
+            found = Finding(
+                status="not_scored",
+                reason=f"not cleared: {record.reason}",
+                error_class=NOT_CLEARED,
+                measures=measures,
+            )
+        else:
+            exhibits = [
+                Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
+                for one in record.evidence
+            ]
+            found = convicted(exhibits, measures)
+        return msgspec.structs.replace(found, advice=advice)
 
     def audited(self) -> Finding:
         assert self.scored is not None

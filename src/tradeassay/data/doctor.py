@@ -17,7 +17,7 @@ import numpy as np
 
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
 from tradeassay.core.time import DAY, iso, midnight, parse_day
-from tradeassay.core.view import Bools, Days, Field
+from tradeassay.core.view import Days, Field
 from tradeassay.data.calendars import known_range, sessions_between
 from tradeassay.data.source import Panel, ex_rows, factors, previous_close
 
@@ -305,16 +305,12 @@ def _check_bars(panel: Panel) -> Iterator[DataFault]:
             yield _bad_bar(panel, suspicion.check, row, column, suspicion.reason((row, column)))
 
 
-def listed_mask(panel: Panel) -> Bools:
+def _check_presence(panel: Panel) -> Iterator[DataFault]:
+    present = np.isfinite(panel.bars["close"])
     days: Days = panel.sessions.astype("datetime64[D]")[:, None]
     first = np.array([entry.listed for entry in panel.listings], dtype="datetime64[D]")
     last = np.array([entry.delisted or "9999-12-31" for entry in panel.listings], dtype="datetime64[D]")
-    return (days >= first) & (days <= last)
-
-
-def _check_presence(panel: Panel) -> Iterator[DataFault]:
-    present = np.isfinite(panel.bars["close"])
-    listed = listed_mask(panel)
+    listed = (days >= first) & (days <= last)
     for row, column in np.argwhere(present & ~listed).tolist():
         yield _bad_bar(panel, "bar while unlisted", row, column, "a bar outside its listing dates")
     traded = present & panel.suspended & (panel.bars["volume"] > 0)

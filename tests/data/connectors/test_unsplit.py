@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, factor_from, not_applied
+from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, not_applied
 
 DAYS = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-03-01"))
 RATIOS = st.sampled_from([0.1, 0.5, 1.5, 2.0, 3.0, 4.0, 20.0])
@@ -15,7 +15,7 @@ def test_factors_by_hand():
     days = DAYS[:4]
     splits = [VendorSplit(days[1], 4.0), VendorSplit(days[3], 0.5)]
     assert factor_after(days, splits).tolist() == [2.0, 0.5, 0.5, 1.0]
-    assert factor_from(days, splits).tolist() == [2.0, 2.0, 0.5, 0.5]
+    assert factor_after(days, splits, same_day=True).tolist() == [2.0, 2.0, 0.5, 0.5]
 
 
 @given(

@@ -384,16 +384,6 @@ def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
     return {**feed, **dict(zip(_SIDES, columns, strict=True))}
 
 
-def kind_of_slot(task: CodeTask, slot: int) -> str:
-    """Return the kind of market of a slot: the task's own twice, then others, those with the same hours first."""
-    home = MARKETS[task.market]
-    others = sorted(
-        (name for name in MARKETS if name != task.market),
-        key=lambda name: (MARKETS[name].clock != home.clock, MARKETS[name].tied != home.tied, name),
-    )
-    return task.market if slot < 2 else others[(slot - 2) % len(others)]
-
-
 class _Hand:
     """The markets that have been drawn so far. Mutable, and discarded when the record is written."""
 
@@ -415,7 +405,12 @@ class _Hand:
     def take(self, slot: int, start: int = 0) -> bool:
         """Draw until the reference trades enough; else take the draw on which it traded most, if it did at all."""
         best: JudgedMarket | None = None
-        kind = kind_of_slot(self._task, slot)
+        home = MARKETS[self._task.market]
+        others = sorted(
+            (name for name in MARKETS if name != self._task.market),
+            key=lambda name: (MARKETS[name].clock != home.clock, MARKETS[name].tied != home.tied, name),
+        )
+        kind = self._task.market if slot < 2 else others[(slot - 2) % len(others)]
         for draw in range(start, start + self._config.draws):
             # The last draws of a kind that does not suit the task are of its own kind.
             market = kind if draw - start < self._config.draws - 2 else self._task.market

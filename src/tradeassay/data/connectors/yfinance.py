@@ -37,23 +37,14 @@ class VendorSplit(NamedTuple):
     ratio: float
 
 
-def factor_after(days: Days, splits: Sequence[VendorSplit]) -> Floats:
+def factor_after(days: Days, splits: Sequence[VendorSplit], *, same_day: bool = False) -> Floats:
     """Return, for each day, the product of the ratios of all splits on *later* days: adjusted price times this is
-    as traded.
+    as traded. With ``same_day`` those of the day too: our dividends are per share held before a split of the same
+    day, the vendor's per share of that day.
     """
     factor = np.ones(days.size)
     for split in splits:
-        factor[days < split.day] *= split.ratio
-    return factor
-
-
-def factor_from(days: Days, splits: Sequence[VendorSplit]) -> Floats:
-    """Return, for each day, the product of the ratios of all splits on that day or later: our dividends are per
-    share held before a split of the same day, the vendor's per share of that day.
-    """
-    factor = np.ones(days.size)
-    for split in splits:
-        factor[days <= split.day] *= split.ratio
+        factor[(days <= split.day) if same_day else (days < split.day)] *= split.ratio
     return factor
 
 
@@ -127,7 +118,23 @@ class YahooWire:
     def daily(self, symbol: str, first: date, until: date) -> YahooSeries:
         frame, meta = self._ask(symbol, first, until, "1d")
         try:
-            return _daily_series(symbol, frame, meta)
+            days: Days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
+            fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
+            # Rows without any price only carry an event on a day without a bar.
+            priced = np.any([np.isfinite(fields[name]) for name in ("open", "high", "low", "close")], axis=0)
+            first_trade = meta["firstTradeDate"]
+            return YahooSeries(
+                symbol=symbol,
+                name=str(meta.get("longName") or meta.get("shortName") or ""),
+                kind=str(meta["instrumentType"]),
+                currency=str(meta["currency"]),
+                first_trade=None if first_trade is None else str(first_trade.date()),
+                days=days[priced],
+                fields={name: values[priced] for name, values in fields.items()},
+                splits=tuple(VendorSplit(day, ratio) for day, ratio in _events(days, frame["Stock Splits"])),
+                dividends=tuple(_events(days, frame["Dividends"])),
+                capital_gains="Capital Gains" in frame and bool((frame["Capital Gains"] > 0).any()),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise common.changed_format(VENDOR, f"the daily bars of {symbol}", repr(error), "yfinance") from error
 
@@ -215,26 +222,6 @@ def conversation(runtime: common.Runtime, make_session: Callable[[], Any] | None
     finally:
         library.config.debug.hide_exceptions = hidden
         session.close()
-
-
-def _daily_series(symbol: str, frame: Any, meta: Any) -> YahooSeries:
-    days: Days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
-    fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
-    # Rows without any price only carry an event on a day without a bar.
-    priced = np.any([np.isfinite(fields[name]) for name in ("open", "high", "low", "close")], axis=0)
-    first_trade = meta["firstTradeDate"]
-    return YahooSeries(
-        symbol=symbol,
-        name=str(meta.get("longName") or meta.get("shortName") or ""),
-        kind=str(meta["instrumentType"]),
-        currency=str(meta["currency"]),
-        first_trade=None if first_trade is None else str(first_trade.date()),
-        days=days[priced],
-        fields={name: values[priced] for name, values in fields.items()},
-        splits=tuple(VendorSplit(day, ratio) for day, ratio in _events(days, frame["Stock Splits"])),
-        dividends=tuple(_events(days, frame["Dividends"])),
-        capital_gains="Capital Gains" in frame and bool((frame["Capital Gains"] > 0).any()),
-    )
 
 
 def _events(days: Days, column: Any) -> list[tuple[np.datetime64, float]]:
@@ -383,7 +370,7 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
     actions: list[CorporateAction] = []
     for one in series:
         paid = np.array([day for day, _ in one.dividends], dtype="datetime64[D]")
-        scale = factor_from(paid, one.splits)
+        scale = factor_after(paid, one.splits, same_day=True)
         found: list[tuple[Literal["split", "dividend"], np.datetime64, float]]
         found = [("split", split.day, split.ratio) for split in one.splits]
         found += [

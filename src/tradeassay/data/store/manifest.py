@@ -204,16 +204,12 @@ def texts(values: Sequence[str | None]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), data, bitmap, int((~valid).sum()))
 
 
-def text_lists(values: Sequence[Sequence[str]]) -> pa.ListArray:
-    flat = texts([item for value in values for item in value])
-    return pa.ListArray.from_arrays(numbers(_offsets([len(value) for value in values])), flat)
-
-
 def arrow_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         return texts(values)
     if pa.types.is_list(kind):
-        return text_lists(values)
+        flat = texts([item for value in values for item in value])
+        return pa.ListArray.from_arrays(numbers(_offsets([len(value) for value in values])), flat)
     return numbers(np.array(values, dtype=kind.to_pandas_dtype()))
 
 

@@ -306,19 +306,15 @@ def _check_minutes(panel: Panel, minutes: MinutePanel) -> None:
 
 def _check_records(panel: Panel) -> None:
     known = set(panel.symbols)
-    for records, what in (
-        (panel.actions, "action"),
-        (panel.memberships, "membership"),
-        (panel.fundamentals, "figure"),
-    ):
+    known_kinds = (
+        (panel.actions, "an action"),
+        (panel.memberships, "a membership"),
+        (panel.fundamentals, "a figure"),
+    )
+    for records, what in known_kinds:
         unknown = sorted({record.symbol for record in records} - known)
         if unknown:
-            raise _wrong(
-                panel,
-                f"an {what} of {unknown[0]}, which is not listed"
-                if what == "action"
-                else f"a {what} of {unknown[0]}, which is not listed",
-            )
+            raise _wrong(panel, f"{what} of {unknown[0]}, which is not listed")
     ids = [item.id for item in panel.news]
     if len(set(ids)) != len(ids):
         raise _wrong(panel, "two news items have the same id")

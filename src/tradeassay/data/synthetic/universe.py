@@ -66,18 +66,6 @@ def sectors(market: Market) -> tuple[str, ...]:
     return tuple(sector for sector, _ in _SECTORS[market])
 
 
-def make_names(draws: Draws, market: Market, sector: list[int]) -> list[str]:
-    taken: set[str] = set()
-    stems: list[str] = []
-    while len(stems) < len(sector):
-        a, b, c = (int(draws.below(len(words), 1)[0]) for words in (_FIRST, _MIDDLE, _LAST))
-        stem = f"{_FIRST[a]}{_MIDDLE[b]}{_LAST[c]}"
-        if stem not in taken:
-            taken.add(stem)
-            stems.append(stem)
-    return [f"{stem} {_SECTORS[market][g][1]}" for stem, g in zip(stems, sector, strict=True)]
-
-
 def make_symbols(draws: Draws, market: Market, names: list[str], boards: list[Board]) -> list[str]:
     taken: set[str] = set()
     symbols: list[str] = []
@@ -138,7 +126,16 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
     n = config.names
     group = np.sort(np.arange(n) % len(sectors(config.preset)))[draws.order(n)]
     boards = _boards(config, draws)
-    names = make_names(draws, config.preset, group.tolist())
+    sector = group.tolist()
+    taken: set[str] = set()
+    stems: list[str] = []
+    while len(stems) < len(sector):
+        a, b, c = (int(draws.below(len(words), 1)[0]) for words in (_FIRST, _MIDDLE, _LAST))
+        stem = f"{_FIRST[a]}{_MIDDLE[b]}{_LAST[c]}"
+        if stem not in taken:
+            taken.add(stem)
+            stems.append(stem)
+    names = [f"{stem} {_SECTORS[config.preset][g][1]}" for stem, g in zip(stems, sector, strict=True)]
     symbols = make_symbols(draws, config.preset, names, boards)
     first, last = _lifetimes(config, draws)
     columns = sorted(range(n), key=lambda i: (first[i], symbols[i]))

@@ -132,25 +132,6 @@ def _dated(universe: WorldNames, member: Bools, days: Days) -> tuple[Membership,
     return tuple(sorted(found, key=lambda m: (m.start, m.symbol)))
 
 
-def make_fund(
-    config: SyntheticConfig, universe: WorldNames, tape: WorldTape, index: Index, days: Days, burn: int
-) -> Fund:
-    """Price the fund at a tenth of the index plus the dividends it holds; it pays them out every quarter."""
-    income = _income(universe, tape, index, burn)
-    held, actions = _payouts(income, days)
-    draws = Draws(config.seed, "fund")
-    reach = np.abs(draws.normal((days.size, 2))) * 0.002
-    before = np.concatenate([[0.0], held[:-1]])
-    paid = {action.ex: action.value for action in actions}
-    out = np.array([paid.get(row, 0.0) for row in range(days.size)])
-    opens = np.rint(index.opens * 10.0 + before - out + income)
-    closes = np.rint(index.closes * 10.0 + held)
-    high = np.maximum(np.rint(np.maximum(opens, closes) * (1.0 + reach[:, 0])), np.maximum(opens, closes))
-    low = np.minimum(np.rint(np.minimum(opens, closes) / (1.0 + reach[:, 1])), np.minimum(opens, closes))
-    volume = np.rint(2_000_000.0 * (1.0 + np.abs(draws.normal(days.size)) * 0.4)) * 100.0
-    return Fund(np.stack([opens, high, low, closes], axis=1), volume, actions)
-
-
 def _income(universe: WorldNames, tape: WorldTape, index: Index, burn: int) -> Floats:
     """Return the dividends of members per row, in hundredths per fund share."""
     rows = index.closes.size
@@ -205,7 +186,19 @@ def generate(config: SyntheticConfig) -> World:
     )
     tape = run_days(config, universe, drivers, make_schedule(config, universe, BURN), BURN)
     index = make_index(config, universe, tape, sessions.days, BURN)
-    fund = make_fund(config, universe, tape, index, sessions.days, BURN)
+    income = _income(universe, tape, index, BURN)
+    held, actions = _payouts(income, sessions.days)
+    draws = Draws(config.seed, "fund")
+    reach = np.abs(draws.normal((sessions.days.size, 2))) * 0.002
+    before = np.concatenate([[0.0], held[:-1]])
+    paid = {action.ex: action.value for action in actions}
+    out = np.array([paid.get(row, 0.0) for row in range(sessions.days.size)])
+    opens = np.rint(index.opens * 10.0 + before - out + income)
+    closes = np.rint(index.closes * 10.0 + held)
+    high = np.maximum(np.rint(np.maximum(opens, closes) * (1.0 + reach[:, 0])), np.maximum(opens, closes))
+    low = np.minimum(np.rint(np.minimum(opens, closes) / (1.0 + reach[:, 1])), np.minimum(opens, closes))
+    volume = np.rint(2_000_000.0 * (1.0 + np.abs(draws.normal(sessions.days.size)) * 0.4)) * 100.0
+    fund = Fund(np.stack([opens, high, low, closes], axis=1), volume, actions)
     place = sum(
         first == 0 and instrument.symbol < FUND
         for first, instrument in zip(universe.first, universe.instruments, strict=True)
