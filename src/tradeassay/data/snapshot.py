@@ -25,7 +25,7 @@ from tradeassay.core.view import (
     NewsItem,
     SessionBars,
 )
-from tradeassay.data.source import CalendarName, PanelFacts, action_known_at
+from tradeassay.data.source import CalendarName, action_known_at
 from tradeassay.data.store.manifest import Manifest, read_manifest
 from tradeassay.data.store.read import History, check_files, verify_snapshot
 
@@ -34,8 +34,9 @@ class Snapshot:
     """An opened snapshot. It can be pickled: the other process opens the same folder."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._folder = folder
-        self._manifest = manifest
+        self.folder, self.manifest = folder, manifest
+        self.name, self.sha256, self.facts = manifest.name, manifest.sha256, manifest.facts
+        self.calendar: CalendarName = manifest.facts.calendar
         self._history = History(folder, manifest)
         opens, closes = self._history.open_times, self._history.close_times
         # Where a session opens at the instant the previous one closes (24/7), its pre-open is that instant.
@@ -43,34 +44,10 @@ class Snapshot:
         self._clocks: dict[str, list[int]] = {"pre_open": before, "open": opens, "close": closes}
 
     def __repr__(self) -> str:
-        return f"<Snapshot '{self.name}' {self._manifest.first_session}..{self._manifest.last_session}>"
+        return f"<Snapshot '{self.name}' {self.manifest.first_session}..{self.manifest.last_session}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_snapshot, (self._folder,)
-
-    @property
-    def name(self) -> str:
-        return self._manifest.name
-
-    @property
-    def folder(self) -> Path:
-        return self._folder
-
-    @property
-    def manifest(self) -> Manifest:
-        return self._manifest
-
-    @property
-    def sha256(self) -> str:
-        return self._manifest.sha256
-
-    @property
-    def facts(self) -> PanelFacts:
-        return self._manifest.facts
-
-    @property
-    def calendar(self) -> CalendarName:
-        return self._manifest.facts.calendar
+        return open_snapshot, (self.folder,)
 
     @property
     def sessions(self) -> Days:
@@ -91,7 +68,7 @@ class Snapshot:
         if start >= stop:
             raise UserError(
                 f"'{self.name}' has no session from {first or 'its start'} to {last or 'its end'}",
-                hint=f"it holds {self._manifest.first_session} to {self._manifest.last_session}",
+                hint=f"it holds {self.manifest.first_session} to {self.manifest.last_session}",
             )
         return range(start, stop)
 
