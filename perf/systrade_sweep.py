@@ -20,8 +20,8 @@ from tradeassay.account.compiled.shares import price_decisions
 from tradeassay.account.shares import COSTS_BP
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.code.bars import make_bars
-from tradeassay.code.semantics import Semantics, read_semantics
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
+from tradeassay.code.semantics.interpreter import Semantics, read_semantics
 from tradeassay.code.sweep import Batch, spread_parameters, sweep
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 

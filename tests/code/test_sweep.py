@@ -7,8 +7,8 @@ from importlib.resources import files
 import pytest
 
 from tradeassay.code.bars import make_bars
-from tradeassay.code.semantics import Semantics, read_semantics
 from tradeassay.code.semantics.compiler import KernelTape
+from tradeassay.code.semantics.interpreter import Semantics, read_semantics
 from tradeassay.code.sweep import Batch, run_batch, spread_parameters, sweep
 from tradeassay.core.errors import UserError
 

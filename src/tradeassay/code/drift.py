@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.code.semantics import Semantics
+from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.submission import StrategyCard, StrategySpec, Submission, SubmissionRun
 from tradeassay.core.errors import UserError
 from tradeassay.core.reproducible_math import plain_sum

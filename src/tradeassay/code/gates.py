@@ -38,7 +38,7 @@ from tradeassay.code.lookahead.advice import source_advice
 from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
 from tradeassay.code.lookahead.trace import Columns, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source
-from tradeassay.code.semantics import Semantics
+from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.submission import (
     CAPITAL,
     CARD,

@@ -35,7 +35,16 @@ def check_compiles(source: str, framework: Framework = "backtrader", longest: in
     if isinstance(tree, SourceFault):
         where = f" in line {tree.line}" if tree.line else ""
         return failed(f"{tree.error}{where}: {tree.words}", tree.error, line=tree.line)
-    return _one_function(tree) if framework == "frame" else _one_strategy(tree)
+    if framework == "frame":
+        names = tuple(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "signals")
+        none, many = "there is no function 'signals' at the top level", f"'signals' is defined {len(names)} times"
+    else:
+        names = strategy_classes(tree)
+        none = "no class derives from bt.Strategy"
+        many = f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for"
+    if len(names) == 1:
+        return PASSED
+    return failed(many, "many_strategies") if names else failed(none, "no_strategy")
 
 
 def asks_length(source: str) -> bool:
@@ -68,27 +77,6 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
             waiting += children.get(name, ())
     used = {base for name in found for base in parents[name]}
     return tuple(name for name in parents if name in found and name not in used)
-
-
-def _one_strategy(tree: ast.Module) -> Finding:
-    names = strategy_classes(tree)
-    if len(names) == 1:
-        return PASSED
-    if not names:
-        return failed("no class derives from bt.Strategy", "no_strategy")
-    return failed(
-        f"{len(names)} classes derive from bt.Strategy ({', '.join(names)}); exactly one is asked for",
-        "many_strategies",
-    )
-
-
-def _one_function(tree: ast.Module) -> Finding:
-    named = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "signals"]
-    if len(named) == 1:
-        return PASSED
-    if not named:
-        return failed("there is no function 'signals' at the top level", "no_strategy")
-    return failed(f"'signals' is defined {len(named)} times", "many_strategies")
 
 
 def _strategy_names(tree: ast.Module) -> set[str]:

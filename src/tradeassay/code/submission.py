@@ -26,8 +26,7 @@ from tradeassay.code.bars import FIELDS, TaskBars, make_bars
 from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.lookahead.grow import Enough, with_false_bars
 from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
-from tradeassay.code.semantics import Semantics, interpret
-from tradeassay.code.semantics.interpreter import calendar_of
+from tradeassay.code.semantics.interpreter import Semantics, calendar_of, interpret
 from tradeassay.code.task import Timeframe
 from tradeassay.core.dialogue import schema_of_type
 from tradeassay.core.errors import UNDECODABLE, UserError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars
 from tradeassay.code.drift import DriftReport, Traced, changed_lines, check_drift, trace_distance
-from tradeassay.code.semantics import read_semantics
+from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import Scenario, StrategySpec, Submission, SubmissionRun
 
 SEMANTICS = read_semantics(

@@ -23,7 +23,7 @@ from tradeassay.code.gates import (
     schema_gate,
 )
 from tradeassay.code.lookahead.grow import LeakConfig
-from tradeassay.code.semantics import read_semantics
+from tradeassay.code.semantics.interpreter import read_semantics
 from tradeassay.code.submission import (
     AuditLog,
     BadLog,

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from tradeassay.code.scores import complexity, d3, d4
-from tradeassay.code.semantics import read_semantics
+from tradeassay.code.semantics.interpreter import read_semantics
 
 
 def semantics(folder: str):

@@ -10,8 +10,8 @@ import pytest
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, load_semantics
 from tradeassay.code.bars import make_bars
-from tradeassay.code.semantics import Semantics, check_semantics, interpret, read_semantics
 from tradeassay.code.semantics.compiler import Kernel, KernelTape, run_compiled
+from tradeassay.code.semantics.interpreter import Semantics, check_semantics, interpret, read_semantics
 from tradeassay.code.sweep import spread_parameters
 from tradeassay.core.errors import UserError
 

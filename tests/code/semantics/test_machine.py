@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.code.semantics import check_semantics, interpret, read_semantics, semantics_schema
-from tradeassay.code.semantics.interpreter import calendar_of, evaluate, is_pointwise, names_in
+from tradeassay.code.semantics.interpreter import (
+    calendar_of,
+    check_semantics,
+    evaluate,
+    interpret,
+    is_pointwise,
+    names_in,
+    read_semantics,
+    semantics_schema,
+)
 from tradeassay.core.errors import UserError
 
 CROSS = {

@@ -21,8 +21,7 @@ from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateName
 from tradeassay.code.scores import complexity
-from tradeassay.code.semantics import Semantics, check_semantics, read_semantics
-from tradeassay.code.semantics.interpreter import semantics_schema
+from tradeassay.code.semantics.interpreter import Semantics, check_semantics, read_semantics, semantics_schema
 from tradeassay.code.semantics.program import program_of
 from tradeassay.code.submission import (
     CARD,
