@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -35,7 +35,7 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.orders import Order, is_price
-from tradeassay.core.view import Board, CorporateAction, Instrument, SessionBars
+from tradeassay.core.view import CorporateAction, Instrument, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay.account.venue import Era, Venue
@@ -437,58 +437,28 @@ class _Fills:
             yield AuditFinding("fills", f"{fill.symbol} has other contract terms than its instrument")
 
     def _limits(self, fill: Filled) -> Iterator[AuditFinding]:
-        limits, day = self._day.venue.price_limits, self._day
-        if _era_of(day) is not None:
-            yield from self._dated_limits(fill)
-            return
-        if limits is None:
-            return
-        board = day.instrument(fill.symbol).board
-        limit = {
-            Board.MAIN: limits.main,
-            Board.CHINEXT: limits.chinext,
-            Board.STAR: limits.star,
-            Board.BSE: limits.bse,
-            Board.NONE: limits.none,
-        }[board]
-        before = day.price("prev_close", fill.symbol)
-        if limit is None or not before > 0:
-            return
-        tested = fill.reference if limits.limit_test == "open" else day.price("close", fill.symbol)
-        change = tested / before - 1
-        threshold = limit - limits.buffer
-        if fill.quantity > 0 and change >= threshold - 1e-9:
-            yield AuditFinding("limits", f"{fill.symbol} was bought at {change:+.2%}, at or beyond its limit")
-        if fill.quantity < 0 and change <= 1e-9 - threshold:
-            yield AuditFinding("limits", f"{fill.symbol} was sold at {change:+.2%}, at or beyond its limit")
-
-    def _dated_limits(self, fill: Filled) -> Iterator[AuditFinding]:
         day, era = self._day, _era_of(self._day)
-        boards = None if era is None else era.price_limits
+        limits = day.venue.price_limits if era is None else era.price_limits
         board, before = day.instrument(fill.symbol).board, day.price("prev_close", fill.symbol)
-        if boards is None or board == Board.NONE or not before > 0:
+        if limits is None or not before > 0:
             return
-        rule = {
-            Board.MAIN: boards.main,
-            Board.CHINEXT: boards.chinext,
-            Board.STAR: boards.star,
-            Board.BSE: boards.bse,
-        }[board]
-        bars, column = day.bars, day.columns[fill.symbol]
-        first = 0 if bars.first_row is None else int(bars.first_row[column])
-        if first > 0 and bars.row - first < rule.free_sessions:
-            return
-        limit = rule.limit
-        if rule.special is not None and bars.special is not None and bars.special[column]:
-            limit = rule.special
+        tested: float = fill.reference
+        limit: Any = getattr(limits, board, None)  # boards are fields; dated rules say more than a number
+        if era is not None:
+            rule, bars, column = limit, day.bars, day.columns[fill.symbol]
+            first = 0 if bars.first_row is None else int(bars.first_row[column])
+            if rule is None or (first > 0 and bars.row - first < rule.free_sessions):
+                return
+            special = rule.special is not None and bars.special is not None and bars.special[column]
+            limit = rule.special if special else rule.limit
+        elif getattr(limits, "limit_test", "open") != "open":
+            tested = day.price("close", fill.symbol)
         if limit is None:
             return
-        change, most = fill.reference / before - 1, limit - boards.buffer
-        if (change if fill.quantity > 0 else -change) >= most - 1e-9:
+        change = tested / before - 1
+        if (change if fill.quantity > 0 else -change) >= limit - limits.buffer - 1e-9:
             side = "bought" if fill.quantity > 0 else "sold"
-            yield AuditFinding(
-                "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit of the day"
-            )
+            yield AuditFinding("limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit")
 
     def _volume(self, fill: Filled) -> Iterator[AuditFinding]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)

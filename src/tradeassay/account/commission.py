@@ -8,13 +8,10 @@ BPS = 1e-4
 
 
 class Fees(msgspec.Struct, frozen=True, kw_only=True):
-    """Commission and tax.
-
-    Rates are in basis points of the traded value. ``minimum`` is the least an order pays; with
-    ``minimum_covers_tax`` commission and tax together must reach it, otherwise the commission alone.
+    """Commission and tax. Rates are in basis points of the traded value. ``minimum`` is the least an order pays;
+    with ``minimum_covers_tax`` commission and tax together must reach it, otherwise the commission alone.
     ``per_unit`` is charged per share or contract on top of the rate. ``buy_tax_bps`` is a tax on purchases, where
-    there is one.
-    """
+    there is one."""
 
     buy_bps: float = 0.0
     sell_bps: float = 0.0

@@ -94,12 +94,10 @@ class DailyTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """One account over several assets.
-
-    A decision to BUY or SELL asks for a share of the account; what other assets tie up is not available, so
-    the sum of all exposures never exceeds the account. HOLD leaves the exposure as it is, or closes it. The fee is
-    paid on the money that changes hands, including when a short that shrank or grew is brought back to size.
-    """
+    """One account over several assets. A decision to BUY or SELL asks for a share of the account; what other
+    assets tie up is not available, so the sum of all exposures never exceeds the account. HOLD leaves the exposure
+    as it is, or closes it. The fee is paid on the money that changes hands, including when a short that shrank or
+    grew is brought back to size."""
 
     hold: Hold
     fee_bp: float

@@ -34,12 +34,10 @@ from tradeassay.core.view import CorporateAction, SessionBars
 
 
 class Exchange:
-    """Carries out orders at one venue, session by session.
-
-    The sequence of a session is :meth:`open_session`, :meth:`execute`, :meth:`close_session`. Where orders are
-    decided on after the market opened, :meth:`work_waiting` comes before the decision. Between sessions it
-    remembers nothing but the book of waiting orders.
-    """
+    """Carries out orders at one venue, session by session. The sequence of a session is :meth:`open_session`,
+    :meth:`execute`, :meth:`close_session`. Where orders are decided on after the market opened,
+    :meth:`work_waiting` comes before the decision. Between sessions it remembers nothing but the book of waiting
+    orders."""
 
     def __init__(self, venue: Venue) -> None:
         self.venue = venue

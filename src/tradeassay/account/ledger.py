@@ -73,12 +73,10 @@ def _check_settled_first(event: Filled, holding: Holding) -> None:
 
 
 class Ledger:
-    """An account. The only way to change it is :meth:`apply`; :class:`Marked` ends a session.
-
-    The end of a session unlocks what T+1 had locked and ages the positions. ``cash``, ``holdings`` (in the order
-    they were opened) and ``sessions`` (how many are over) are public for reading; plain attributes, because the
-    exchange reads them for every order.
-    """
+    """An account. The only way to change it is :meth:`apply`; :class:`Marked` ends a session. The end of a session
+    unlocks what T+1 had locked and ages the positions. ``cash``, ``holdings`` (in the order they were opened) and
+    ``sessions`` (how many are over) are public for reading; plain attributes, because the exchange reads them for
+    every order."""
 
     __slots__ = ("_called", "_deposit", "_margin", "_state", "_t_plus_1", "cash", "holdings", "sessions")
 

@@ -104,10 +104,6 @@ AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it: 10.95 / 10 - 1 is a hair below 0.095."""
 
 
-# Looking a member up on an enum class is slow, and this is asked for every order.
-_MAIN, _CHINEXT, _STAR, _NONE = Board.MAIN, Board.CHINEXT, Board.STAR, Board.NONE
-
-
 class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Daily price limits per board, as fractions of the previous close; None = the board has none.
 
@@ -127,16 +123,7 @@ class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     limit_test: Literal["open", "close_change"] = "open"
 
     def threshold(self, board: Board) -> float | None:
-        if board is _MAIN:
-            limit = self.main
-        elif board is _NONE:
-            limit = self.none
-        elif board is _CHINEXT:
-            limit = self.chinext
-        elif board is _STAR:
-            limit = self.star
-        else:
-            limit = self.bse
+        limit: float | None = getattr(self, board)  # the field of the board's name
         return None if limit is None else limit - self.buffer
 
     def gate(self, ticket: Ticket, session: Session) -> Refusal | None:
@@ -165,12 +152,10 @@ def _refuse_at(price: float, previous: float, threshold: float, *, buying: bool)
 
 
 class BoardRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One board's daily price limit, as a fraction of the previous close; None = no limit.
-
-    ``special`` is the limit of names under special treatment (ST), None where they have the board's own.
-    ``free_sessions`` is how many sessions from the listing on have no limit; a name that may have been listed
-    before the data begins counts as listed long ago.
-    """
+    """One board's daily price limit, as a fraction of the previous close; None = no limit. ``special`` is the
+    limit of names under special treatment (ST), None where they have the board's own. ``free_sessions`` is how
+    many sessions from the listing on have no limit; a name that may have been listed before the data begins counts
+    as listed long ago."""
 
     limit: float | None = None
     special: float | None = None
@@ -189,16 +174,9 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
     buffer: float = 0.005
 
     def threshold(self, board: Board, *, special: bool, age: int) -> float | None:
-        if board is _MAIN:
-            rule = self.main
-        elif board is _CHINEXT:
-            rule = self.chinext
-        elif board is _STAR:
-            rule = self.star
-        elif board is _NONE:
+        rule: BoardRule | None = getattr(self, board, None)  # the field of the board's name
+        if rule is None:
             return None
-        else:
-            rule = self.bse
         if 0 <= age < rule.free_sessions:
             return None
         limit = rule.special if special and rule.special is not None else rule.limit

@@ -15,13 +15,10 @@ EQUAL = 1e-9
 
 
 class Margin(msgspec.Struct, frozen=True, kw_only=True):
-    """A margin account.
-
-    An order that makes a position larger is filled only if afterwards equity >= ``initial`` x gross
-    exposure, at reference prices and after costs; one that makes it smaller always is. At the close
-    equity must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts, or the venue
-    closes positions. Negative cash costs ``interest_per_year``; positive cash earns nothing.
-    """
+    """A margin account. An order that makes a position larger is filled only if afterwards equity >= ``initial`` x
+    gross exposure, at reference prices and after costs; one that makes it smaller always is. At the close equity
+    must be at least ``maintenance_long`` x longs + ``maintenance_short`` x shorts, or the venue closes positions.
+    Negative cash costs ``interest_per_year``; positive cash earns nothing."""
 
     initial: float = 0.5
     maintenance_long: float = 0.25

@@ -33,12 +33,10 @@ Moment = Literal["open", "close"]
 
 
 class Session:
-    """What is fixed while one batch of orders is worked off.
-
-    ``open`` ... ``volume`` are read by column. ``reference`` is the price at which the batch trades or is
-    marked, chosen by :meth:`turn_to`. ``used`` counts the volume taken per symbol, for the participation
-    limit; ``universe`` names what may be bought, ``delisted`` what has left the exchange.
-    """
+    """What is fixed while one batch of orders is worked off. ``open`` ... ``volume`` are read by column.
+    ``reference`` is the price at which the batch trades or is marked, chosen by :meth:`turn_to`. ``used`` counts
+    the volume taken per symbol, for the participation limit; ``universe`` names what may be bought, ``delisted``
+    what has left the exchange."""
 
     __slots__ = (
         "_nav",

@@ -36,13 +36,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shorting(msgspec.Struct, frozen=True, kw_only=True):
-    """Short sales.
-
-    ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
-    symbols that cannot be borrowed; ``max_volume_share`` bounds a short position by a share of the
-    session's volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding is
-    refused or cut to it (``on_short_shares``). Futures need no borrow and are always sold freely.
-    """
+    """Short sales. ``borrow_per_year`` is charged on the short value, a part each session. ``unavailable`` names
+    symbols that cannot be borrowed; ``max_volume_share`` bounds a short position by a share of the session's
+    volume (None = no bound). Where shorting is not ``allowed``, a sale beyond the holding is refused or cut to it
+    (``on_short_shares``). Futures need no borrow and are always sold freely."""
 
     allowed: bool = False
     borrow_per_year: float = 0.0

@@ -97,11 +97,9 @@ class ChoiceFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent decided. ``status`` is ``failed`` when no usable answer came: the position rule is then HOLD.
-
     ``memory`` is the agent's whole new memory, opaque to the arena; None leaves the old one. ``message`` is what
     it wants to say in public, ``allocation`` the share of its account (0 to 1) it wants behind the position; both
-    count only in seasons that allow them.
-    """
+    count only in seasons that allow them."""
 
     action: Action
     reasoning: str

@@ -56,11 +56,9 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 class AskModel(msgspec.Struct, frozen=True, kw_only=True):
     """Please answer. ``must_call`` names the one tool that has to be called; only that tool is then offered.
-
     ``purpose`` names the stage ("research", "submit", "analysis" ...), ``attempt`` counts from 1 within it.
     ``answer_schema`` (JSON schema as text) asks for a JSON answer instead of prose. ``given`` is the same question
-    as data; it is never sent to a model and does not enter any key or hash of a request.
-    """
+    as data; it is never sent to a model and does not enter any key or hash of a request."""
 
     purpose: str
     messages: tuple[Message, ...]

@@ -48,13 +48,10 @@ class AccountState(msgspec.Struct, frozen=True):
 
 
 class AccountTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a ledger must know to check an account.
-
-    ``t_plus_1``: what was bought in a session cannot be sold in it. ``margin``: cash and positions may
-    be negative, and at every mark equity covers the maintenance rates times the long and short exposure,
-    or a margin call of that session says that it does not. A cash account (the default) never has
-    negative cash or a negative position.
-    """
+    """What a ledger must know to check an account. ``t_plus_1``: what was bought in a session cannot be sold in
+    it. ``margin``: cash and positions may be negative, and at every mark equity covers the maintenance rates times
+    the long and short exposure, or a margin call of that session says that it does not. A cash account (the
+    default) never has negative cash or a negative position."""
 
     t_plus_1: bool = False
     margin: bool = False
@@ -246,12 +243,10 @@ Event = (
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``events.jsonl``: what was decided in a session and what came of it.
-
-    ``opening`` holds what happened before the decision (splits, dividends, delistings), ``events``
-    what the market made of it, the last being :class:`Marked`. Where a decision is made after the open, the
-    fills of orders waiting from earlier sessions come first among ``events`` and precede the decision.
-    """
+    """One line of ``events.jsonl``: what was decided in a session and what came of it. ``opening`` holds what
+    happened before the decision (splits, dividends, delistings), ``events`` what the market made of it, the last
+    being :class:`Marked`. Where a decision is made after the open, the fills of orders waiting from earlier
+    sessions come first among ``events`` and precede the decision."""
 
     step: int
     session: str

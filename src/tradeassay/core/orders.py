@@ -47,12 +47,10 @@ TimeInForce = Literal["day", "gtc"]
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One wish to trade. ``side`` may be omitted for target units only.
-
-    If ``side`` is given with a target, it must agree with the difference, or the exchange rejects
-    the order: a "BUY" to a weight below the present one is a mistake, not a sale.
-    Short positions are negative targets or sales beyond the holding, where the venue allows them.
-    """
+    """One wish to trade. ``side`` may be omitted for target units only. If ``side`` is given with a target, it
+    must agree with the difference, or the exchange rejects the order: a "BUY" to a weight below the present one is
+    a mistake, not a sale. Short positions are negative targets or sales beyond the holding, where the venue allows
+    them."""
 
     symbol: str
     amount: float

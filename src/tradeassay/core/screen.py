@@ -17,11 +17,9 @@ _GAP = 3
 
 class StackedTable:
     """A table for a terminal of any width: columns without room stand in further tables below it, none is dropped.
-
     Each of those begins with the first ``heads`` columns again, which say whose row it is. Titles that begin with
     ``>`` are of numbers: they stand on the right and are never broken. Cells are other people's words: markup in
-    them is text. ``ruled`` draws a line below the titles.
-    """
+    them is text. ``ruled`` draws a line below the titles."""
 
     def __init__(
         self,

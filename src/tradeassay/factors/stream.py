@@ -155,12 +155,10 @@ class FactorStream:
             self._fill_year(known[2], known[1])
 
     def prime(self, high: Floats, close: Floats, recent: Floats) -> None:
-        """Take the first sessions at once, at most 255; the same as feeding them.
-
-        ``high`` and ``close`` have the shape (sessions, names), ``recent`` has all five fields of the last
-        :data:`RECENT` of them, shape (sessions, 5, names): no sum reaches further back. Raises
-        :class:`UserError` when something has been taken already, or for more sessions.
-        """
+        """Take the first sessions at once, at most 255; the same as feeding them. ``high`` and ``close`` have the
+        shape (sessions, names), ``recent`` has all five fields of the last :data:`RECENT` of them, shape
+        (sessions, 5, names): no sum reaches further back. Raises :class:`UserError` when something has been taken
+        already, or for more sessions."""
         rows, names = close.shape
         if self._row >= 0 or rows >= _RING:
             raise UserError(

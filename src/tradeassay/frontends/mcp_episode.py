@@ -254,12 +254,10 @@ def serve_episode(
     sessions: int | None = None,
     journal: Path | None = None,
 ) -> float | None:
-    """Serve an episode over standard input and output until the client leaves; returns what it earned.
-
-    Each session's record is in ``journal``, durably, before the next session is shown; a journal that exists is
+    """Serve an episode over standard input and output until the client leaves; returns what it earned. Each
+    session's record is in ``journal``, durably, before the next session is shown; a journal that exists is
     continued. What aliases are drawn from is kept beside it, in a file that ends in ``.secret``. Raises
-    :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something else.
-    """
+    :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something else."""
     with ExitStack() as stack:
         kept = None if journal is None else stack.enter_context(Journal(journal))
         secret = None if journal is None else _kept_secret(journal)

@@ -208,15 +208,11 @@ class BudgetedProvider:
                 f"the price of {inner.name} is unknown, so a cap of {budget.max_usd:g} dollars cannot be kept",
                 hint="give its price in a file of prices, or run without a cap",
             )
-        self._inner = inner
+        self._inner, self.name = inner, inner.name
         self._budget = budget
         self._price = price
         # A provider that takes a separate budget for reasoning bills it on top of the answer.
         self._most_output = params.max_tokens + (params.reasoning_tokens or 0)
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         if self._price is None:

@@ -191,12 +191,10 @@ def first_answer(path: Path, model: str) -> AnswerLine | None:
 
 
 def cassette_faults(path: Path) -> Iterator[str]:
-    """Yield what is wrong with a cassette in itself: names that are not those of their content, and other forms.
-
-    A question whose key is not its hash, a message or a list of tools under another's name, a line that is not
+    """Yield what is wrong with a cassette in itself: names that are not those of their content, and other forms. A
+    question whose key is not its hash, a message or a list of tools under another's name, a line that is not
     written as this module writes it, or not where it writes it. Raises :class:`RunError` for a file that cannot be
-    read at all.
-    """
+    read at all."""
     raw = path.read_bytes()
     whole = raw[: raw.rfind(b"\n") + 1]
     if whole != raw:
@@ -525,10 +523,8 @@ def _tools_difference(request: AskModel, recorded: RecordedAnswer) -> str:
 
 
 def _departure(now: str, then: str) -> int:
-    for at, (a, b) in enumerate(zip(now, then, strict=False)):
-        if a != b:
-            return at
-    return min(len(now), len(then))
+    differ = (at for at, (a, b) in enumerate(zip(now, then, strict=False)) if a != b)
+    return next(differ, min(len(now), len(then)))
 
 
 def _excerpt(text: str, at: int) -> str:
@@ -547,11 +543,8 @@ class RecordingModel:
     def __init__(
         self, inner: Model, params: ModelParams, store: CassetteStore, *, elsewhere: bool = False
     ) -> None:
+        self.name = inner.name
         self._inner, self._params, self._store, self._elsewhere = inner, params, store, elsewhere
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         question = asked(self.name, self._params, request, place)
@@ -573,16 +566,12 @@ class ReplayingModel:
     """Answers from the cassette alone; raises :class:`CassetteMismatch` for a question that is not in it."""
 
     def __init__(self, name: str, params: ModelParams, store: CassetteStore) -> None:
-        self._name = name
+        self.name = name
         self._params = params
         self._store = store
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        question = asked(self._name, self._params, request, place)
+        question = asked(self.name, self._params, request, place)
         known = self._store.find(place.episode, key_of(question))
         if known is not None:
             return known
@@ -594,10 +583,10 @@ class ReplayingModel:
         there = [record for record in recorded if record.asked.place == question.place]
         if not there:
             return CassetteMismatch(
-                f"nothing was recorded for {where} ({request.purpose}, {self._name})",
+                f"nothing was recorded for {where} ({request.purpose}, {self.name})",
                 hint="run it without replay first, or replay with the settings it was recorded with",
             )
-        same_model = [record for record in there if record.asked.model == self._name] or there
+        same_model = [record for record in there if record.asked.model == self.name] or there
         difference = first_difference(question, request, same_model[-1])
         return CassetteMismatch(
             f"the recording for {where} answers another question: {difference}",

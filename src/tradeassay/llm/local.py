@@ -233,11 +233,7 @@ class LocalProvider:
 
     def __init__(self, engine: Engine, inner: Provider) -> None:
         self._engine = engine
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        self._inner, self.name = inner, inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         return await self._inner.attempt(request, place)

@@ -16,13 +16,10 @@ from tradeassay.llm.model import Provider, QuestionPlace
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Exponential waits between attempts. A provider's own Retry-After is honoured up to ``patience_s``.
-
-    A longer one ends the attempts: a caller told to come back in an hour should not hold a connection. After
-    ``silences`` time-outs in a row in one episode the run is stopped, to be resumed: waiting out every question of
-    a provider that has gone silent would take days, and each would count as a day without an answer. None never
-    stops.
-    """
+    """Exponential waits between attempts. A provider's own Retry-After is honoured up to ``patience_s``. A longer
+    one ends the attempts: a caller told to come back in an hour should not hold a connection. After ``silences``
+    time-outs in a row in one episode the run is stopped, to be resumed: waiting out every question of a provider
+    that has gone silent would take days, and each would count as a day without an answer. None never stops."""
 
     attempts: Annotated[int, Meta(ge=1)] = 6
     first_s: Annotated[float, Meta(ge=0.0)] = 1.0
@@ -58,15 +55,12 @@ class AskingModel:
     ) -> None:
         if connections < 1:
             raise UserError(f"{connections} connections cannot carry a question", hint="give 1 or more")
+        self.name = provider.name
         self._provider = provider
         self._retry = retry
         self._sleep = sleep
         self._slots = asyncio.Semaphore(connections)
         self._silent: dict[str, int] = {}
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request, trying again as the policy says. Raises :class:`RunError` when the provider has gone

@@ -40,12 +40,10 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "tool_in
 def find_calls(
     text: str, tools: tuple[ToolSpec, ...], must_call: str | None = None, *, id_prefix: str = "text"
 ) -> tuple[ToolCall, ...]:
-    """Return the calls of offered tools that a text holds, in order.
-
-    With ``must_call`` (or a single tool) arguments alone count as a call of it when they fit its schema's
-    required fields; if nothing fits but exactly one block tries to be JSON, that block is passed on as it
-    is, so that the model can be told about the mistake. Never raises for anything a model may write.
-    """
+    """Return the calls of offered tools that a text holds, in order. With ``must_call`` (or a single tool)
+    arguments alone count as a call of it when they fit its schema's required fields; if nothing fits but exactly
+    one block tries to be JSON, that block is passed on as it is, so that the model can be told about the mistake.
+    Never raises for anything a model may write."""
     if not tools or not text:
         return ()
     offered = {tool.name: tool for tool in tools}
@@ -180,11 +178,7 @@ class TextToolsProvider:
     """Asks a provider without tools as if it had them."""
 
     def __init__(self, inner: Provider) -> None:
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        self._inner, self.name = inner, inner.name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         attempt = await self._inner.attempt(tools_into_text(request), place)

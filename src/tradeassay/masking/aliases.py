@@ -75,11 +75,9 @@ _FIRST_BLOCK = 10_000
 
 
 class AliasMap:
-    """Symbols to aliases and back.
-
-    A number is drawn without replacement from 0 to 9999 for every symbol in the order in which symbols come into
-    view. Neither the number nor the order of numbers depends on the symbol, on how many there are, or on which
-    will be listed later. (Past ten thousand symbols the aliases have five digits.)
+    """Symbols to aliases and back. A number is drawn without replacement from 0 to 9999 for every symbol in the
+    order in which symbols come into view. Neither the number nor the order of numbers depends on the symbol, on
+    how many there are, or on which will be listed later. (Past ten thousand symbols the aliases have five digits.)
     """
 
     def __init__(self, rng: np.random.Generator) -> None:

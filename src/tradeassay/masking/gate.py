@@ -81,8 +81,6 @@ class Gate:
         )
         self._words = records.MaskWords(self.alias, self._text_out, self._factor)
 
-    # -- everything ----------------------------------------------------------------------------------------------
-
     @overload
     def outgoing(self, value: str) -> str: ...
     @overload
@@ -100,12 +98,10 @@ class Gate:
     @overload
     def incoming(self, value: Json) -> Json: ...
     def incoming(self, value: Json) -> Json:
-        """Return an agent's text or JSON value in real terms.
-
-        Real names and dates that the agent wrote itself become ``[name]`` and ``[date]`` first: repeated to it
-        later they would be masked, which would tell it the alias. Raises :class:`UnknownAlias` when a field for
-        assets or days holds anything but an alias; in other texts unknown aliases stay as they are.
-        """
+        """Return an agent's text or JSON value in real terms. Real names and dates that the agent wrote itself
+        become ``[name]`` and ``[date]`` first: repeated to it later they would be masked, which would tell it the
+        alias. Raises :class:`UnknownAlias` when a field for assets or days holds anything but an alias; in other
+        texts unknown aliases stay as they are."""
         if self._open:
             return value
         return self._text_in(value) if isinstance(value, str) else walk(value, self._in)
@@ -137,8 +133,6 @@ class Gate:
             return reply
         calls = tuple(_replace(call, arguments=self._text_in(call.arguments)) for call in reply.calls)
         return _replace(reply, text=self._text_in(reply.text), calls=calls)
-
-    # -- single words --------------------------------------------------------------------------------------------
 
     def alias(self, symbol: str) -> str:
         """Return how a real symbol is shown. One that never came into view is ``[name]``."""
@@ -182,8 +176,6 @@ class Gate:
             if not self.knows(symbol):
                 text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(symbol)}(?![A-Za-z0-9])", NO_NAME, text)
         return self._scrubber.scrub(text, self._shown, depth)
-
-    # -- what is typed -------------------------------------------------------------------------------------------
 
     def event(self, event: Event) -> Event:
         return event if self._open else records.mask_event(event, self._words)
@@ -233,8 +225,6 @@ class Gate:
             sessions_left=observation.sessions_left,
         )
 
-    # -- rules for what goes out ---------------------------------------------------------------------------------
-
     def _text_out(self, text: str) -> str:
         if len(text) > _SHORT:
             return self._scrubber.scrub(text, self._shown)
@@ -259,8 +249,6 @@ class Gate:
 
     def _factor(self, symbol: str) -> float:
         return self._scales.price(self._view, symbol) if self._scales.rebases else 1.0
-
-    # -- rules for what comes in ---------------------------------------------------------------------------------
 
     def _text_in(self, text: str) -> str:
         if not text:

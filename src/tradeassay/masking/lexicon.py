@@ -163,12 +163,10 @@ def symbol_terms(instrument: Instrument) -> Iterator[Term]:
 
 
 def name_terms(instruments: Sequence[Instrument]) -> Iterator[Term]:
-    """Yield the ways in which companies are named: the whole name, without its legal form, and telling words.
-
-    A telling word is one that is neither generic nor ordinary and occurs in the names of at most three instruments
+    """Yield the ways in which companies are named: the whole name, without its legal form, and telling words. A
+    telling word is one that is neither generic nor ordinary and occurs in the names of at most three instruments
     (two share classes have one name); it then stands for the first of them. For a fund only the whole name counts,
-    because the rest of it is the name of an index.
-    """
+    because the rest of it is the name of an index."""
     named = [item for item in instruments if item.name and item.name != item.symbol]
     yield from (Term(tokens_of(item.name), item.symbol, "any") for item in named if item.kind == "index")
     cores = [(item.symbol, tokens_of(item.name), core_of(item.name)) for item in named if item.kind != "index"]

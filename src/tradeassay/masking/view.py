@@ -229,12 +229,10 @@ def _frozen(values: Floats) -> Floats:
 
 
 class Mask:
-    """Hides names and dates of one episode; ``first`` and ``last`` are its ISO days, as in a market's config.
-
-    The generator decides everything that is drawn, at once and in a fixed order: equal generators give equal masks
+    """Hides names and dates of one episode; ``first`` and ``last`` are its ISO days, as in a market's config. The
+    generator decides everything that is drawn, at once and in a fixed order: equal generators give equal masks
     however often and in whatever order they are asked, so that a resumed episode continues under the same mask.
-    Raises :class:`~tradeassay.core.errors.UserError` when the snapshot has no session in the window.
-    """
+    Raises :class:`~tradeassay.core.errors.UserError` when the snapshot has no session in the window."""
 
     def __init__(
         self, config: MaskConfig, snapshot: Snapshot, first: str | None, last: str | None, rng: np.random.Generator

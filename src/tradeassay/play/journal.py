@@ -110,12 +110,10 @@ def read_records(path: Path) -> Iterator[StepRecord]:
 
 
 class JournalOf(Generic[R]):
-    """Continues ``events.jsonl``: ``lines`` are those it holds; a torn end is cut on opening.
-
-    A context manager; what waits in memory is written on leaving, errors included: a line that was decided is
-    never dropped. Raises :class:`RunError` on entering when another process still writes the file after
-    ``patience`` seconds (a worker whose parent was killed needs a moment to notice), or when a line is damaged.
-    """
+    """Continues ``events.jsonl``: ``lines`` are those it holds; a torn end is cut on opening. A context manager;
+    what waits in memory is written on leaving, errors included: a line that was decided is never dropped. Raises
+    :class:`RunError` on entering when another process still writes the file after ``patience`` seconds (a worker
+    whose parent was killed needs a moment to notice), or when a line is damaged."""
 
     def __init__(self, path: Path, decoder: msgspec.json.Decoder[R], *, patience: float = 15.0) -> None:
         self.lines: tuple[JournalLine[R], ...] = ()

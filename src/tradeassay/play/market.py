@@ -123,12 +123,10 @@ def parse_universe(text: str) -> UniverseName:
 
 
 def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
-    """Return the names a sized universe is limited to, or None for a universe without a size.
-
-    They are the most traded ones (median of the money traded over :data:`RANKING_SESSIONS` completed sessions)
-    among those that could be bought at ``first``, the view before the first session: nothing that happened
-    later matters. Ties go by column. Raises :class:`UserError` when there are fewer names than asked for.
-    """
+    """Return the names a sized universe is limited to, or None for a universe without a size. They are the most
+    traded ones (median of the money traded over :data:`RANKING_SESSIONS` completed sessions) among those that
+    could be bought at ``first``, the view before the first session: nothing that happened later matters. Ties go
+    by column. Raises :class:`UserError` when there are fewer names than asked for."""
     name = parse_universe(text)
     if name.size is None:
         return None
@@ -285,11 +283,9 @@ class Market:
 
     def restore(self, records: Iterable[StepRecord], witness: Witness | None = None) -> Observation | None:
         """Continue a journal: play its decisions again and return what is seen next (None = it was complete).
-
         Every record made anew must equal the one in the journal to the byte; otherwise data, rules or code have
         changed, and :class:`RunError` names the session. ``witness`` is called for every session replayed, which
-        is how an agent is brought back to where it was.
-        """
+        is how an agent is brought back to where it was."""
         seen: Observation | None = self.reset()
         for record in records:
             if seen is None:

@@ -271,11 +271,9 @@ _LOOK_EVERY = 6
 
 def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | None = None) -> None:
     """Raise :class:`CheckFailed` with one sentence when an agent breaks the contract; return when it does not.
-
     ``agent`` is a registered name, or a class before it is registered. Takes a few seconds, most of them for the
     first call of a process, which makes the markets. Of an agent that is asked in a conversation only the class is
-    examined: what it answers is checked by the benchmark, day by day.
-    """
+    examined: what it answers is checked by the benchmark, day by day."""
     trial = _Trial(agent, params or {})
     trial.check_class()
     if trial.converses:

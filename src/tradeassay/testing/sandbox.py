@@ -421,12 +421,10 @@ def check_sandbox(
     short: bool = False,
     only: Sequence[str] = (),
 ) -> SandboxReport:
-    """Attack ``executor`` (default: a fresh sandbox of ``config``, or of ``LIGHT``) and return the table.
-
-    Raises :class:`CheckFailed` naming every attack that got through, and SandboxRefused where untrusted code
-    cannot be contained at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names
-    single ones.
-    """
+    """Attack ``executor`` (default: a fresh sandbox of ``config``, or of ``LIGHT``) and return the table. Raises
+    :class:`CheckFailed` naming every attack that got through, and SandboxRefused where untrusted code cannot be
+    contained at all. ``short`` tries one or two attacks of each kind, in a few seconds; ``only`` names single
+    ones."""
     attacks = _chosen(short, only)
     with secret_in_environment() as secret:
         if executor is not None:

@@ -45,13 +45,10 @@ _DUST: Final = 1e-12
 
 
 class Sizing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How large an order is when the strategy names no size.
-
-    ``fixed``: ``value`` units per order. ``percent``: ``value`` per cent of the available cash, at the
-    close of the bar that decides; an order given while a position is open is for the whole of it.
-    ``own``: the task says how the strategy works out its sizes, and ``value`` is the stake of an
-    order that names none.
-    """
+    """How large an order is when the strategy names no size. ``fixed``: ``value`` units per order. ``percent``:
+    ``value`` per cent of the available cash, at the close of the bar that decides; an order given while a position
+    is open is for the whole of it. ``own``: the task says how the strategy works out its sizes, and ``value`` is
+    the stake of an order that names none."""
 
     kind: Literal["fixed", "percent", "own"]
     value: float = 1.0
@@ -238,12 +235,10 @@ def replay(
 def carry_targets(
     targets: Floats, bars: BarTable, terms: BrokerTerms, *, steps: int = MAX_STEPS
 ) -> tuple[OrderLog, BrokerReplay]:
-    """Take an account through target positions (rows, assets) in -1 .. 1, and return the orders that does it.
-
-    A target that differs from the row before (before the first row it is 0) becomes a market order, sized by the
+    """Take an account through target positions (rows, assets) in -1 .. 1, and return the orders that does it. A
+    target that differs from the row before (before the first row it is 0) becomes a market order, sized by the
     account at that close. Orders that reduce come first, so that their cash can be used. Raises
-    :class:`BadOrders`.
-    """
+    :class:`BadOrders`."""
     broker = _Broker(bars, terms, steps)
     before = np.vstack([np.zeros(targets.shape[1]), targets[:-1]])
     changed = np.abs(targets - before) > _SAME

@@ -52,12 +52,10 @@ def make_executor(
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Where pieces are worked on; the results are the same everywhere.
-
-    ``inline`` is this process, one piece after the other; ``local`` are processes of this machine; ``ray`` is a
-    cluster whose nodes see the same folders. ``workers`` defaults to the cores, of the cluster for Ray. Every
-    worker imports ``modules`` first: those that register a user's own agents.
-    """
+    """Where pieces are worked on; the results are the same everywhere. ``inline`` is this process, one piece after
+    the other; ``local`` are processes of this machine; ``ray`` is a cluster whose nodes see the same folders.
+    ``workers`` defaults to the cores, of the cluster for Ray. Every worker imports ``modules`` first: those that
+    register a user's own agents."""
 
     executor: ExecutorName = "inline"
     workers: int | None = None
@@ -67,11 +65,9 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         self, function: Callable[[P], R], pieces: Sequence[P], *, done: Callable[[int, R], None] | None = None
     ) -> list[R]:
         """Return what a function makes of every piece, in their order; ``done`` hears of each as it is ready.
-
         Unless they stay in this process, function and pieces are pickled: the function is a module's own, or a
         ``functools.partial`` of one. An error of a piece is raised with its type. Raises :class:`RunError` when
-        the processes working on a piece died again and again.
-        """
+        the processes working on a piece died again and again."""
         if not pieces:
             return []
         made: dict[int, R] = {}

@@ -39,13 +39,10 @@ _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 class LocalProcesses:
-    """``workers`` processes, each performing one task at a time.
-
-    Ctrl-C reaches the parent alone, which then closes a pipe; workers see that between two steps and end. The
-    same happens when the parent is killed. ``modules``, those that register a user's own agents, are imported by
-    the workers before the first task. A task whose worker died is performed once more, alone. A caller's script
-    needs no ``__main__`` guard.
-    """
+    """``workers`` processes, each performing one task at a time. Ctrl-C reaches the parent alone, which then
+    closes a pipe; workers see that between two steps and end. The same happens when the parent is killed.
+    ``modules``, those that register a user's own agents, are imported by the workers before the first task. A task
+    whose worker died is performed once more, alone. A caller's script needs no ``__main__`` guard."""
 
     def __init__(self, entry: str, workers: int, modules: Sequence[str] = ()) -> None:
         self._entry, self._workers, self._modules = entry, workers, tuple(modules)

@@ -23,10 +23,8 @@ TRIES = 4
 class RayExecutor:
     """Ray tasks, at most ``workers`` at a time (default: the cluster's cores). A cluster that is already connected
     is used and left running. A task whose node or process is lost is given out again, up to ``TRIES`` times.
-
     Otherwise ``RAY_ADDRESS`` names one to join, and without it a small one is started on this machine. Raises
-    :class:`~tradeassay.core.errors.MissingExtra` when Ray is not installed.
-    """
+    :class:`~tradeassay.core.errors.MissingExtra` when Ray is not installed."""
 
     def __init__(self, entry: str, workers: int | None = None, modules: Sequence[str] = ()) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -53,16 +53,12 @@ class ScriptedProvider:
     def __init__(
         self, full_name: str, name: str, params: ModelParams, price: Price | None, *, sleep: Sleep = asyncio.sleep
     ) -> None:
-        self._name = full_name
+        self.name = full_name
         self._model = scripted_models.get(name)()
         self._slow = self._model if isinstance(self._model, Slowly) else None
         self._params = params
         self._price = price
         self._sleep = sleep
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         if self._slow is not None:

@@ -289,7 +289,7 @@ class InspectProvider:
         *,
         clock: Clock | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._model = model
         self._params = params
         self._price = price
@@ -300,10 +300,6 @@ class InspectProvider:
         self._can_schema = True
         self.said: list[ChatMessage] = []
         """The last question and its answer, where Inspect is the host and keeps them."""
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         while True:
@@ -375,12 +371,8 @@ class KeylessProvider:
     """A provider whose key is not in the environment. It answers every request by saying so."""
 
     def __init__(self, name: str, reason: str) -> None:
-        self._name = name
+        self.name = name
         self.reason = reason
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         return Attempt(reply=failed_reply("rejected", self.reason))

@@ -259,12 +259,10 @@ def conversation_rng(
     secret: str | None = None,
     days: tuple[str, str] | None = None,
 ) -> np.random.Generator:
-    """Return the generator of an episode's conversation (aliases, samples).
-
-    It is the same for every model and every setting, so that models, and masks, are compared on the same draws.
-    With the run's ``secret`` nobody can make these draws before the run is published, and every window (``days``)
-    has its own: what was learned about an alias in one says nothing about the next.
-    """
+    """Return the generator of an episode's conversation (aliases, samples). It is the same for every model and
+    every setting, so that models, and masks, are compared on the same draws. With the run's ``secret`` nobody can
+    make these draws before the run is published, and every window (``days``) has its own: what was learned about
+    an alias in one says nothing about the next."""
     if secret is not None:
         window = "" if days is None else f"{days[0]} to {days[1]}"
         seed = seed_from(secret, benchmark.dice, dataset, window, "conversation", episode.seed)

@@ -122,12 +122,10 @@ def resume(
     retry_failed: bool = False,
     asking: Asking | None = None,
 ) -> Run | CodeRun:
-    """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped.
-
-    With ``retry_failed`` the episodes that failed are played again from their start; what a model has already
-    answered is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent
-    code or versions are no longer what its manifest says.
-    """
+    """Continue the run in ``folder``; it ends with the same bytes as if it had never stopped. With
+    ``retry_failed`` the episodes that failed are played again from their start; what a model has already answered
+    is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent code or
+    versions are no longer what its manifest says."""
     options = Options(
         executor=executor,
         workers=workers,

@@ -86,12 +86,10 @@ class Trading:
     def play(
         self, manifest: RunManifest, place: RunFolder, waiting: Sequence[EpisodeSpec], watch: RunWatch
     ) -> None:
-        """Play episodes to their end.
-
-        Agents that answer at once play first, on the executor's workers; then the models. Those play in this
-        process, since they do not wait for a processor, or on the nodes of a cluster, each episode with its own
-        cassette; a cap on dollars needs one purse, so that capped models stay in this process.
-        """
+        """Play episodes to their end. Agents that answer at once play first, on the executor's workers; then the
+        models. Those play in this process, since they do not wait for a processor, or on the nodes of a cluster,
+        each episode with its own cassette; a cap on dollars needs one purse, so that capped models stay in this
+        process."""
         tasks = [
             Task(episode.key, ENCODE(self._play_task(manifest, place, episode)))
             for episode in waiting

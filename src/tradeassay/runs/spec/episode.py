@@ -40,13 +40,10 @@ from tradeassay.runs.spec.run_spec import AgentSpec, ParamValue, RunSpec, safe_n
 
 
 class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to play.
-
-    ``cell`` names the benchmark, the data set and the point of the grid: agents of one cell are compared with each
-    other. In every cell one episode is the ``baseline``; it is ``added`` when the spec did not ask for that agent
-    itself. ``protocol`` says how the conversation of models differs here, ``window`` names the sessions. Where
-    programs are written there is a ``task`` instead of a data set.
-    """
+    """One thing to play. ``cell`` names the benchmark, the data set and the point of the grid: agents of one cell
+    are compared with each other. In every cell one episode is the ``baseline``; it is ``added`` when the spec did
+    not ask for that agent itself. ``protocol`` says how the conversation of models differs here, ``window`` names
+    the sessions. Where programs are written there is a ``task`` instead of a data set."""
 
     key: str
     cell: str

@@ -60,11 +60,9 @@ TOKENS_PER_SECOND = 60.0
 
 
 class PlannedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent on one benchmark and data set, over all seeds.
-
-    ``seconds`` is processor time, ``bytes`` the size of the journals; both None where the agent was not asked, and
-    ``note`` says why. For a model there are its calls, tokens, dollars (None: price unknown) and the hours that
-    its episodes take at the allowed concurrency.
+    """One agent on one benchmark and data set, over all seeds. ``seconds`` is processor time, ``bytes`` the size
+    of the journals; both None where the agent was not asked, and ``note`` says why. For a model there are its
+    calls, tokens, dollars (None: price unknown) and the hours that its episodes take at the allowed concurrency.
     """
 
     benchmark: str
