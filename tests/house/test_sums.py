@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import tradeassay
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 
 PACKAGE = Path(tradeassay.__file__).parent
 COUNTING = frozenset("len bool int any all ord isinstance startswith match search".split())
@@ -65,7 +65,7 @@ def test_the_builtin_sum_adds_counts_only() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "sum":
                 if not counts(node) and ast.unparse(node) not in ALLOWED.get(name, ()):
                     wrong.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
-    assert not wrong, "floats: use core.sums.plain_sum; counts: name them in this test\n" + "\n".join(wrong)
+    assert not wrong, "floats: use core.measure.plain_sum; counts: name them in this test\n" + "\n".join(wrong)
 
 
 def test_floats_are_rounded_after_every_term() -> None:

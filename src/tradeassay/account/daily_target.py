@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tradeassay.account.ledger import TOLERANCE
 from tradeassay.core.arena import Action
 from tradeassay.core.errors import LedgerError, NotFinite
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Floats
 
 Hold = Literal["keep", "flat"]

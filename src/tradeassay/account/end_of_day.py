@@ -29,8 +29,8 @@ from tradeassay.core.events import (
     Settled,
     SplitApplied,
 )
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import LARGEST_PRICE, LEAST_PRICE
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import CorporateAction
 
 

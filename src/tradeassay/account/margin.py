@@ -8,7 +8,7 @@ import msgspec
 
 from tradeassay.account.limits import DIGITS, floor_to
 from tradeassay.account.session import Refusal, Session, Ticket
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 
 EQUAL = 1e-9
 """Equity this far below the requirement, relatively, is still equal to it."""

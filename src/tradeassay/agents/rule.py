@@ -15,8 +15,8 @@ from msgspec import Meta
 from tradeassay.agents.registry import AgentConfig
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 
 

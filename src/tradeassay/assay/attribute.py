@@ -20,8 +20,7 @@ from tradeassay.assay.inputs import MarketQuery, market_inputs
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
 from tradeassay.core.executors import HERE, Spread
-from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Convention, Measure, not_scored, plain_sum
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (

@@ -13,7 +13,7 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.submission import StrategyCard, StrategySpec, Submission, SubmissionRun
 from tradeassay.core.errors import UserError
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 
 BUDGET: Final = 50
 

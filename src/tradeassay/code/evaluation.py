@@ -53,7 +53,7 @@ from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from, sha256_bytes
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import cumulative_return, max_drawdown, sharpe, simple_returns
 from tradeassay.sandbox import ChildClaim, Crashed, JobExecutor, JobLimits, SyntaxFault, kind_of

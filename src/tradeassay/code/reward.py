@@ -16,7 +16,7 @@ from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.sandbox import JobExecutor
 
 

@@ -34,8 +34,7 @@ from tradeassay.code.submission import (
     market_columns,
 )
 from tradeassay.core.hashing import seed_from
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.measures import sharpe

@@ -1,26 +1,15 @@
-"""Arithmetic whose last bit is the same on every machine and every Python.
+"""Arithmetic whose last bit is the same on every machine.
 
 IEEE 754 fixes the last bit of ``+ - * /``, of square roots, of rounding and of comparisons. It does not fix
 logarithms and exponentials (numpy and the C library choose a variant by CPU), nor the order in which a reduction
-or a matrix product adds; and the builtin ``sum`` adds floats with compensation since Python 3.12 and without
-before. Whatever must be reproducible to the byte uses elementwise operations and the functions here. A test keeps
-the builtin away from floats; counts may use it.
+or a matrix product adds. Whatever must be reproducible to the byte uses elementwise operations and the functions
+here. Plain numbers are added by :func:`tradeassay.core.measure.plain_sum`.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable
-from functools import reduce
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-
-def plain_sum(values: Iterable[float]) -> float:
-    """Return the sum from left to right, rounded after every term; 0 for no values."""
-    return reduce(operator.add, values, 0)
-
 
 Floats = NDArray[np.float64]
 

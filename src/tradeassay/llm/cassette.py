@@ -25,7 +25,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import UNDECODABLE, ModelError, RunError, UserError
 from tradeassay.core.files import naming, sync_folder
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.llm.model import Model, ModelParams, QuestionPlace
 

@@ -16,7 +16,7 @@ import msgspec
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import append_durably
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.play.episode import Asked
 

@@ -34,7 +34,7 @@ from tradeassay.core.events import (
     TurnRecord,
 )
 from tradeassay.core.files import append_durably, sync_folder, take_lock
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration

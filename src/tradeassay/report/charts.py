@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
 from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle

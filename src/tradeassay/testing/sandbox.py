@@ -38,7 +38,7 @@ from typing import Final, Literal
 import msgspec
 
 from tradeassay.core.errors import CheckFailed, UserError
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult, SandboxConfig, SandboxPool, Tier
 
 FORGED_PNL: Final = 1e9

@@ -30,8 +30,8 @@ from tradeassay.account.backtrader.orders import (
 )
 from tradeassay.account.position import BrokerPosition
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.order_columns import ACTION_SUBMIT, day_numbers, end_of_day
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Floats
 
 MAX_STEPS: Final = 5_000_000

@@ -28,7 +28,7 @@ from tradeassay.agents.ama.desk import (
     opinions,
 )
 from tradeassay.core.arena import Action, Deliberation, Packet, SettledOutcome
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 
 FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
     "fundamental": ("You are the fundamental analyst: you read reports and figures.", sight.reports),

@@ -45,8 +45,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, plain_sum
 from tradeassay.core.time import parse_day
 from tradeassay.metrics.intervals import rate_measure
 from tradeassay.report.charts import Band, Equity, curve_chart, kept, picked

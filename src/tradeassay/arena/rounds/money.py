@@ -17,7 +17,7 @@ from tradeassay.arena.state.rows import Round, Slot, Stage
 from tradeassay.arena.state.store import Store, book
 from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
 from tradeassay.core.arena import SettledOutcome
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 
 _BRIEF = tuple(
     decisions.c[name] for name in "id round season asset session stage entry status action allocation".split()

@@ -16,8 +16,7 @@ import numpy as np
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 

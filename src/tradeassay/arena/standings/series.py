@@ -15,8 +15,7 @@ from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, corrections, decisions, rounds
 from tradeassay.benchmarks.ama.rules import Kind
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import growth
 from tradeassay.metrics.intervals import rate_measure

@@ -30,7 +30,7 @@ from tradeassay.account.compiled.tape import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import AccountState, Filled, StepRecord
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.play.market import Universe, most_traded
 

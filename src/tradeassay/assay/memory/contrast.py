@@ -18,8 +18,7 @@ from msgspec import Meta
 from tradeassay.assay.attribute import attribute_episode
 from tradeassay.assay.attribution import Attribution
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Badges, Measure
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Badges, Measure, plain_sum
 from tradeassay.factors import factor_words
 from tradeassay.metrics import AgainstBaseline, Calibration
 from tradeassay.metrics.history import AccountHistory

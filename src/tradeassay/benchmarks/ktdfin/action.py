@@ -16,8 +16,8 @@ from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Order, Side
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.llm.json_text import unreadable
 
 NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"

@@ -16,8 +16,8 @@ from tradeassay.benchmarks.ktdfin.action import ActionViolation, check_orders
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.errors import AgentError
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Order
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import FIELDS, Floats, Ints
 from tradeassay.factors import FACTOR_NAMES
 

@@ -12,8 +12,7 @@ from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.errors import UNDECODABLE
-from tradeassay.core.measure import Convention
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Convention, plain_sum
 from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from tradeassay.code.review import Review, ReviewBoard, review_board
 from tradeassay.code.scores import DIMENSIONS, Cohort, Scorecard, cohort, complexity, daily_curve
 from tradeassay.code.semantics.interpreter import calendar_of
 from tradeassay.code.submission import StrategySpec
-from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.metrics.agreement import correlation_measure, spearman_rho
 from tradeassay.metrics.intervals import rate_measure
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.core.view import Adjustment
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName

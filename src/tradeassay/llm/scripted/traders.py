@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.registry import Registry
-from tradeassay.core.reproducible_math import plain_sum
 from tradeassay.llm.budget import request_texts, rough_tokens
 from tradeassay.llm.json_text import parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply

@@ -24,7 +24,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.executors.task import cores, one_thread
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import plain_sum
 from tradeassay.data import Snapshot
 from tradeassay.llm import estimate_request, load_prices, parse_name, scripted_models
 from tradeassay.llm.budget import estimate_reply

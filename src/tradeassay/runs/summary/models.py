@@ -19,8 +19,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
 )
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
-from tradeassay.core.measure import not_scored
-from tradeassay.core.reproducible_math import plain_sum
+from tradeassay.core.measure import not_scored, plain_sum
 from tradeassay.metrics import Calibration, calibration, calibration_curve, rate_measure
 from tradeassay.play.dialogue_log import DialogueLine, Spending
 from tradeassay.runs.score import NET_RETURN, AgentScores
