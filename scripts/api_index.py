@@ -36,7 +36,9 @@ def render() -> str:
     parts = [HEAD + "\n".join(rows), ""]
     for room in ROOMS:
         module = importlib.import_module(f"tradeassay.{room}")
-        names = [name for name in sorted(getattr(module, "__all__", ())) if name[0] != "_"]
+        # Without a list, what a room offers is what it imports from its own files.
+        own = [name for name, one in vars(module).items() if name != "annotations" and not inspect.ismodule(one)]
+        names = [name for name in sorted(getattr(module, "__all__", own)) if name[0] != "_"]
         if names:
             parts += [f"**`tradeassay.{room}`**: " + ", ".join(f"`{name}`" for name in names) + ".", ""]
     return "\n".join(parts)

@@ -38,22 +38,9 @@ class Session:
     the volume taken per symbol, for the participation limit; ``universe`` names what may be bought, ``delisted``
     what has left the exchange."""
 
-    __slots__ = (
-        "_nav",
-        "account",
-        "bars",
-        "close",
-        "columns",
-        "delisted",
-        "fees",
-        "moment",
-        "open",
-        "prev_close",
-        "reference",
-        "trading",
-        "universe",
-        "used",
-        "volume",
+    __slots__ = tuple(
+        "_nav account bars close columns delisted fees moment open prev_close reference trading universe used "
+        "volume".split()
     )
 
     def __init__(self, fees: Fees, bars: SessionBars, account: Ledger, columns: dict[str, int]) -> None:

@@ -4,23 +4,3 @@ from tradeassay.factors.compute import compute, compute_all, last_row, last_row_
 from tradeassay.factors.definition import FACTOR_NAMES, FACTORS, FactorBars, FactorDef, definition, factor_words
 from tradeassay.factors.stream import RECENT, FactorStream
 from tradeassay.factors.windows import standardise, winsorise, zscore
-
-__all__ = [
-    "FACTORS",
-    "FACTOR_NAMES",
-    "RECENT",
-    "FactorBars",
-    "FactorDef",
-    "FactorStream",
-    "compute",
-    "compute_all",
-    "definition",
-    "factor_words",
-    "last_row",
-    "last_row_of",
-    "latest",
-    "latest_all",
-    "standardise",
-    "winsorise",
-    "zscore",
-]

@@ -8,25 +8,3 @@ from tradeassay.masking.leaks import Leak, Truth, find_leaks
 from tradeassay.masking.records import Json
 from tradeassay.masking.scales import Ticks
 from tradeassay.masking.view import Mask, MaskedView, nameless, refuse_nameless
-
-__all__ = [
-    "ANCHOR",
-    "LEVELS",
-    "NO_DATE",
-    "NO_NAME",
-    "AliasMap",
-    "DayMap",
-    "Gate",
-    "Json",
-    "Leak",
-    "Level",
-    "Mask",
-    "MaskConfig",
-    "MaskedView",
-    "Ticks",
-    "Truth",
-    "UnknownAlias",
-    "find_leaks",
-    "nameless",
-    "refuse_nameless",
-]

@@ -15,24 +15,3 @@ from tradeassay.play.market import (
     most_traded,
     parse_universe,
 )
-
-__all__ = [
-    "Asked",
-    "Conversation",
-    "Episode",
-    "Holdings",
-    "Market",
-    "MarketConfig",
-    "NoAnswer",
-    "Recorder",
-    "Step",
-    "Universe",
-    "UniverseChoice",
-    "UniverseName",
-    "Witness",
-    "holdings_from_records",
-    "most_traded",
-    "parse_universe",
-    "series_from_records",
-    "talk",
-]

@@ -11,20 +11,3 @@ from tradeassay.account.backtrader.broker import (
     replay,
 )
 from tradeassay.account.backtrader.orders import EMPTY, MAX_SIZE, BadOrders, OrderLog, Status, read_orders
-
-__all__ = [
-    "EMPTY",
-    "MAX_SIZE",
-    "BadOrders",
-    "BarTable",
-    "BrokerReplay",
-    "BrokerTerms",
-    "Fill",
-    "OrderLog",
-    "RoundTrip",
-    "Sizing",
-    "Status",
-    "carry_targets",
-    "read_orders",
-    "replay",
-]

@@ -17,5 +17,3 @@ from __future__ import annotations
 
 from tradeassay.llm.scripted.coders import teach_builder, teach_coder
 from tradeassay.llm.scripted.traders import Question, ScriptedModel, scripted_models
-
-__all__ = ["Question", "ScriptedModel", "scripted_models", "teach_builder", "teach_coder"]

@@ -20,24 +20,12 @@ _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many tokens|(prompt|input) is too long", re.I
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
-_TIMEOUTS = ("Timeout",)
-_CONNECTION = (
-    "APIConnectionError",
-    "ConnectError",
-    "ConnectionError",
-    "RemoteProtocolError",
-    "ReadError",
-    "WriteError",
-    "IncompleteRead",
-    "ProtocolError",
-    "NetworkError",
-    "ClientConnectionError",
-    "NoStreamDataError",
-    "CloseError",
-    "EndpointConnectionError",
-    "ClientPayloadError",
-    "ServerDisconnectedError",
-    "StreamClosed",
+_CONNECTION = frozenset(
+    """
+APIConnectionError ConnectError ConnectionError RemoteProtocolError ReadError WriteError IncompleteRead
+ProtocolError NetworkError ClientConnectionError NoStreamDataError CloseError EndpointConnectionError
+ClientPayloadError ServerDisconnectedError StreamClosed
+""".split()
 )
 _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
 _TOKENIZERS = ("tiktoken", "tokenizers", "transformers", "huggingface_hub")
@@ -69,10 +57,10 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     if status is not None:
         return _by_status(status, text, _retry_after(chain, clock), _amazon(chain))
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
-    if any(word in name for name in names for word in _TIMEOUTS):
+    if any("Timeout" in name for name in names):
         sent = not names & set(_NEVER_SENT)
         return ProviderFault(kind="timeout", message=text, billed=sent)
-    if names & set(_CONNECTION) or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
+    if names & _CONNECTION or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
         return ProviderFault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
     code = next((word for link in chain if (word := _code(link)) is not None), None)
     if code is not None:
@@ -116,14 +104,7 @@ def _by_code(code: str, text: str) -> ProviderFault:
     plain = code.lower().replace("_", "").replace("-", "")
     if "ratelimit" in plain:
         return ProviderFault(kind="rate_limited", message=text, again=True)
-    if plain in (
-        "servererror",
-        "overloadederror",
-        "apierror",
-        "internalservererror",
-        "timeout",
-        "vectorstoretimeout",
-    ):
+    if plain in "servererror overloadederror apierror internalservererror timeout vectorstoretimeout".split():
         return ProviderFault(kind="unreachable", message=text, again=True, billed=True)
     return ProviderFault(kind="rejected", message=text, billed=True)
 

@@ -20,23 +20,3 @@ from tradeassay.runs.summary.rows import (
     RunSummary,
     failed_too_often,
 )
-
-__all__ = [
-    "AgentSummary",
-    "CellSummary",
-    "Contest",
-    "Contrast",
-    "ContrastArm",
-    "EpisodeDetail",
-    "FailureCause",
-    "ModelSummary",
-    "OverMarkets",
-    "RunSummary",
-    "compare_cell",
-    "completed_episode",
-    "completed_run",
-    "contrasts",
-    "decision_notes",
-    "failed_too_often",
-    "summary_of",
-]
