@@ -10,6 +10,7 @@ tests each block in one of its own. README, tutorial and how-tos are run as a re
 folder, with one data home, by the shell, with ``tradeassay`` on the PATH.
 """
 
+import importlib
 import os
 import re
 import shlex
@@ -22,9 +23,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import click
 import pytest
 
-from tradeassay.cli import main
+from tradeassay.cli import main, root
 from tradeassay.core.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +88,36 @@ def test_every_command_is_run_or_says_what_it_needs() -> None:
                 assert needs, f"{page.name}: run it, or say what it needs:\n{body}"
                 told[needs] += 1
     assert told["run"] > 1.5 * sum(count for what, count in told.items() if what != "run"), told
+
+
+def test_what_is_not_run_names_commands_options_and_imports_that_exist() -> None:
+    wrong = []
+    for page in (*PAGES, ROOT / "examples/README.md"):
+        for _, body, needs in blocks(page):
+            for line in body.replace("\\\n", " ").splitlines() if needs else ():
+                words = line.removeprefix("$ ").split("#")[0].split()
+                if words[:1] == ["tradeassay"]:
+                    wrong += [f"{page.name}: {line}: {fault}" for fault in _misspelled(words[1:])]
+                if (found := re.match(r"from (tradeassay[\w.]*) import ([\w, ]+)$", line)) is not None:
+                    module = importlib.import_module(found[1])
+                    names = [name.strip() for name in found[2].split(",")]
+                    wrong += [f"{page.name}: {line}" for name in names if not hasattr(module, name)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _misspelled(words: list[str]) -> list[str]:
+    """Return what a command line names that the command does not have."""
+    command: click.Command = root
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        if command.name == "assay" and words[0] not in command.commands:
+            words = ["file" if "." in words[0] else "run", *words]
+        name, *words = words
+        if (found := command.get_command(click.Context(command), name)) is None:
+            return [f"no command {name}"]
+        command = found
+    known = {spelling for option in command.params for spelling in (*option.opts, *option.secondary_opts)}
+    given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    return [f"no option {name}" for name in sorted(given - known - {"--help"})]
 
 
 @pytest.fixture(scope="session")

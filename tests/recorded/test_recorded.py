@@ -51,10 +51,8 @@ def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_golden_run_says_what_it_said_and_is_verified(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = golden.play(name, tmp_path)
+def test_a_golden_run_says_what_it_said_and_is_verified(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = golden.stored(name)
     same(golden.said(folder), expected(name))
     believed = golden.RUNS[name][0] == "code"  # programs are examined again in the tests of runs
     assert golden.verify(folder, programs=False) == (3 if believed else 0), capsys.readouterr().out
