@@ -194,12 +194,22 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path
     _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
 
 
-def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path: Path, home: Path) -> None:
+def test_the_page_about_own_agents_is_played_with_a_server_of_ours(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Classes, programs on pipes and servers play as the page says; its arena is among the slow tests."""
-    text = (ROOT / "docs/howto/bring-your-own-agent.md").read_text()
-    page = tmp_path / "page.md"
-    page.write_text(text[: text.index("## In the arena")])
-    _follow([page], tmp_path, home)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    text = (ROOT / "docs/howto/bring-your-own-agent.md").read_text().partition("## In the arena")[0]
+    for found in BLOCK.finditer(text):
+        tag, body = found.groups()
+        beside = BESIDE.search(text[: found.start()])
+        if (title := TITLE.match(found.group())) is not None:
+            (tmp_path / title[1]).write_text(body)
+        elif tag == "console":
+            with nullcontext() if beside is None else _beside(tmp_path, beside[1], dict(os.environ)):
+                for line in script(body).splitlines():
+                    assert main(shlex.split(line)[1:]) == 0, line
 
 
 @contextmanager

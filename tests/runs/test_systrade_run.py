@@ -69,7 +69,7 @@ def record(run: CodeRun, name: str) -> Any:
 
 
 def story(record: Any) -> str:
-    """How an item went: each hand-in, the gates that did not hold on either year, and why."""
+    """How an item went: each submission, the gates that did not hold on either year, and why."""
     lines = [f"stopped: {record.stopped}"]
     for one in record.iterations:
         lines.append(f"{one.number}: {one.reason or 'handed in'}; set aside: {one.set_aside}")

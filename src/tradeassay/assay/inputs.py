@@ -38,7 +38,7 @@ _MONTH = 20
 YEAR = 252
 """Sessions that a beta is measured over."""
 BETA, SIZE, SECTOR = "BETA", "SIZE", "SECTOR "
-"""What stands beside the nine: beta to the mean of all names, log of the capitalisation, one per sector."""
+"""Beside the nine: beta to the mean of all names, log of the capitalisation, one per sector."""
 _SECTOR = 3
 """Names that a sector needs."""
 UNSIZED = ("traded amount", "nothing")
@@ -186,7 +186,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
 def _beside(
     instruments: Sequence[Instrument], eligible: Bools, config: AttributionConfig, found: dict[str, Floats]
 ) -> dict[str, Floats]:
-    """Return what stands beside the nine, (T, N) each: beta and size, then sectors, as far as names reach."""
+    """Return the exposures beside the nine, (T, N) each: beta and size, then sectors, as far as names reach."""
     names = float(np.median(eligible.sum(axis=1))) if config.beside and eligible.size else 0.0
     terms = 1 + len(FACTOR_NAMES) + len(found)
     if names < config.names_beside * terms:

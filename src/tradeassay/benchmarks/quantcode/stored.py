@@ -1,7 +1,7 @@
 """Public tasks on stored bars: those of the symbol that a task names, at its timeframe.
 
 The public file tells its user what to download. Whoever has imported that data can run its tasks on it instead of
-on a synthetic market; what they lack for want of real prices is then no longer said of them.
+on a synthetic market; what they lack without real prices is then no longer said of them.
 """
 
 from __future__ import annotations

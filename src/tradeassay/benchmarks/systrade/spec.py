@@ -31,10 +31,10 @@ MOST_MINUTES: Final = 2 * MINUTES
 class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     """A SysTradeBench run. Every combination of model, strategy and seed is an episode.
 
-    ``strategies`` empty takes all twelve. ``reviewers`` mark every hand-in, blind; a model's marks of its own work
-    are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic year of
-    ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has ended.
-    ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
+    ``strategies`` empty takes all twelve. ``reviewers`` mark every submission, blind; a model's marks of its own
+    work are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic
+    year of ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has
+    ended. ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
     values.
     """
 

@@ -24,14 +24,14 @@ from tradeassay.core.measure import Measure
 BUILD_KIND: Final = "systrade.build"
 REVIEW_KIND: Final = "systrade.review"
 EXAMPLE: Final = "example-hold"
-"""The strategy of the example answer; a hand-in for it is an echo."""
+"""The strategy of the example answer; a submission for it is an echo."""
 LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
 """What the paper aims at in its last iteration (D.2)."""
 _REFUSED: Final = "That answer could not be used"
 _KEPT: Final = ("Your strategy card was read", "Your program was read")
 Kept = Literal["", "card", "program"]
-"""Which half of a hand-in was read already."""
+"""Which half of a submission was read already."""
 _SHOWN: Final = 5
 _LONGEST: Final = 12_000
 """Characters of a refused answer that its author is shown again."""
@@ -41,8 +41,8 @@ _LONGEST: Final = 12_000
 class WriterTold:
     """All that is known when a writer is asked for the next iteration.
 
-    ``base`` is the hand-in to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so far,
-    shown where ``last`` says that the next one is the last.
+    ``base`` is the submission to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so
+    far, shown where ``last`` says that the next one is the last.
     """
 
     scored: ScoredIteration
@@ -79,7 +79,7 @@ class Wording:
     """Texts for models alone: prose, one example of the answer, what is asked at the end."""
 
     def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
-        """Return the messages that ask for a first hand-in."""
+        """Return the messages that ask for a first submission."""
         user = PROMPTS.fill(
             "first",
             title=spec.semantics.title,
@@ -105,7 +105,7 @@ class Wording:
         return (*asked, Message(role="assistant", text=_shortened(unread.answer)), _user(again))
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
-        """Return the opening, the hand-in to go on from, and what was found."""
+        """Return the opening, the submission to go on from, and what was found."""
         card = told.scored.develop
         text = PROMPTS.fill(
             "evidence",
@@ -173,7 +173,7 @@ WORDING: Final = Wording()
 
 
 def hand_in_text(submission: Submission) -> str:
-    """Return a hand-in in the form in which it is asked for."""
+    """Return a submission in the form in which it is asked for."""
     return f"```python\n{submission.source.strip()}\n```\n\n```json\n{submission.card.strip()}\n```"
 
 
@@ -243,7 +243,7 @@ def _shortened(answer: str) -> str:
 
 
 def _history(told: WriterTold) -> str:
-    """Return the earlier hand-ins with their scores; the one to go on from stands above already."""
+    """Return the earlier submissions with their scores; the one to go on from is above already."""
     parts = []
     for one in told.earlier:
         if one.submission is None or one.scored is None or one.submission.sha256 == told.base.sha256:
