@@ -34,8 +34,8 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
     ``strategies`` empty takes all twelve. ``reviewers`` mark every submission, blind; a model's marks of its own
     work are kept but not counted. ``dataset`` with ``symbols`` takes stored daily bars instead of the synthetic
     year of ``data_seed``; ``splits`` are the days on which development and test begin and on which the test has
-    ended. ``minutes`` is how many minutes strategies with a minute version get. Raises :class:`UserError` for nonsensical
-    values.
+    ended. ``minutes`` is how many minutes strategies with a minute version get. Raises
+    :class:`UserError` for nonsensical values.
     """
 
     benchmark: str = SYSTRADE
