@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.agents.momentum import momentum
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.agents.rule import Abstain, Buffer, PortfolioConfig, Rebalancer, Rule, buyable, trades_towards
 from tradeassay.core.agent import EpisodeInfo, Observation
@@ -89,9 +90,11 @@ _HOLDS = Decision(reason="holds")
 
 
 class SectorEqualConfig(PortfolioConfig, frozen=True, kw_only=True):
-    """How often the sectors are brought back to equal weights."""
+    """How often the sectors are brought back to equal weights, and which of them are held."""
 
     every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 63
+    best: Annotated[int, Meta(ge=0, description="hold only this many sectors, those that rose most (0: all)")] = 0
+    lookback: Annotated[int, Meta(ge=2, description="with best: sessions over which a sector has risen")] = 63
 
 
 @agents.register("sector-equal")
@@ -99,7 +102,8 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
     """Splits the money equally between sectors, then equally between the names of a sector.
 
     Names without a sector form a group of their own. Where no sector is known at all, that group is everything,
-    and the rule is an equal-weight portfolio that is rebalanced.
+    and the rule is an equal-weight portfolio that is rebalanced. With ``best`` it rotates: only the sectors whose
+    names rose most, on average, are held.
     """
 
     summary: ClassVar[str] = "equal money for every sector, rebalanced each quarter"
@@ -113,6 +117,14 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
                 groups.setdefault(observation.view.instrument(symbol).sector, []).append(symbol)
         if not groups:
             return Abstain("no name of the universe has a price yet")
+        if self.config.best:
+            scores = momentum(observation, self.config.lookback, 1)
+            if isinstance(scores, Abstain):
+                return scores
+            rose = dict(zip(observation.universe, scores.tolist(), strict=True))
+            means = {name: np.nanmean([rose[one] for one in these] or [np.nan]) for name, these in groups.items()}
+            ranked = sorted((name for name in groups if means[name] == means[name]), key=lambda one: -means[one])
+            groups = {name: groups[name] for name in ranked[: self.config.best]}
         return {symbol: 1.0 / (len(groups) * len(names)) for names in groups.values() for symbol in names}
 
 

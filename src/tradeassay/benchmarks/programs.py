@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 
 import msgspec
 
+from tradeassay.benchmarks.exhibits import Curves, PaperPage
+from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
 from tradeassay.sandbox import JobExecutor
@@ -164,61 +166,11 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
 # What is shown of a run
 
 
-class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry of a table: a text, or a measure and the form in which it is written.
-
-    ``small`` is printed below it, ``tone`` makes it a chip, ``item`` is the key of the item that it leads to,
-    ``bar`` draws a share.
-    """
-
-    text: str = ""
-    measure: Measure | None = None
-    form: str = "share"
-    small: str = ""
-    tone: str = ""
-    item: str = ""
-    bar: bool = False
-
-
-def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell:
-    """Return a measure in a table."""
-    return Cell(measure=measure, form=form, bar=bar)
-
-
-def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unknown") -> Cell:
-    """Return a plain number in a table; ``dollars`` and ``tokens`` are forms too."""
-    return Cell(measure=not_scored(unknown) if value is None else Measure(value=float(value)), form=form)
-
-
-def counted(value: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
-
-
 def overlap(best: Measure, second: Measure) -> str:
     """Say whether the intervals of the best and of the next one overlap."""
     if best.low is not None and second.high is not None and best.low > second.high:
         return "the intervals do not overlap"
     return "the intervals overlap, so they cannot be told apart"
-
-
-class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row and what it is about; ``ours`` tells it from the printed rows of a paper."""
-
-    head: Cell
-    cells: tuple[Cell, ...]
-    ours: bool = False
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Rows under ``columns``, the first of which is that of the heads. A reader opens ``folded`` ones."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    caption: str = ""
-    note: str = ""
-    folded: bool = False
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,17 +180,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     text: str = ""
     tables: tuple[Table, ...] = ()
-    curves: tuple[tuple[str, tuple[Measure, ...]], ...] = ()
+    curves: Curves | None = None
     lines: tuple[Cell, ...] = ()
-
-
-class Paper(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of a benchmark's paper with our rows. ``reasons`` say why none of them is comparable."""
-
-    source: str
-    reasons: tuple[str, ...]
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,7 +228,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     badges: tuple[tuple[str, str], ...]
     board: Table
     sections: tuple[Section, ...]
-    paper: Paper
+    paper: PaperPage
     items: dict[str, ItemShown]
     method: str
     board_lines: tuple[str, ...] = ()

@@ -136,12 +136,6 @@ def find_run(name: str, out: Path) -> Path:
 _ASKING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
-    click.option(
-        "--cassettes",
-        type=click.Path(path_type=Path),
-        metavar="RUN|FILE|recorded/MODEL",
-        help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL.",
-    ),
     click.option("--base-url", cls=Advanced, metavar="URL", help="Another server that speaks the provider's API."),
     click.option(
         "--concurrency",
@@ -161,11 +155,18 @@ _ASKING = (
 )
 
 
-def asking_options(command: F) -> F:
-    """Add how models are asked."""
+def asking_options(command: F, *, several: bool = False) -> F:
+    """Add how models are asked; with ``several`` recordings of several models can be named."""
     for option in reversed(_ASKING):
         command = option(command)
-    return command
+    return click.option(
+        "--cassettes",
+        type=click.Path(path_type=Path),
+        multiple=several,
+        metavar="RUN|FILE|recorded/MODEL",
+        help="Reuse recorded answers: of another run, a recording's file, or recorded/MODEL"
+        + ("; repeat for several models." if several else "."),
+    )(command)
 
 
 def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str | None = None) -> Asking:

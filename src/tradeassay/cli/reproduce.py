@@ -1,41 +1,63 @@
-"""``tradeassay reproduce``: a paper's cells on data of one's own, its tables beside ours, what may be compared."""
+"""``tradeassay reproduce``: a paper, table by table and figure by figure, filled by the models that are named."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.benchmarks.exhibits import PAPERS
 from tradeassay.cli._options import (
+    Advanced,
     FoldedCommand,
     asking_options,
     one_each,
     out_option,
+    split_list,
     take_asking,
     workers_option,
 )
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, say
 from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
-    from tradeassay.arena.queries.snapshot import CitedFigures
-    from tradeassay.benchmarks.programs import Paper
-    from tradeassay.benchmarks.quantcode.dialogue import Setting
-    from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-    from tradeassay.benchmarks.systrade.spec import SystradeSpec
-    from tradeassay.runs import AgentSpec, RunSpec
-    from tradeassay.runs.summary.rows import PrintedFigures
+    from tradeassay.arena.season import Season
+    from tradeassay.benchmarks.exhibits import PaperPage
+    from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.runs import AgentSpec, Asking, RunSpec
+    from tradeassay.runs.store.archive import OpenRecording
 
-PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
+_GOLD = {"quantcode": "coder-gold", "systrade": "builder-gold"}
+_ONLY = {
+    "judge": ("quantcode",),
+    "dataset": ("quantcode",),
+    "symbols": ("systrade",),
+    "reviewers": ("systrade",),
+    "sample": ("quantcode", "systrade"),
+}
+"""Options that belong to some papers alone."""
+_RULES = {
+    "stockbench": ("equal-weight", "momentum-weighted", "sector-equal"),
+    "ktdfin": ("momentum-12-1",),
+}
+PRUNED_GRID: dict[str, tuple[str, ...]] = {
+    "mask": ("bright", "blinded"),
+    "mode": ("memory-only", "fixed-candidate", "open-research"),
+}
+"""The paper's informative cells: both ends of the masks in all three modes."""
+_HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
 @click.command(cls=FoldedCommand)
 @click.argument("paper", type=click.Choice(PAPERS))
 @click.option(
-    "--data", metavar="NAME|PATH", help="A data set of the store, or a folder to import (or a task file)."
+    "--data",
+    metavar="NAME|PATH",
+    help="A data set of the store, or a folder to import (or a task or season file).",
 )
 @click.option(
     "-m",
@@ -49,62 +71,79 @@ PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
 @click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="quantcode, systrade: only N of the tasks.")
 @click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table only.")
+@click.option("--judge", metavar="MODEL", help="quantcode: the language judge, as the paper has one.")
+@click.option("--dataset", metavar="NAME", help="quantcode: stored bars for the tasks of a task file.")
+@click.option("--symbols", metavar="A,B", help="systrade: which symbols of the data set. Default: its first ones.")
+@click.option(
+    "--reviewer", "reviewers", multiple=True, metavar="MODEL", help="systrade: marks submissions; repeat."
+)
+@click.option(
+    "--probes",
+    cls=Advanced,
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="ktdfin --grid: pairs of stock and day that attackers of the mask are asked about.",
+)
 @click.option(
     "--attribution/--no-attribution",
     default=True,
     show_default=True,
     help="Split returns into market, style, selection and trading.",
 )
-@click.option("--slug", metavar="NAME", help="Name of the run's folder. Default: from its content.")
-@asking_options
+@click.option("--slug", metavar="NAME", help="Name of the folder. Default: paper-PAPER.")
+@partial(asking_options, several=True)
 @out_option
 @workers_option
 @json_option
 def reproduce(
-    paper: str,
-    data: str | None,
-    models: tuple[str, ...],
-    seeds: int,
-    sample: int | None,
-    grid: bool,
-    attribution: bool,
-    slug: str | None,
-    out: Path,
-    workers: int | None,
-    as_json: bool,
-    **asked: Any,
+    paper: str, out: Path, workers: int | None, as_json: bool, cassettes: tuple[Path, ...], **given: Any
 ) -> int:
-    """Play a paper's cells with its rules and the named models, and show its tables beside ours.
+    """Play a paper's cells, and write the paper with ours in it: every table and figure, in its order.
 
     \b
-    tradeassay reproduce stockbench --data path/to/the/reference
-    tradeassay reproduce ktdfin --data my-csi300 -m openai/gpt-5 --max-usd 50
+    tradeassay reproduce ktdfin --cassettes recorded/qwen2.5-coder-1.5b --cassettes recorded/smollm2 --replay
+    tradeassay reproduce stockbench --data path/to/the/reference -m openai/gpt-5 --max-usd 50 --grid
 
-    stockbench and ktdfin play the paper's window under its conventions; --grid adds sizes, regimes and ablations,
-    or masks, modes and windows. quantcode takes the public task file (--grid: agentic turns too), systrade a data
-    set, ama a season file. Without --data, synthetic data stands in, and no figure is comparable.
+    The page is paper.html, with every table as Markdown, LaTeX and CSV in tables/ beside it. Recordings are played
+    as they were recorded, and -m models and rules in the same cells; without recordings the paper's window is
+    played under its conventions. --grid adds sizes, regimes and ablations, or masks, modes, windows and the probe,
+    or agentic turns. quantcode takes the public task file as --data, systrade a data set, ama a season file.
+    Without --data, synthetic data stands in, and no figure is comparable.
     """
+    for name, papers in _ONLY.items():
+        if given[name] and paper not in papers:
+            what = "tasks to sample" if name == "sample" else f"--{name.removesuffix('s')}"
+            raise UserError(f"{paper} has no {what}", hint="leave it out, or plan it first")
+    recordings, others = _recordings(paper, cassettes, grid=given["grid"])
+    asking = take_asking({**given, "cassettes": others[0] if others else None}, out)
     wanted = _Wanted(
         paper=paper,
-        data=data,
-        models=models,
-        seeds=seeds,
-        sample=sample,
-        grid=grid,
-        slug=slug,
-        out=out,
+        data=given["data"],
+        models=given["models"],
+        seeds=given["seeds"],
+        sample=given["sample"],
+        grid=given["grid"],
+        folder=out / (given["slug"] or f"paper-{paper}"),
         workers=workers,
-        as_json=as_json,
+        recordings=recordings,
+        options=given,
     )
-    if paper in ("stockbench", "ktdfin"):
-        if sample is not None:
-            raise UserError(f"{paper} has no tasks to sample", hint="leave --sample out, or plan it first")
-        return _trading(wanted, attribution, take_asking(asked, out))
-    if grid and paper != "quantcode":
-        raise UserError(f"{paper} has one main table and no --grid", hint="leave it out")
     if paper == "ama":
-        return _season(wanted)
-    return _programs(wanted, asked)
+        page, played, failed = _seasons(wanted)
+    else:
+        page, played, failed = _runs(wanted, asking)
+    from tradeassay.report.paper_page import print_paper, write_paper
+
+    place = write_paper(page, wanted.folder, played.badges)
+    if as_json:
+        print_json({"page": str(place), "runs": played.folders, "paper": page})
+    else:
+        print_paper(page)
+        for folder in played.folders:
+            say(f"run: {folder}")
+        say(f"page: {place}")
+    return 1 if failed else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,44 +156,207 @@ class _Wanted:
     seeds: int
     sample: int | None
     grid: bool
-    slug: str | None
-    out: Path
+    folder: Path
     workers: int | None
-    as_json: bool
+    recordings: tuple[tuple[str, OpenRecording], ...]
+    options: dict[str, Any]
 
 
-def _trading(wanted: _Wanted, attribution: bool, asking: Any) -> int:
-    from tradeassay.assay.papers import paper_studies
-    from tradeassay.report import write_html
-    from tradeassay.report.studies import print_studies
-    from tradeassay.runs import Run, run
-    from tradeassay.runs.summary import summary_of
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """Where the runs or seasons of a page are, and what a reader must know of them."""
+
+    folders: list[str]
+    badges: list[tuple[str, str]]
+
+
+def _recordings(
+    paper: str, sources: Sequence[Path], *, grid: bool
+) -> tuple[tuple[tuple[str, OpenRecording], ...], list[Path]]:
+    """Return the recordings of a paper's benchmark by what they are called, and the runs named beside them."""
+    from tradeassay.runs.store.archive import find_recording, list_recordings, open_recording
+
+    found, others = [], []
+    for source in sources:
+        if not source.is_file() and source.parts[0] != "recorded":
+            others.append(source)
+            continue
+        names = [str(source)]
+        if len(source.parts) == 2 and not source.is_file():
+            mine = [one for one in list_recordings() if one.name.startswith(f"{source.parts[1]}/")]
+            names = [f"recorded/{one.name}" for one in mine if f"{paper}-v1" in one.label.benchmarks]
+            # A recording of conversations is part of the grid.
+            names = [name for name in names if grid or not name.endswith("-agentic")] or names
+        for name in names or [str(source)]:
+            opened = open_recording(find_recording(name, f"{paper}-v1"))
+            found.append(("-".join(Path(name).parts[-2:]).removesuffix(".tar.xz"), opened))
+    if len(others) > 1:
+        raise UserError("several runs are named as cassettes", hint="only recordings can be several")
+    return tuple(found), others
+
+
+def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperPage, _Played, bool]:
+    """Play every run of a page, and put them together."""
+    import msgspec
+
+    from tradeassay.assay.papers import paper_page
+    from tradeassay.runs import CodeRun, Run, load_run, run
+
+    if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
+        hint = f"-m scripted/{_GOLD[wanted.paper]}, or --cassettes recorded/MODEL"
+        raise UserError(f"{wanted.paper} is about programs that models write: name one", hint=hint)
+    made = []
+    plays: Iterator[tuple[str, Any, Path | None]] = (
+        _programs(wanted) if wanted.paper in _GOLD else _trading(wanted)
+    )
+    for name, spec, cassettes in plays:
+        how = asking
+        if cassettes is not None:
+            how = msgspec.structs.replace(asking, cassettes=cassettes, replay=True)
+        elif asking.replay and asking.cassettes is None:
+            # What is left to play is asked of scripts alone.
+            for model in wanted.models:
+                if not model.startswith("scripted/"):
+                    raise UserError(
+                        f"--replay asks nobody, and {model} has no recording here", hint="leave it out"
+                    )
+            how = msgspec.structs.replace(asking, replay=False)
+        say(f"playing {name}")
+        done = run(spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how)
+        made.append(load_run(done.folder))
+    probe = _probe(wanted, asking, made) if wanted.paper == "ktdfin" and wanted.grid else None
+    page = paper_page(made, attribution=wanted.options["attribution"], probe=probe)
+    badges: dict[tuple[str, str], None] = {}
+    for one in made:
+        if isinstance(one, Run):
+            from tradeassay.report.words import badge_words
+
+            for cell in dict.fromkeys(episode.cell for episode in one.episodes):
+                badges |= dict.fromkeys(badge_words(one.cell_badges(cell)))
+        elif isinstance(one, CodeRun):
+            from tradeassay.report.code_page import run_badges, shown_run
+
+            badges |= dict.fromkeys(run_badges(one, shown_run(one)))
+    played = _Played([str(one.folder) for one in made], list(badges))
+    return page, played, any(one.failed for one in made)
+
+
+def _probe(wanted: _Wanted, asking: Asking, made: Sequence[Any]) -> Any:
+    """Ask the attackers of KTD-Fin's mask: programs, and the models that were named."""
+    from tradeassay.assay.probe import ProbeConfig, probe_mask
+
+    first = made[0]
+    benchmark = first.manifest.benchmark(first.episodes[0])
+    models = () if asking.replay else wanted.models
+    say("asking the attackers of the mask")
+    attackers = ("levels", "grid", *models)
+    return probe_mask(
+        benchmark,
+        attackers,
+        dataset=first.episodes[0].dataset,
+        config=ProbeConfig(probes=wanted.options["probes"]),
+    )
+
+
+# Runs that trade
+
+
+def _trading(wanted: _Wanted) -> Iterator[tuple[str, RunSpec, Path | None]]:
+    """Yield the runs of a trading paper: a name, what is played, and the recording it is answered from."""
+    import msgspec
+
+    from tradeassay.api import make_spec
+    from tradeassay.runs import AgentSpec
+    from tradeassay.runs.store.archive import recorded_spec
+
+    recorded = []
+    for name, opened in wanted.recordings:
+        spec: Any = recorded_spec(opened.folder)
+        if wanted.paper == "ktdfin" and not wanted.grid:
+            spec = msgspec.structs.replace(spec, protocol={**spec.protocol, **_HEADLINE})
+        recorded.append(spec)
+        yield name, msgspec.structs.replace(spec, slug=name), opened.folder
+    rules: list[str | AgentSpec] = [*_RULES[wanted.paper]]
+    if wanted.paper == "stockbench":
+        rules.append(AgentSpec(name="sector-equal", params={"best": 3, "every": 21}, label="sector-rotation"))
+    fields: dict[str, Any] = {"models": wanted.models, "seeds": wanted.seeds, "agents": rules}
+    if recorded:
+        # The same cells as the recordings', so that everybody is in one table.
+        like = recorded[0]
+        main = like.benchmarks[0]
+        fields |= {"windows": like.windows, "dataset": dict(like.datasets), "protocol": dict(like.protocol)}
+        fields["protocol"].pop("max_tokens", None)
+        if like.window is not None:
+            fields |= {"first": like.window.first, "last": like.window.last}
+    else:
+        main, more = _as_printed(wanted)
+        fields |= more
+    parts = {"models" if wanted.models else "rules": fields}
+    if wanted.paper == "stockbench" and wanted.grid:
+        parts |= _stockbench_grid(wanted, main, fields)
+    for name, part in parts.items():
+        known = {key: value for key, value in part.items() if value}
+        if not wanted.models:
+            known.pop("protocol", None)
+        yield name, make_spec(main, **known, slug=f"{wanted.paper}-{name}"), None
+
+
+def _as_printed(wanted: _Wanted) -> tuple[str, dict[str, Any]]:
+    """Return the benchmark that follows a paper, and how its main table, or its grid, is played."""
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.benchmarks.needs import data_needs
+    from tradeassay.data import load_dataset
 
     dataset = None if wanted.data is None else _dataset(wanted.paper, wanted.data)
-    if dataset is not None and not wanted.as_json:
-        from tradeassay.benchmarks import benchmarks
-        from tradeassay.benchmarks.needs import data_needs
-        from tradeassay.data import load_dataset
-
-        played = benchmarks.get(_main_benchmark(wanted.paper, dataset))
-        for need in data_needs(played, load_dataset(dataset)):
+    fields: dict[str, Any] = {"dataset": dataset}
+    if wanted.paper == "ktdfin":
+        main = "ktdfin-paper-v1"
+        # Without data a synthetic stand-in of the paper's size: 300 members, 548 sessions.
+        fields["dataset"] = dataset or "synthetic/csi300:7"
+        fields["windows"] = [f"W{n}" for n in range(1, 11)] if wanted.grid else ["long"]
+        fields["protocol"] = PRUNED_GRID if wanted.grid else _HEADLINE
+        fields["agents"] = [*_RULES["ktdfin"], *_trained(fields["dataset"], fields["windows"])]
+    else:
+        main = "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
+    if dataset is not None:
+        for need in data_needs(benchmarks.get(main), load_dataset(dataset)):
             if need.status != "there":
                 say(f"{need.what}: {need.found}; {need.changes}")
-    spec = _spec(wanted, dataset)
-    done = run(spec, wanted.out / spec.slug, workers=wanted.workers, progress="auto", asking=asking)
-    recorded = Run.load(done.folder)
-    studies = paper_studies(recorded, attribution=attribution)
-    page = write_html(recorded)
-    printed = [cell.published for cell in summary_of(recorded).cells if cell.published is not None]
-    if wanted.as_json:
-        print_json({"run": str(done.folder), "studies": studies, "printed": printed})
-    else:
-        print_studies(studies)
-        for figures in printed:
-            _show_printed(figures)
-        say(f"run: {done.folder}")
-        say(f"report: {page}")
-    return 1 if recorded.failed else 0
+    return main, fields
+
+
+def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the other studies of StockBench: each varies one thing, and is a run of its own."""
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.benchmarks.stockbench import INPUTS, SIZES
+    from tradeassay.benchmarks.stockbench.specs import NAMES, windows
+    from tradeassay.data import load_dataset
+
+    benchmark = benchmarks.get(main)
+    named = fields.get("dataset") or benchmark.dataset
+    snapshot = load_dataset(
+        named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
+    )
+    of = benchmark.market.universe.split(":")[0]
+    most = len(snapshot.at(len(snapshot.sessions) - 1, "close").symbols)
+    sizes = [size for size in SIZES if size != NAMES and size <= most]
+    made = {f"size-{size}": {**fields, "universe": f"{of}:{size}"} for size in sizes}
+    if len(sizes) < len(SIZES) - 1:
+        say(f"the data has {most} names: larger universes are left out")
+    known = {window.code for window in windows(snapshot, benchmark.convention)}
+    found = []
+    for codes in (("down-2025", "down"), ("up-2025", "up")):
+        code = next((code for code in codes if code in known), None)
+        if code != codes[0] and snapshot.facts.kind != "synthetic":
+            say(f"the data does not cover {codes[0]}; " + (f"{code} is played instead" if code else "left out"))
+        found += [code] if code else []
+    if found:
+        usual = {key: value for key, value in fields.items() if key not in ("first", "last", "windows")}
+        made["regimes"] = {**usual, "windows": found}
+    if wanted.models:
+        left_out = [one for one in INPUTS if one != "all"]
+        made["ablations"] = {**fields, "protocol": {**(fields.get("protocol") or {}), "inputs": left_out}}
+    return made
 
 
 def _dataset(paper: str, data: str) -> str:
@@ -192,39 +394,6 @@ def _dataset(paper: str, data: str) -> str:
     return name
 
 
-def _main_benchmark(paper: str, dataset: str | None) -> str:
-    if paper == "ktdfin":
-        return "ktdfin-paper-v1"
-    return "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
-
-
-def _spec(wanted: _Wanted, dataset: str | None) -> RunSpec:
-    from tradeassay.api import make_spec
-
-    paper, models, grid = wanted.paper, wanted.models, wanted.grid
-    main = _main_benchmark(paper, dataset)
-    rules = ["equal-weight", "momentum-weighted", "sector-equal"] if paper == "stockbench" else ["momentum-12-1"]
-    fields: dict[str, Any] = {"agents": rules, "models": models, "seeds": wanted.seeds, "slug": wanted.slug}
-    if dataset is not None:
-        fields["dataset"] = dataset
-    elif paper == "ktdfin":
-        # The synthetic stand-in of the paper's size: 300 members, 548 sessions.
-        fields["dataset"] = "synthetic/csi300:7"
-    if paper == "ktdfin":
-        fields["windows"] = [f"W{n}" for n in range(1, 11)] if grid else ["long"]
-        fields["protocol"] = PRUNED_GRID if grid else {"mask": "blinded", "mode": "open-research"}
-        fields["agents"] = [*rules, *_trained(fields["dataset"], fields["windows"])]
-        return make_spec(main, **_known(fields, models))
-    names = [main]
-    if dataset is None and grid:
-        names = [f"stockbench{part}-v1" for part in ("-5", "-10", "", "-30", "-down", "-up")]
-    elif dataset is not None and grid:
-        fields["windows"] = _regimes(dataset)
-    if grid and models:
-        fields["protocol"] = {"inputs": ["all", "no-news", "no-fundamentals", "neither"]}
-    return make_spec(*names, **_known(fields, models))
-
-
 def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
     """Return the factor models that were trained on this data and have seen nothing of the windows."""
     from tradeassay.agents.factor_models.trained import list_trained
@@ -252,159 +421,169 @@ def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
     return list(named.values())
 
 
-def _regimes(dataset: str) -> list[str]:
-    """Return the paper's windows, or where the data does not cover one the stretch found with hindsight."""
-    from tradeassay.benchmarks.stockbench.specs import windows
-    from tradeassay.data import load_dataset
-
-    known = {window.code for window in windows(load_dataset(dataset), "paper")}
-    wanted = (("main",), ("down-2025", "down"), ("up-2025", "up"))
-    found = [next((code for code in codes if code in known), None) for codes in wanted]
-    for codes, code in zip(wanted, found, strict=True):
-        if code != codes[0]:
-            say(f"the data does not cover {codes[0]}; " + (f"{code} is played instead" if code else "left out"))
-    return [code for code in found if code is not None]
+# Runs of programs
 
 
-PRUNED_GRID: dict[str, list[str]] = {
-    "mask": ["bright", "blinded"],
-    "mode": ["memory-only", "fixed-candidate", "open-research"],
-}
-"""The paper's informative cells: both ends of the masks in all three modes."""
+def _programs(wanted: _Wanted) -> Iterator[tuple[str, CodeSpec, Path | None]]:
+    """Yield the runs of a paper about programs: a name, what is asked, and the recording it is answered from."""
+    import msgspec
 
+    from tradeassay.runs.store.archive import recorded_spec
 
-def _known(fields: dict[str, Any], models: tuple[str, ...]) -> dict[str, Any]:
-    """Leave out the settings of a conversation where nobody is asked."""
-    return fields if models else {key: value for key, value in fields.items() if key != "protocol"}
-
-
-def _show_printed(figures: PrintedFigures) -> None:
-    rows = [
-        (
-            row.who,
-            row.measure,
-            f"{row.printed:+.2%}" if abs(row.printed) < 10 else f"{row.printed:g}",
-            "" if row.ours is None else f"{row.ours:+.2%}",
-            row.ours_by,
-            "yes" if not row.reasons else "no: " + "; ".join(row.reasons),
-        )
-        for row in figures.rows
-    ]
-    print_table(figures.source, ("printed by", "measure", "printed", "ours", "of", "comparable"), rows)
-
-
-def _season(wanted: _Wanted) -> int:
-    """Play a season, and print its standings and the paper's figures beside ours."""
-    from tradeassay.cli import main
-
-    if wanted.models:
-        raise UserError("a season names its own entries", hint="put the models into the season file")
-    if wanted.sample is not None:
-        raise UserError("a season is played whole", hint="leave --sample out, or shorten the season file")
-    if wanted.seeds != 1:
-        raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
-    require("sqlalchemy", "arena")
-    season = (
-        ["--replay", "synthetic", "--convention", "paper"] if wanted.data is None else ["--season", wanted.data]
-    )
-    db = str(wanted.out / f"{wanted.slug or 'ama-paper'}.db")
-    wanted.out.mkdir(parents=True, exist_ok=True)
-    say(f"a season takes minutes and is kept in {db}: stopped, the same command goes on where it was")
-    ended = main(["arena", "run", *season, "--db", db, "--speed", "max"])
-    if ended:
-        return ended
-    from tradeassay.arena.queries.snapshot import board_of, cited_of
-
-    cited = cited_of(db)
-    if wanted.as_json:
-        print_json({"db": db, "standings": board_of(db), "printed": cited})
-        return 0
-    ended = main(["arena", "standings", "--db", db])
-    _show_cited(cited)
-    return ended
-
-
-def _show_cited(cited: CitedFigures) -> None:
-    """Print every figure of the paper on agents in a season with what ours of the same kind made."""
-    rows = []
-    for one in cited.figures:
-        figure = one.figure
-        ratio = figure.measure == "SR"
-        printed = (
-            figure.architecture,
-            figure.model,
-            figure.asset,
-            figure.measure,
-            f"{figure.value:+.2f}" if ratio else f"{figure.value:+.2%}",
-        )
-        for ours in one.ours:
-            value = ours.measure.value
-            made = "" if value is None else f"{value:+.2f}" if ratio else f"{value:+.2%}"
-            why = [*ours.reasons, *([ours.measure.reason] if value is None and ours.measure.reason else [])]
-            comparable = _comparable(why, yes=ours.comparable and value is not None)
-            rows.append((*printed, made, f"{ours.label} ({', '.join(ours.assets)})", comparable))
-        if not one.ours:
-            why = [f"none of our entries is of the kind '{figure.architecture}'"]
-            rows.append((*printed, "", "", _comparable(why, yes=False)))
-    second = " (figures at second hand)" if cited.second_hand else ""
-    columns = ("printed for", "model", "asset", "measure", "printed", "ours", "of", "comparable")
-    print_table(f"{cited.source}, {cited.first} to {cited.last}{second}", columns, rows)
-
-
-def _programs(wanted: _Wanted, asked: dict[str, Any]) -> int:
-    """Let models write a paper's programs, and print its tables with ours in them."""
-    from tradeassay.cli._output import finish
-    from tradeassay.cli.code import default_slug
-    from tradeassay.report.code_page import shown_run
-    from tradeassay.runs import run
-
-    gold = {"quantcode": "coder-gold", "systrade": "builder-gold"}[wanted.paper]
+    recorded = []
+    for name, opened in wanted.recordings:
+        spec = _sampled(wanted, recorded_spec(opened.folder))
+        recorded.append(spec)
+        yield name, spec, opened.folder
     if not wanted.models:
-        raise UserError(
-            f"{wanted.paper} is about programs that models write: name one", hint=f"-m scripted/{gold}"
-        )
-    asking = take_asking(asked, wanted.out)
-    spec = _program_spec(wanted)
-    folder = wanted.out / (wanted.slug or default_slug(spec.benchmark, spec))
-    done = run(spec, folder, workers=wanted.workers, progress="auto", asking=asking)
-    ended = finish(done, quiet=wanted.as_json)
-    printed = shown_run(done).paper
-    if wanted.as_json:
-        print_json({"run": str(done.folder), "scores": done.scores, "printed": printed})
-    else:
-        _show_paper(printed)
-    return ended
+        return
+    seeds = tuple(range(wanted.seeds))
+    if not recorded:
+        yield "models", _program_spec(wanted, seeds), None
+        return
+    # Once for every way of asking that was recorded, with the tasks of its first recording.
+    ways = {tuple(getattr(spec, "settings", ())): spec for spec in reversed(recorded)}
+    for way, spec in ways.items():
+        yield "-".join(("models", *way)), msgspec.structs.replace(spec, models=wanted.models, seeds=seeds), None
 
 
-def _program_spec(wanted: _Wanted) -> QuantCodeSpec | SystradeSpec:
+def _sampled(wanted: _Wanted, spec: Any) -> Any:
+    """Return a recorded spec with only as many tasks as were asked for."""
+    import msgspec
+
+    if wanted.sample is None:
+        return spec
+    if wanted.paper == "systrade":
+        return msgspec.structs.replace(spec, strategies=spec.chosen[: wanted.sample])
+    return msgspec.structs.replace(spec, sample=wanted.sample)
+
+
+def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
     from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
     from tradeassay.benchmarks.systrade import STRATEGIES
     from tradeassay.benchmarks.systrade.spec import SystradeSpec
 
-    data, models, sample, repeated = wanted.data, wanted.models, wanted.sample, tuple(range(wanted.seeds))
+    data, models, given = wanted.data, wanted.models, wanted.options
     if wanted.paper == "systrade":
-        chosen = () if sample is None else tuple(STRATEGIES)[:sample]
+        symbols = tuple(split_list(given["symbols"]))
+        if data is not None:
+            data = _dataset("systrade", data)
+            symbols = symbols or _first_symbols(data)
         return SystradeSpec(
-            benchmark="systrade-v1", models=models, strategies=chosen, dataset=data, seeds=repeated
+            benchmark="systrade-v1",
+            models=models,
+            strategies=() if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample],
+            dataset=data,
+            symbols=symbols,
+            reviewers=given["reviewers"],
+            seeds=seeds,
         )
-    settings: tuple[Setting, ...] = ("single-turn", "agentic") if wanted.grid else ("single-turn",)
+    import msgspec
+
+    from tradeassay.code.evaluation import EvaluateConfig
+
+    # The public tasks have no reference: only a language judge can decide them, as in the paper.
+    decides = EvaluateConfig(decides="language") if given["judge"] and data is not None else EvaluateConfig()
     return QuantCodeSpec(
-        benchmark="quantcode-v1", models=models, task_file=data, sample=sample, settings=settings, seeds=repeated
+        benchmark="quantcode-v1",
+        models=models,
+        task_file=data,
+        sample=wanted.sample,
+        settings=("single-turn", "agentic") if wanted.grid else ("single-turn",),
+        seeds=seeds,
+        judge=given["judge"],
+        evaluate=decides,
+        dataset=given["dataset"] or msgspec.UNSET,
     )
 
 
-def _show_paper(paper: Paper) -> None:
-    """Print a paper's tables with ours among the rows, and below them why they may not be compared."""
-    from tradeassay.report.code_page import plain_rows
+def _first_symbols(dataset: str) -> tuple[str, ...]:
+    """Return as many symbols of a data set as the strategy with the most legs needs."""
+    from tradeassay.benchmarks.systrade import STRATEGIES
+    from tradeassay.benchmarks.systrade.loading import load_spec
+    from tradeassay.data import load_dataset
 
-    for table in paper.tables:
-        print_table(table.title, table.columns, plain_rows(table))
-        if table.note:
-            say(table.note)
-    print_table(paper.source, ("comparable",), [(_comparable(paper.reasons, yes=not paper.reasons),)])
-    for note in paper.notes:
-        say(note)
+    snapshot = load_dataset(dataset)
+    most = max(len(load_spec(name).semantics.inputs.legs) for name in STRATEGIES)
+    symbols = snapshot.at(len(snapshot.sessions) - 1, "close").symbols[:most]
+    say(f"symbols: {', '.join(symbols)} (--symbols names others)")
+    return tuple(symbols)
 
 
-def _comparable(reasons: Iterable[str], *, yes: bool) -> str:
-    return "yes" if yes else "no, because " + "; ".join(reasons)
+# Seasons
+
+
+def _seasons(wanted: _Wanted) -> tuple[PaperPage, _Played, bool]:
+    """Play a season for every recording, and one of the named models with the paper's four agents."""
+    require("sqlalchemy", "arena")
+    if wanted.grid:
+        raise UserError("ama has one main table and no --grid", hint="leave it out")
+    if wanted.seeds != 1:
+        raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
+    if wanted.models and wanted.data is not None:
+        raise UserError("a season names its own entries", hint="put the models into the season file")
+    from contextlib import ExitStack
+
+    from tradeassay.arena.queries.paper import ama_page
+    from tradeassay.arena.queries.seasons import opened_store
+    from tradeassay.arena.queries.snapshot import SeasonSnapshot
+    from tradeassay.arena.recording import recorded_season, replaying
+
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    say(f"a season takes minutes and is kept in {wanted.folder}: the same command continues a stopped one")
+    plays: list[tuple[str, Season, Any]] = [
+        (name, recorded_season(opened), replaying(opened)) for name, opened in wanted.recordings
+    ]
+    if wanted.models or not plays:
+        plays.append(("season", _own_season(wanted, plays[0][1] if plays else None), None))
+    with ExitStack() as stack:
+        made, files = [], []
+        badges: dict[tuple[str, str], None] = {}
+        for name, season, opener in plays:
+            db = str(wanted.folder / f"{name}.db")
+            files.append(db)
+            _play_season(season, db, opener)
+            made.append(SeasonSnapshot(stack.enter_context(opened_store(db)), season))
+            data = "real data" if made[-1].badges.data == "real" else "synthetic data"
+            answers = "replayed answers" if opener is not None else "models as named"
+            badges |= {
+                ("plain", data): None,
+                ("plain", f"convention {season.convention}"): None,
+                ("plain", answers): None,
+            }
+        return ama_page(made), _Played(files, list(badges)), False
+
+
+def _own_season(wanted: _Wanted, like: Season | None) -> Season:
+    """Return a season file's season, or the four architectures with each of the named models."""
+    import msgspec
+
+    from tradeassay.arena.season import Entry, demo_season, load_season
+
+    season = like if wanted.data is None else load_season(Path(wanted.data))
+    if season is None:
+        demo = demo_season(0)
+        season = msgspec.structs.replace(demo, id=f"{demo.id}-paper", convention="paper")
+    if not wanted.models:
+        return season
+    entries = tuple(
+        Entry(id=f"{architecture}-{number}", architecture=architecture, model=model)
+        for number, model in enumerate(wanted.models, 1)
+        for architecture in ("investor", "trade", "hedge-fund", "deep-fund")
+    )
+    return msgspec.structs.replace(season, id="paper-models", title="The named models", entries=entries)
+
+
+def _play_season(season: Season, db: str, opener: Any) -> None:
+    import asyncio
+
+    from tradeassay.arena.clock import parse_speed
+    from tradeassay.arena.state.engine import open_engine
+    from tradeassay.arena.state.store import Store
+    from tradeassay.arena.web.serving import PlayOptions, play
+
+    store = Store(open_engine(db))
+    try:
+        asyncio.run(play(season, store, parse_speed("max"), None, PlayOptions(opener=opener)))
+    finally:
+        store.engine.dispose()

@@ -399,9 +399,9 @@ def report(
     --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers,
     probabilities, tests).
     """
-    from tradeassay.assay.papers import paper_studies
+    from tradeassay.assay.papers import paper_pages
     from tradeassay.report import paste, print_leaderboard, write_html
-    from tradeassay.report.studies import print_studies
+    from tradeassay.report.paper_page import print_paper
     from tradeassay.runs import Run, load_run
     from tradeassay.runs.summary import summary_of
 
@@ -424,15 +424,16 @@ def report(
         click.echo(paste(recorded, form, split_list(columns)), nl=False)
         return
     summary = summary_of(recorded) if isinstance(recorded, Run) else None
-    studies = paper_studies(recorded) if isinstance(recorded, Run) else ()
+    papers = paper_pages(recorded) if isinstance(recorded, Run) else ()
     if as_json:
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         markets = () if summary is None else summary.over_markets
-        found = {"contests": contests, "over_markets": markets, "studies": studies}
+        found = {"contests": contests, "over_markets": markets, "papers": papers}
         print_json({"scores": recorded.scores, "names": recorded.names, **found})
     else:
         print_leaderboard(summary or recorded)
-        print_studies(studies)
+        for one in papers:
+            print_paper(one, only=True)
     say(f"report: {write_html(recorded, page, summary=summary)}")
 
 

@@ -114,12 +114,16 @@ class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
 
 
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """A question and its answer. ``elsewhere``: another server than the provider's own was asked."""
+    """A question and its answer. ``elsewhere``: another server than the provider's own was asked.
+
+    ``seconds`` is how long the attempt that was answered took; scripts have none.
+    """
 
     key: str
     asked: RecordedQuestion
     reply: ModelReply
     elsewhere: bool | msgspec.UnsetType = msgspec.UNSET
+    seconds: float | msgspec.UnsetType = msgspec.UNSET
 
 
 Line = HeadLine | MessageLine | ToolsLine | AnswerLine
@@ -311,11 +315,14 @@ class CassetteStore:
         reply: ModelReply,
         *,
         elsewhere: bool = False,
+        seconds: float | msgspec.UnsetType = msgspec.UNSET,
     ) -> None:
         """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
             tape = self._tape(episode)
-            answer = AnswerLine(key=key, asked=question, reply=reply, elsewhere=elsewhere or msgspec.UNSET)
+            answer = AnswerLine(
+                key=key, asked=question, reply=reply, elsewhere=elsewhere or msgspec.UNSET, seconds=seconds
+            )
             tape.write([*tape.unwritten(question, request), answer])
             tape.replies[key] = reply
 
@@ -541,10 +548,17 @@ class RecordingModel:
     no money), and the newer line counts from then on."""
 
     def __init__(
-        self, inner: Model, params: ModelParams, store: CassetteStore, *, elsewhere: bool = False
+        self,
+        inner: Model,
+        params: ModelParams,
+        store: CassetteStore,
+        *,
+        elsewhere: bool = False,
+        took: Callable[[QuestionPlace], float] | None = None,
     ) -> None:
         self.name = inner.name
         self._inner, self._params, self._store, self._elsewhere = inner, params, store, elsewhere
+        self._took = took
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         question = asked(self.name, self._params, request, place)
@@ -553,7 +567,10 @@ class RecordingModel:
         if known is not None and known.error_kind in ANSWERS:
             return known
         reply = await self._inner.ask(request, place)
-        self._store.record(place.episode, key, question, request, reply, elsewhere=self._elsewhere)
+        seconds = msgspec.UNSET if self._took is None else round(self._took(place), 4)
+        self._store.record(
+            place.episode, key, question, request, reply, elsewhere=self._elsewhere, seconds=seconds
+        )
         await self._store.settle(place.episode)
         return reply
 

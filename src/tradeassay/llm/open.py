@@ -70,11 +70,16 @@ async def open_model(
         # A scripted model's time-outs cost no time: they are played to the end.
         scripted = parsed.route == "scripted"
         retry = msgspec.structs.replace(access.retry, silences=None) if scripted else access.retry
-        model: Model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
+        model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
         # A provider's packages take another address from the environment too.
         named = access.base_url or os.environ.get(f"{name.partition('/')[0].upper().replace('-', '_')}_BASE_URL")
         elsewhere = parsed.route == "inspect" and bool(named)
-        yield model if cassette is None else RecordingModel(model, params, cassette, elsewhere=elsewhere)
+        if cassette is None:
+            yield model
+            return
+        # A script answers at once: its times would be the machine's.
+        took = None if scripted else model.took
+        yield RecordingModel(model, params, cassette, elsewhere=elsewhere, took=took)
     finally:
         await provider.aclose()
 

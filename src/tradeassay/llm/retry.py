@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
@@ -61,6 +62,7 @@ class AskingModel:
         self._sleep = sleep
         self._slots = asyncio.Semaphore(connections)
         self._silent: dict[str, int] = {}
+        self._seconds: dict[QuestionPlace, float] = {}
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request, trying again as the policy says. Raises :class:`RunError` when the provider has gone
@@ -75,11 +77,17 @@ class AskingModel:
             )
         return reply
 
+    def took(self, place: QuestionPlace) -> float:
+        """Return the seconds of a question's last attempt, once: neither queueing nor earlier attempts count."""
+        return self._seconds.pop(place, 0.0)
+
     async def _ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         async with self._slots:
             failed = 0
             while True:
+                began = time.perf_counter()
                 attempt = await self._provider.attempt(request, place)
+                self._seconds[place] = time.perf_counter() - began
                 if not attempt.again:
                     return attempt.reply
                 failed += 1

@@ -14,8 +14,9 @@ from tradeassay.runs.verify.freedom import freedom_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tradeassay.benchmarks.programs import Cell, Evaluation
+    from tradeassay.benchmarks.programs import Evaluation
     from tradeassay.benchmarks.systrade.examine import SubmissionCheck
+    from tradeassay.benchmarks.tables import Cell
     from tradeassay.runs import CodeRun
 
 _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}

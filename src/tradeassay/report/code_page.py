@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradeassay.benchmarks.programs import Cell, Ending, Shown, Table
+from tradeassay.benchmarks.programs import Ending, Shown
+from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report import numbers
 from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
@@ -69,7 +70,9 @@ def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyRepo
 def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = None) -> str:
     """Return the page of a finished run."""
     versions = run.manifest.versions
-    names = [name for section in page.sections for name, _ in section.curves]
+    drawn = [section.curves for section in page.sections if section.curves is not None]
+    drawn += [curves for one in page.paper.exhibits for curves in one.ours.curves]
+    names = list(dict.fromkeys(name for curves in drawn for name, _ in curves.lines))
     context = {
         "run": run,
         "page": page,
@@ -95,13 +98,14 @@ def _cut(text: str) -> str:
 def paste_table(run: CodeRun) -> PasteTable:
     """Return the table of a run's models, to be pasted elsewhere."""
     page = shown_run(run)
-    rows = tuple(tuple(map(_paste_cell, (row.head, *row.cells))) for row in page.board.rows)
+    rows = tuple(tuple(map(pasted, (row.head, *row.cells))) for row in page.board.rows)
     words = tuple(f"{text[0].upper()}{text[1:]}." for _, text in run_badges(run, page))
     chosen = freedom_of(run.folder, run.manifest).sentence
     return PasteTable(run.benchmark, page.board.columns, rows, (*words, *run.manifest.notes, *page.notes, chosen))
 
 
-def _paste_cell(cell: Cell) -> PasteCell:
+def pasted(cell: Cell) -> PasteCell:
+    """Return an entry of a table to be pasted elsewhere."""
     if cell.measure is None or cell.form in ("dollars", "tokens"):
         found = cell_shown(cell)
         return PasteCell(found.text, found.value, reason=found.note or None if found.value is None else None)

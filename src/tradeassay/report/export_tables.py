@@ -54,8 +54,15 @@ def paste(source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequen
         return msgspec.json.format(msgspec.json.encode(tables), indent=2).decode() + "\n"
     if form == "card":
         return results_card(tables, _markdown(tables))
+    return write_tables(tables, form, names)
+
+
+def write_tables(
+    tables: Sequence[PasteTable], form: Literal["md", "latex", "csv"], benchmarks: Iterable[str]
+) -> str:
+    """Return tables as text; LaTeX cites the papers of ``benchmarks``."""
     if form == "latex":
-        return write_latex(tables, [_reasons(table) for table in tables], names)
+        return write_latex(tables, [_reasons(table) for table in tables], benchmarks)
     return _markdown(tables) if form == "md" else _csv(tables)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tradeassay.benchmarks.programs import Cell
+from tradeassay.benchmarks.tables import Cell
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
 

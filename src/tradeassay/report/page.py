@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradeassay.assay.papers import StudyTable, paper_studies
+from tradeassay.assay.papers import paper_pages
 from tradeassay.assay.verdict import recorded_assay
 from tradeassay.assay.verdict.record import AgentAssay, Assay
+from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.factors import factor_words
@@ -23,7 +24,6 @@ from tradeassay.report.decisions import packed, tools_of
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
 from tradeassay.report.palette import BASELINE, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
-from tradeassay.report.studies import written_cell
 from tradeassay.report.verdicts import PARTS, TONES
 from tradeassay.report.words import (
     AgentStanding,
@@ -308,13 +308,13 @@ class PageData:
 
 def render_html(
     data: RunSummary | Assay,
-    studies: Sequence[StudyTable] = (),
+    papers: Sequence[PaperPage] = (),
     verified: VerifyReport | None = None,
     assay: Assay | None = None,
 ) -> str:
     """Return the page of a run or of an assay. Every text in it is escaped; it works from a file, offline.
 
-    ``studies`` are the paper's own tables, where the benchmark has a paper; ``verified`` what became of the run's
+    ``papers`` are the paper's own tables, where the benchmark has a paper; ``verified`` what became of the run's
     claims, where it was verified just now; ``assay`` what the run's results are made of, where that is known.
     """
     summary = data if isinstance(data, RunSummary) else None
@@ -339,8 +339,7 @@ def render_html(
         "common_scale": common_scale,
         "markets_words": markets_words,
         "setting_title": setting_title,
-        "studies": studies,
-        "written_cell": written_cell,
+        "papers": papers,
     }
     return render_page("page.html.j2", context, scripts=("charts.js", "decisions.js"))
 
@@ -369,9 +368,9 @@ def write_html(
         path = source.folder / "report.html"
     if not isinstance(source, Run):
         return write_page(path, render_html(source, verified=verified, assay=assay))
-    studies = paper_studies(source, attribution=False)
+    papers = paper_pages(source, attribution=False)
     made = assay or recorded_assay(source)
-    return write_page(path, render_html(summary or summary_of(source), studies, verified, made))
+    return write_page(path, render_html(summary or summary_of(source), papers, verified, made))
 
 
 def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

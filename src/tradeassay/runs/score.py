@@ -48,7 +48,7 @@ NET_RETURN = "return_net_of_inference"
 """Last value less the dollars spent on answers / initial value - 1."""
 PRICE_INDEX = "the index is a price index: dividends are not in it"
 PAPER_OWN = tuple(
-    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
+    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier".split()
 )
 """Measures that KTD-Fin's paper defines itself."""
 
@@ -263,7 +263,8 @@ def series_of(
     folder: RunFolder, episode: EpisodeSpec, outcome: Outcome, benchmark: Benchmark, snapshot: Snapshot
 ) -> EpisodeSeries:
     records = tuple(read_records(folder.events(episode.key)))
-    index = yardstick(snapshot, benchmark.index, tuple(record.session for record in records))
+    printed = benchmark.convention == "paper" and benchmark.protocol == "ktdfin"
+    index = yardstick(snapshot, benchmark.index, tuple(record.session for record in records), printed=printed)
     return series_from_records(
         records,
         periods_per_year=benchmark.periods_per_year,
@@ -322,14 +323,16 @@ class Yardstick(NamedTuple):
     note: str | None = None
 
 
-def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) -> Yardstick:
+def yardstick(
+    snapshot: Snapshot, index: str | None, sessions: tuple[str, ...], *, printed: bool = False
+) -> Yardstick:
     """Return what holding an index over ``sessions`` would have given.
 
     An account collects dividends, so the fair yardstick is the index fund with dividends reinvested. Where
     no fund of the index has a price throughout it is the index itself, with a note if missing dividends make it
     easier to beat than it looks. Read at the end of the window: nothing here reaches an agent. No levels without
     an index, without sessions, when the data does not have that index, or when it does not begin before the first
-    session.
+    session. ``printed`` is KTD-Fin's: the index itself, counted from the first close of the window.
     """
     if index is None or not sessions:
         return Yardstick(None)
@@ -337,7 +340,7 @@ def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) 
     if rows.start == 0 or len(rows) != len(sessions):
         return Yardstick(None)
     view = snapshot.at(rows.stop - 1, "close")
-    for column, instrument in enumerate(view.instruments):
+    for column, instrument in enumerate(() if printed else view.instruments):
         if instrument.tracks(index):
             fund = np.array(view.bars("close", len(rows) + 1, adjust="total")[:, column], dtype=np.float64)
             if (fund > 0).all():
@@ -346,6 +349,8 @@ def yardstick(snapshot: Snapshot, index: str | None, sessions: tuple[str, ...]) 
         levels = view.index_levels(index, len(rows) + 1)
     except DataError:
         return Yardstick(None)
+    if printed:
+        return Yardstick(np.array([levels[1], *levels[1:]], dtype=np.float64), PRICE_INDEX)
     known = view.actions(np.iinfo(np.int64).min)
     dividends = snapshot.facts.adjusted == "total" or any(action.kind == "dividend" for action in known)
     return Yardstick(np.array(levels, dtype=np.float64), PRICE_INDEX if dividends else None)
@@ -358,18 +363,13 @@ def paper_measures(
     snapshot: Snapshot,
     bootstrap: BootstrapConfig,
 ) -> dict[str, Measure]:
-    """Return the measures of one episode that the paper defines itself; the catalogue has its own. Under ``paper``
-    turnover, concentration and abstention are the paper's, and the index of the excess is counted from the first
-    close of the window instead of the close before it."""
+    """Return the measures of one episode that the paper defines itself; the catalogue has its own.
+
+    Under ``paper`` turnover, concentration and abstention are the paper's.
+    """
     outcomes = ktdfin.order_outcomes(records, snapshot)
     panel = ktdfin.panel(records, series, outcomes, convention=benchmark.convention, bootstrap=bootstrap)
-    found = {name: panel[name] for name in PAPER_OWN if name in panel}
-    total, index = panel["total_return"].value, series.index
-    if benchmark.convention == "paper" and total is not None and index is not None and index.size > 2:
-        excess = total - (float(index[-1] / index[1]) - 1.0)
-        note = "no interval: the index is counted from the first close, as in the paper"
-        found["excess_return"] = Measure(value=significant(excess), n=len(series.sessions), note=note)
-    return found
+    return {name: panel[name] for name in PAPER_OWN if name in panel}
 
 
 def inference_of(outcomes: Sequence[Outcome]) -> Inference | None:

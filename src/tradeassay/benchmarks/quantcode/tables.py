@@ -4,27 +4,13 @@ paper's tables with our rows in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
-    Cell,
-    Ending,
-    Item,
-    ItemShown,
-    Paper,
-    Row,
-    Section,
-    Shown,
-    Step,
-    Table,
-    amount,
-    counted,
-    figure,
-    overlap,
-)
+from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped
+from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, overlap
 from tradeassay.benchmarks.quantcode import published as printed
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (
@@ -35,6 +21,7 @@ from tradeassay.benchmarks.quantcode.scores import (
     pooled_rates,
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
@@ -111,7 +98,7 @@ def quantcode_tables(
         board=_board(cells),
         board_lines=(f"failures: {named}",) if named else (),
         sections=tuple(_sections(cells, by_key, records, endings)),
-        paper=quantcode_paper(spec, tasks, cells),
+        paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
         method="Programs ran in a sandbox on generated bars; the host computed fills, trades and money from their "
         "orders.",
@@ -198,7 +185,11 @@ def _sections(
         yield Section(
             id="turns",
             title="Solved by turn",
-            curves=tuple((_short(cell), cell.by_turn) for cell in agentic),
+            curves=Curves(
+                x=tuple(f"T{turn}" for turn in range(1, most + 1)),
+                lines=tuple((_short(cell), tuple(one.value for one in cell.by_turn)) for cell in agentic),
+                steps=True,
+            ),
             tables=(Table(title="Share solved by turn", columns=columns, rows=tuple(turns)),),
         )
     yield Section(id="groups", title="Solved, by kind of task", tables=tuple(_groups(cells)))
@@ -471,39 +462,61 @@ def _said(verdict: BehaviourVerdict | LanguageVerdict | None) -> str:
 # The paper's tables
 
 
-def quantcode_paper(spec: QuantCodeSpec, tasks: int, cells: Sequence[CellScores]) -> Paper:
-    """Return the printed tables of QuantCode-Bench with ours beside them."""
+def quantcode_paper(
+    runs: Sequence[tuple[QuantCodeSpec, int]], cells: Sequence[CellScores], latency: Filled
+) -> PaperPage:
+    """Return QuantCode-Bench with what some runs fill of it: their specs, each with its number of tasks, and rows.
+
+    ``latency`` is how long models took to answer, which only the cassettes say.
+    """
     paper = printed.published()
     single, agentic = ([cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic"))
-    why = {
-        setting: printed.why_not_comparable(
-            public_tasks=spec.task_file is not None,
-            tasks=tasks,
-            turns=spec.turns if setting == "agentic" else 10,
-            decided_by=spec.evaluate.decides,
-            formal=spec.wordings == ("formal",),
-        )
-        for setting in ("single-turn", "agentic")
-    }
-    shared = tuple(reason for reason in why["single-turn"] if reason in why["agentic"])
+    why: dict[str, tuple[str, ...]] = {}
+    for setting in ("single-turn", "agentic"):
+        found = [
+            reason
+            for spec, tasks in runs
+            if setting in spec.settings
+            for reason in printed.why_not_comparable(
+                public_tasks=spec.task_file is not None,
+                tasks=tasks,
+                real_data=bool(spec.dataset),
+                turns=spec.turns if setting == "agentic" else 10,
+                decided_by=spec.evaluate.decides,
+                formal=spec.wordings == ("formal",),
+            )
+        ]
+        why[setting] = tuple(dict.fromkeys(found))
     alone, talking = pooled_rates(single), pooled_rates(agentic)
     failures = {str(row.failure_class): row.share for row in paper.failures}
     both = {str(row.failure_class): row for row in paper.failure_turns}
     stages = ("Compile", "Backtest", "Trade", "Judge")
+    shares = ("Paper", "Ours, all models")
     first_turn = "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers."
-    tables = [
-        (
+
+    def filled(setting: str, title: str, columns: Sequence[str], rows: Sequence[Row], note: str = "") -> Filled:
+        if not (single if setting == "single-turn" else agentic):
+            return Filled(
+                missing=f"needs {setting} answers" + (": --grid asks for them" if setting == "agentic" else "")
+            )
+        table = Table(title=title, columns=("", *columns), rows=tuple(rows), note=note)
+        return Filled(tables=(table,), reasons=why[setting])
+
+    makers: dict[str, Callable[[], Filled]] = {
+        "table-1": lambda: _tasks(cells, "source"),
+        "table-2": lambda: _tasks(cells, "difficulty"),
+        "table-3": lambda: filled(
             "single-turn",
-            "Table 3: single-turn, share of tasks that pass each stage",
+            "Passed, single-turn",
             stages,
             _ranked(
                 [Row(Cell(f"{c.model} ({way(c)})"), _stages(c), ours=True) for c in single]
                 + [Row(Cell(r.model), _printed_stages(r)) for r in paper.single_turn]
             ),
         ),
-        (
+        "table-4": lambda: filled(
             "agentic",
-            "Table 4: agentic, final stages, mean number of turns, solved by turn",
+            "Passed, agentic",
             (*stages, "Mean turns", *(f"T{n}" for n in _TURNS)),
             _ranked(
                 [
@@ -527,31 +540,21 @@ def quantcode_paper(spec: QuantCodeSpec, tasks: int, cells: Sequence[CellScores]
                 ]
             ),
         ),
-        (
+        "table-5": lambda: filled("single-turn", "Ends", shares, _ends(paper.single_turn_stages, alone.ends)),
+        "table-6": lambda: filled(
             "single-turn",
-            "Table 5: where single-turn answers end",
-            ("Paper", "Ours, all models"),
-            _ends(paper.single_turn_stages, alone.ends),
-        ),
-        (
-            "single-turn",
-            "Table 6: why single-turn answers fail, share of all answers",
-            ("Paper", "Ours, all models"),
+            "Failures",
+            shares,
             [
                 Row(Cell(title), (_percent(failures.get(name)), _share(alone.last[name])))
                 for name, title in FAILURE_TITLES.items()
                 if name in failures or alone.last[name].value
             ],
         ),
-        (
+        "table-7": lambda: filled("agentic", "Ends", shares, _ends(paper.agentic_stages, talking.ends)),
+        "table-8": lambda: filled(
             "agentic",
-            "Table 7: where agentic conversations end",
-            ("Paper", "Ours, all models"),
-            _ends(paper.agentic_stages, talking.ends),
-        ),
-        (
-            "agentic",
-            "Table 8: why answers fail, first turn against the last turn of those that never succeed",
+            "Failures",
             ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn"),
             [
                 Row(
@@ -566,15 +569,58 @@ def quantcode_paper(spec: QuantCodeSpec, tasks: int, cells: Sequence[CellScores]
                 for name, title in FAILURE_TITLES.items()
                 if name in both or talking.first[name].value or talking.last[name].value
             ],
+            first_turn,
         ),
+        "latency": lambda: latency,
+        "groups": lambda: _kinds(cells),
+    }
+    return fill_paper("quantcode", makers, source=paper.source, notes=paper.notes)
+
+
+def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
+    """Return how many tasks there are by a property, ours and printed; a task counts once, whoever answered it."""
+    ours: dict[str, int] = {}
+    for cell in cells:
+        for group in cell.groups:
+            if group.by == by:
+                ours[group.value] = max(ours.get(group.value, 0), group.rates.items + group.rates.failed)
+    printed_rows = printed.published().sources
+    if by == "source":
+        theirs = {row.source: row.total for row in printed_rows}
+    else:
+        theirs = {name: sum(getattr(row, name) for row in printed_rows) for name in ("easy", "medium", "hard")}
+    names = dict.fromkeys((*theirs, *ours))
+    rows = [
+        Row(
+            Cell(name),
+            (amount(theirs.get(name), unknown="not in the paper"), amount(ours.get(name), unknown="none")),
+            ours=name in ours,
+        )
+        for name in names
     ]
-    noted = []
-    for setting, title, columns, rows in tables:
-        own = [reason for reason in why[setting] if reason not in shared]
-        words = [f"Also: {'; '.join(own)}."] if own else []
-        note = " ".join([*words, *([first_turn] if title.startswith("Table 8") else [])])
-        noted.append(Table(title=title, columns=("", *columns), rows=tuple(rows), note=note))
-    return Paper(source=paper.source, notes=paper.notes, reasons=shared, tables=tuple(noted))
+    tables = [Table(title=f"Tasks by {by}", columns=("", "Paper", "Ours"), rows=tuple(rows))]
+    if by == "difficulty":
+        columns = ("", "easy", "medium", "hard")
+        made = [
+            Row(Cell(row.source), tuple(amount(getattr(row, name)) for name in columns[1:]))
+            for row in printed_rows
+        ]
+        tables.append(Table(title="As printed, by source", columns=columns, rows=tuple(made)))
+    return Filled(tables=tuple(tables), reasons=() if ours == theirs else ("our tasks are not the paper's",))
+
+
+def _kinds(cells: Sequence[CellScores]) -> Filled:
+    """Return stage rates by group of models, apart for every way of asking."""
+    tables = []
+    for asked in dict.fromkeys(map(way, cells)):
+        models = {
+            cell.model: (cell.model, [getattr(cell.rates, stage) for stage in STAGES])
+            for cell in cells
+            if way(cell) == asked
+        }
+        table = grouped(asked, [(title, "share") for title in _COLUMNS], models)
+        tables += [table] if table is not None else []
+    return Filled(tables=tuple(tables), missing="" if tables else "the kind of no model is known: see models.toml")
 
 
 def _stages(cell: CellScores) -> tuple[Cell, ...]:

@@ -4,34 +4,24 @@ scorecard, and the paper's tables with our rows in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tradeassay.benchmarks.programs import (
-    Cell,
-    Ending,
-    Item,
-    ItemShown,
-    Paper,
-    Row,
-    Section,
-    Shown,
-    Step,
-    SubmissionCard,
-    Table,
-    amount,
-    counted,
-    figure,
-    overlap,
-)
+import numpy as np
+
+from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped, mean_of
+from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, SubmissionCard, overlap
+from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure
 from tradeassay.code.gates import GATES, PAPER_GATES
-from tradeassay.code.review import ReviewBoard
-from tradeassay.code.scores import DIMENSIONS
+from tradeassay.code.review import ReviewBoard, vendor_of
+from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
 
 _BOARD_GATES: Final = ("exec", "leak", "audit")
@@ -74,7 +64,7 @@ def systrade_tables(
                 tables=() if scores.reviews is None else tuple(review_tables(scores.reviews)),
             ),
         ),
-        paper=systrade_paper(spec, scores),
+        paper=systrade_paper(spec, scores, records, UNTIMED),
         items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
         cards=dict(_cards(records)),
         method="Iterations were guided by the development year and scored on the test year, which no model was "
@@ -397,29 +387,56 @@ def _text(measure: Measure, form: str = "{:.2f}") -> str:
 # The paper's tables
 
 
-def systrade_paper(spec: SystradeSpec, scores: SystradeScores) -> Paper:
-    """Return the printed tables of SysTradeBench with our rows first."""
+def systrade_paper(
+    spec: SystradeSpec, scores: SystradeScores, records: Mapping[str, StrategyOutcome], latency: Filled
+) -> PaperPage:
+    """Return SysTradeBench with what a run fills of it; ``latency`` is what only the cassettes say."""
     paper = published()
-    reasons = why_not_comparable(
+    why = why_not_comparable(
         strategies=len(scores.strategies),
         iterations=spec.iterations,
         real_data=spec.dataset is not None,
         reviewed=bool(spec.reviewers),
         systb=spec.benchmark == "systrade-systb-v1",
     )
-    tables = (
-        _paper_gates(scores),
-        _paper_strategies(scores),
-        _paper_windows(scores),
-        _paper_iterations(scores),
-        _paper_reviews(scores),
-        _paper_costs(scores),
-    )
-    return Paper(source=paper.source, reasons=reasons, notes=paper.notes, tables=tables)
+    makers: dict[str, Callable[[], Filled]] = {
+        "table-2": lambda: _paper_splits(spec),
+        "table-3": lambda: Filled(tables=(_paper_gates(scores),), reasons=why),
+        "table-4": lambda: Filled(tables=(_paper_strategies(scores, records),), reasons=why),
+        "section-5-3": lambda: _paper_reviews(scores, why),
+        "section-5-4-1": lambda: Filled(tables=(_paper_windows(scores), _exceptions(records)), reasons=why),
+        "section-5-4-2": lambda: _paper_returns(records, why),
+        "figure-2": lambda: _learning(scores, records, why),
+        "figure-3": lambda: _token_map(scores),
+        "section-5-6": lambda: Filled(tables=(_paper_costs(scores),), reasons=why),
+        "figure-5": lambda: _review_maps(records),
+        "latency": lambda: latency,
+        "groups": lambda: _kinds(scores),
+    }
+    return fill_paper("systrade", makers, source=paper.source, notes=paper.notes)
 
 
 def _pairs(*names: str) -> tuple[str, ...]:
     return ("", *(f"{name}, {whose}" for name in names for whose in ("ours", "printed")))
+
+
+def _paper_splits(spec: SystradeSpec) -> Filled:
+    rows = []
+    for name, span in splits_of(spec.splits).items():
+        theirs = splits_of(DAYS)[name]
+        cells = (Cell(f"{span.first} to {span.last}"), Cell(f"{theirs.first} to {theirs.last}"))
+        rows.append(Row(Cell(name), cells, ours=True))
+    data = (
+        "synthetic years, to which days mean nothing" if spec.dataset is None else f"stored bars of {spec.dataset}"
+    )
+    table = Table(
+        title="Splits",
+        columns=("", "ours", "printed"),
+        rows=tuple(rows),
+        note=f"data: {data}; the last day is excluded",
+    )
+    reasons = () if spec.dataset is not None and spec.splits == DAYS else (f"our data are {data}",)
+    return Filled(tables=(table,), reasons=reasons)
 
 
 def _paper_gates(scores: SystradeScores) -> Table:
@@ -436,36 +453,62 @@ def _paper_gates(scores: SystradeScores) -> Table:
         for row in paper.gates
     )
     return Table(
-        title="Table 3: submissions that pass each gate",
+        title="Submissions that pass each gate",
         columns=("", *PAPER_GATES),
         rows=(*ours, *printed),
         note="Not comparable: parse and schema ask nearly the same, the other gates more than the paper's.",
     )
 
 
-def _paper_strategies(scores: SystradeScores) -> Table:
+def _cards_by(records: Mapping[str, StrategyOutcome], name: str) -> dict[str, list[Scorecard]]:
+    """Return the scorecards that count, by ``model`` or ``strategy`` of their records."""
+    found: dict[str, list[Scorecard]] = {}
+    for record in records.values():
+        cards = found.setdefault(str(getattr(record, name)), [])
+        cards += [] if record.last is None else [record.last.scorecard]
+    return found
+
+
+def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutcome]) -> Table:
+    """Return the library: LLM is the reviewers' D1 and D2, QR the automatic D3 and D4, by the printed formulas."""
     paper, found = published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
+    cards = {name.removeprefix(SYSTB): these for name, these in _cards_by(records, "strategy").items()}
     not_run = Cell(small="not run")
     rows = []
     for one in paper.by_strategy:
         mine = found.get(one.strategy)
+        halves = [
+            mean_of(_half(card, names) for card in cards.get(one.strategy, ()))
+            for names in (DIMENSIONS[:2], DIMENSIONS[2:])
+        ]
         cells = (
             Cell("" if mine is None else f"{mine.complexity:.2f}"),
             Cell(one.complexity),
+            *(
+                cell
+                for half, value in zip(halves, (one.llm, one.qr), strict=True)
+                for cell in (figure(half), Cell(f"{value:g}"))
+            ),
+            not_run if mine is None else figure(mine.overall),
+            Cell(f"{one.overall:.2f}"),
             not_run if mine is None else figure(mine.valid, "share"),
             Cell(f"{one.valid}/{paper.attempts}"),
-            not_run if mine is None else figure(mine.overall),
-            Cell(f"{one.overall:.2f}", small=f"LLM {one.llm:g}, QR {one.qr:g}"),
         )
         rows.append(Row(Cell(one.strategy), cells, ours=mine is not None))
-    rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"))
-    rows.append(Row(Cell("Spearman's rho of complexity and overall"), (*[Cell()] * 4, *rho), ours=True))
+    rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"), Cell(), Cell())
+    rows.append(Row(Cell("Spearman's rho of complexity and overall"), (*[Cell()] * 6, *rho), ours=True))
     return Table(
-        title="Table 4: strategies",
-        columns=_pairs("C", "valid", "overall"),
+        title="Strategies",
+        columns=_pairs("C", "LLM", "QR", "overall", "valid"),
         rows=tuple(rows),
-        note="Not comparable in value; the order of strategies may be.",
+        note="Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
+        "marked; overall is the mean of our four measured dimensions.",
     )
+
+
+def _half(card: Scorecard, names: Sequence[str]) -> float | None:
+    known = [card.paper[name].value for name in names]
+    return None if any(value is None for value in known) else float(np.mean([value or 0.0 for value in known]))
 
 
 def _paper_windows(scores: SystradeScores) -> Table:
@@ -475,11 +518,116 @@ def _paper_windows(scores: SystradeScores) -> Table:
     rows = [Row(Cell(row.model), (figure(row.windows, "share"), Cell()), ours=True) for row in scores.models]
     rows.append(Row(Cell("all valid submissions"), (figure(scores.windows, "share"), words), ours=True))
     return Table(
-        title="Section 5.4.1: tests on ten bars of the test data that ran through",
+        title="Tests that ran through",
         columns=("", "ours", "printed"),
         rows=tuple(rows),
         note="Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places.",
     )
+
+
+_EXCEPTION: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))\b")
+
+
+def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
+    """Return by which exception submissions failed: in the run on the test year, and on pieces of ten bars."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for record in records.values():
+        card = None if record.last is None else record.last.scorecard
+        if card is None:
+            continue
+        gate = card.gates.first_failure
+        said = [(gate.reason, 0)] if gate is not None and gate.name in ("parse", "exec") else []
+        said += [(text, 1) for text in (card.windows.failures if isinstance(card.windows, Windows) else ())]
+        for text, place in said:
+            named = _EXCEPTION.search(text)
+            counts.setdefault((named.group(1) if named else "no exception named", record.strategy), [0, 0])[
+                place
+            ] += 1
+    rows = [
+        Row(Cell(name), (Cell(strategy), *map(amount, found)), ours=True)
+        for (name, strategy), found in sorted(counts.items(), key=lambda one: -sum(one[1]))
+    ]
+    return Table(
+        title="Failures by exception",
+        columns=("", "strategy", "submissions", "tests on ten bars"),
+        rows=tuple(rows),
+        note="printed: KeyError and TypeError, most in Calendar Spread and Turtle"
+        + ("" if rows else "; ours: none failed so"),
+    )
+
+
+def _by_iteration(records: Mapping[str, StrategyOutcome]) -> dict[str, dict[int, list[Iteration]]]:
+    """Return the iterations that were scored, by model and number."""
+    found: dict[str, dict[int, list[Iteration]]] = {}
+    for record in records.values():
+        mine = found.setdefault(record.model, {})
+        for one in record.iterations:
+            if one.scored is not None:
+                mine.setdefault(one.number, []).append(one)
+    return found
+
+
+def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
+    """Return return and trades on the test data by model and iteration, with what is printed for three models."""
+    printed = {row.iteration: row for row in published().iterations}
+    rows = []
+    for model, by_number in _by_iteration(records).items():
+        for number, these in sorted(by_number.items()):
+            scored = [one.scored for one in these if one.scored is not None]
+            total = mean_of(
+                (None if one.scorecard.year is None else one.scorecard.year.costs[0].total for one in scored),
+                "no account on the test year",
+            )
+            trades = mean_of(
+                (None if one.trail is None else float(one.trail.trades) for one in scored),
+                "no run on the test year",
+            )
+            theirs = printed.get(number)
+            cells = (
+                amount(len(these)),
+                figure(total, "change"),
+                Cell("" if theirs is None else f"{theirs.test_return:+.1f}%"),
+                figure(trades, "{:.1f}"),
+            )
+            rows.append(Row(Cell(f"{model}, iteration {number}"), cells, ours=True))
+    table = Table(
+        title="Return and trades by iteration",
+        columns=("", "submissions", "return, ours", "return, printed", "trades"),
+        rows=tuple(rows),
+        note="means over submissions at the lowest cost level; printed: three models, one strategy, ten bars",
+    )
+    return Filled(tables=(table,), reasons=why) if rows else Filled(missing="nothing was scored")
+
+
+def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
+    """Return every model's dimensions by iteration, as curves and as a table, and what iterations gain."""
+    rows, lines, most = [], [], 0
+    for model, by_number in _by_iteration(records).items():
+        means = {
+            number: {
+                name: mean_of(one.scored.scorecard.sound[name].value for one in these if one.scored is not None)
+                for name in DIMENSIONS
+            }
+            for number, these in sorted(by_number.items())
+        }
+        most = max(most, *means) if means else most
+        for number, found in means.items():
+            rows.append(
+                Row(Cell(f"{model}, iteration {number}"), tuple(figure(found[n]) for n in DIMENSIONS), ours=True)
+            )
+        for name in DIMENSIONS:
+            path = [means[n][name].value if n in means else None for n in range(max(means, default=-1) + 1)]
+            lines.append((f"{model}, {name}", tuple(None if value is None else value / 10.0 for value in path)))
+    if not rows:
+        return Filled(missing="nothing was scored")
+    curves = Curves(x=tuple(str(n) for n in range(most + 1)), lines=tuple(lines), steps=True)
+    table = Table(
+        title="Dimensions by model and iteration",
+        columns=("", *DIMENSIONS),
+        rows=tuple(rows),
+        note="means, 0 to 10",
+    )
+    return Filled(tables=(table, _paper_iterations(scores)), curves=(curves,), reasons=why)
 
 
 def _paper_iterations(scores: SystradeScores) -> Table:
@@ -494,21 +642,35 @@ def _paper_iterations(scores: SystradeScores) -> Table:
             Cell("" if one is None else f"{one.gain:+.2f}"),
             figure(row.alike, "share"),
             Cell(similar),
-            figure(row.test_return, "share"),
-            Cell("" if one is None else f"{one.test_return:+.1f}%"),
         )
         if row.items:
             rows.append(Row(Cell(f"iteration {row.iteration}"), cells, ours=True))
     return Table(
-        title="Section 5.5: what iterations bring (scores on 0 to 1)",
-        columns=_pairs("gain", "code alike", "test return"),
+        title="What iterations bring (scores on 0 to 1)",
+        columns=_pairs("gain", "code alike"),
         rows=tuple(rows),
         note="Not comparable: the paper followed three models on one strategy, on windows of ten bars.",
     )
 
 
-def _paper_reviews(scores: SystradeScores) -> Table:
+def _token_map(scores: SystradeScores) -> Filled:
+    rows = [
+        Row(
+            Cell(f"{row.model}, iteration {one.iteration}"),
+            (amount(one.items), amount(one.request), amount(one.answer)),
+            ours=True,
+        )
+        for row in scores.models
+        for one in row.tokens
+    ]
+    columns = ("", "items", "tokens of the request", "tokens of the answer")
+    return Filled(tables=(Table(title="Tokens", columns=columns, rows=tuple(rows), note="means over items"),))
+
+
+def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     figures, board = published().reviews, scores.reviews
+    if board is None:
+        return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
 
     def spread(biases: Sequence[Measure]) -> Cell:
         values = [one.value for one in biases if one.value is not None]
@@ -516,26 +678,92 @@ def _paper_reviews(scores: SystradeScores) -> Table:
             return figure(biases[0]) if biases else Cell("n/a")
         return Cell(f"{min(values):+.2f} to {max(values):+.2f}", small=f"{len(values)} authors")
 
-    nobody = Cell(small="no reviewers")
-    own = nobody if board is None else spread([one.fidelity for one in board.own_bias])
-    vendor = nobody if board is None else spread([one.fidelity for one in board.vendor_bias])
-    tau = nobody if board is None else figure(board.agreement)
     pairwise = f"{figures.tau_low} to {figures.tau_high} pairwise"
     rows = (
-        ("Agreement (mean Kendall tau)", tau, Cell(f"{figures.tau_mean}", small=pairwise)),
-        ("Own work marked higher by", own, Cell(f"{figures.own_bias_low} to {figures.own_bias_high}")),
+        ("Agreement (mean Kendall tau)", figure(board.agreement), Cell(f"{figures.tau_mean}", small=pairwise)),
+        (
+            "Own work marked higher by",
+            spread([one.fidelity for one in board.own_bias]),
+            Cell(f"{figures.own_bias_low} to {figures.own_bias_high}"),
+        ),
         (
             "Work of the same vendor marked higher by",
-            vendor,
+            spread([one.fidelity for one in board.vendor_bias]),
             Cell(f"{figures.vendor_bias_low} to {figures.vendor_bias_high}"),
         ),
     )
-    return Table(
-        title="Sections 5.3 and B.9: reviewers",
+    summary = Table(
+        title="Reviewers",
         columns=("", "ours", "printed"),
         rows=tuple(Row(Cell(name), (ours, printed), ours=True) for name, ours, printed in rows),
         note="Comparable where real models reviewed; marks of scripted reviewers mean nothing.",
     )
+    ranking = Table(
+        title="Ranking with and without bias",
+        columns=("", "by others", "place", "with own marks", "place with own marks"),
+        rows=tuple(
+            Row(
+                Cell(one.author),
+                (
+                    figure(one.peers),
+                    Cell(f"{one.peer_place or 'n/a'}"),
+                    figure(one.everyone),
+                    Cell(f"{one.everyone_place or 'n/a'}"),
+                ),
+                ours=True,
+            )
+            for one in board.standings
+        ),
+        note="printed: the first three places are the same under both",
+    )
+    return Filled(tables=(summary, ranking), reasons=why)
+
+
+def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
+    """Return who marked whom how at the first iteration: reviewers by authors, and the same by vendors."""
+    reviews = [
+        r for record in records.values() for one in record.iterations if one.number == 0 for r in one.reviews
+    ]
+    marked = [r for r in reviews if r.fidelity is not None and r.risk is not None]
+    if not marked:
+        return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
+    tables = []
+    for title, of in (("Reviewers by authors", str), ("Vendors by vendors", vendor_of)):
+        authors, reviewers = sorted({of(r.author) for r in marked}), sorted({of(r.reviewer) for r in marked})
+        rows = []
+        for reviewer in reviewers:
+            marks = [
+                mean_of(
+                    (
+                        ((r.fidelity or 0.0) + (r.risk or 0.0)) / 2.0
+                        for r in marked
+                        if (of(r.reviewer), of(r.author)) == (reviewer, author)
+                    ),
+                    "no marks",
+                )
+                for author in authors
+            ]
+            shown = tuple(
+                Cell(
+                    measure=one,
+                    form="{:.2f}",
+                    tone=""
+                    if one.value is None
+                    else "above"
+                    if one.value >= 7
+                    else "below"
+                    if one.value < 4
+                    else "same",
+                )
+                for one in marks
+            )
+            rows.append(Row(Cell(reviewer), shown, ours=True))
+        tables.append(
+            Table(
+                title=title, columns=("reviewer", *authors), rows=tuple(rows), note="means of both marks, 1 to 10"
+            )
+        )
+    return Filled(tables=tuple(tables))
 
 
 def _paper_costs(scores: SystradeScores) -> Table:
@@ -559,8 +787,21 @@ def _paper_costs(scores: SystradeScores) -> Table:
         for row in published().tiers
     )
     return Table(
-        title="Section 5.6: dollars per strategy and what they buy",
+        title="Dollars per strategy and what they buy",
         columns=("", "dollars per strategy", "overall", "tier"),
         rows=(*ours, *printed),
         note="Dollars are comparable at the prices of the day; overall scores are not.",
+    )
+
+
+def _kinds(scores: SystradeScores) -> Filled:
+    models = {
+        row.model: (row.model, [row.valid, *(row.scores[name] for name in DIMENSIONS)]) for row in scores.models
+    }
+    columns = [("valid", "share"), *((name, "{:.2f}") for name in DIMENSIONS)]
+    table = grouped("Groups of models", columns, models)
+    return (
+        Filled(missing="the kind of no model is known: see models.toml")
+        if table is None
+        else Filled(tables=(table,))
     )

@@ -1,4 +1,4 @@
-"""Dated tables about other people's models: prices and knowledge cutoffs. A user's files override them.
+"""Dated tables about other people's models: prices, knowledge cutoffs, kinds. A user's files override them.
 
 ``models.toml`` in the folder where tradeassay keeps things is laid over the packaged tables, and a file that is
 named over both.
@@ -16,7 +16,7 @@ from datetime import date
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -195,3 +195,25 @@ class CutoffTable(msgspec.Struct, frozen=True):
 def load_cutoffs(override: Path | None = None) -> CutoffTable:
     """Return the packaged cutoffs, overridden by a user's TOML file. Raises :class:`UserError` for a bad file."""
     return CutoffTable(read_table(Cutoff, "cutoffs", "cutoffs.toml", override))
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model's maker says of it: whether it reasons at length before it answers, what it was made for."""
+
+    thinking: bool
+    made_for: Literal["general", "code", "finance"]
+    source: str
+    as_of: date
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """The two groups it belongs to."""
+        return (
+            "thinking" if self.thinking else "instruct",
+            "general" if self.made_for == "general" else "specialised",
+        )
+
+
+def load_kinds(override: Path | None = None) -> Mapping[str, Kind]:
+    """Return the packaged kinds of models, overridden by a user's file; raises :class:`UserError` if it is bad."""
+    return read_table(Kind, "kinds", "kinds.toml", override)

@@ -280,33 +280,34 @@ def printed_figures(
     if not any(agent.model for agent in agents):
         return None
     if benchmark.protocol == "ktdfin":
-        cell = run.episode(key).cell
-        badges, named, record = (
-            run.cell_badges(cell),
-            run.manifest.windows.get(cell),
-            run.manifest.protocols.get(cell),
-        )
-        config: dict[str, Any] = {} if record is None else dict(record.config)
-        mine = ktdfin.KtdfinSetting(
-            data=badges.data,
-            market=benchmark.market.venue.split("-")[0],
-            index=_index_name(run, key, benchmark.index),
-            window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
-            structural=named is not None and named.structural,
-            convention=badges.convention,
-            mask=config.get("mask"),
-            mode=config.get("mode"),
-        )
+        mine = ktdfin_setting(run, key, benchmark)
         levels = index[1:] if index is not None and benchmark.convention == "paper" else index
         return _beside(
             ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents, levels
         )
     if benchmark.protocol == "stockbench" and sessions:
-        ours = _stockbench_setting(run, key, benchmark, sessions)
+        ours = stockbench_setting(run, key, benchmark, sessions)
         return _beside(
             stockbench.published(), lambda figure: stockbench.compare_with(figure, ours).reasons, agents
         )
     return None
+
+
+def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
+    """Return in which setting of KTD-Fin an episode was played."""
+    cell = run.episode(key).cell
+    badges, named, record = run.cell_badges(cell), run.manifest.windows.get(cell), run.manifest.protocols.get(cell)
+    config: dict[str, Any] = {} if record is None else dict(record.config)
+    return ktdfin.KtdfinSetting(
+        data=badges.data,
+        market=benchmark.market.venue.split("-")[0],
+        index=_index_name(run, key, benchmark.index),
+        window=named.code if named is not None else f"{benchmark.market.first} to {benchmark.market.last}",
+        structural=named is not None and named.structural,
+        convention=badges.convention,
+        mask=config.get("mask"),
+        mode=config.get("mode"),
+    )
 
 
 def _index_name(run: Run, key: str, index: str | None) -> str | None:
@@ -320,9 +321,10 @@ def _index_name(run: Run, key: str, index: str | None) -> str | None:
         return index
 
 
-def _stockbench_setting(
+def stockbench_setting(
     run: Run, key: str, benchmark: Benchmark, sessions: Sequence[str]
 ) -> stockbench.StockbenchSetting:
+    """Return in which setting of StockBench an episode was played."""
     cell = run.episode(key).cell
     badges, record = run.cell_badges(cell), run.manifest.protocols.get(cell)
     inputs: Any = "all" if record is None else record.config.get("inputs", "all")

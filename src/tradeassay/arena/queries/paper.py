@@ -1,0 +1,203 @@
+"""Agent Market Arena, the paper: its tables and figures from one or several settled seasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tradeassay.arena.queries.snapshot import SeasonSnapshot
+from tradeassay.arena.season import BASELINE
+from tradeassay.arena.standings import EntrySeries, Standing
+from tradeassay.benchmarks.ama import published
+from tradeassay.benchmarks.exhibits import Curves, Filled, PaperPage, fill_paper, grouped, mean_of, row
+from tradeassay.benchmarks.tables import Cell, Row, Table, figure
+from tradeassay.core.measure import Measure, not_scored
+
+_MEASURES = {"CR": "change", "AR": "change", "AV": "share", "SR": "signed", "MDD": "change"}
+_NAMES = ("cumulative return", "annual return", "annual volatility", "Sharpe ratio", "deepest loss")
+
+
+class _Played:
+    """An entry of a season on one asset."""
+
+    def __init__(self, season: SeasonSnapshot, asset: str, standing: Standing) -> None:
+        self.season, self.asset, self.standing = season, asset, standing
+        self.architecture, self.model = standing.architecture, standing.model
+
+    @property
+    def name(self) -> str:
+        return f"{self.architecture}, {self.model}" if self.model else self.standing.label
+
+    @property
+    def value(self) -> float | None:
+        """Its cumulative return, where it decided often enough to have one."""
+        return self.standing.measures["CR"].value
+
+
+def ama_page(seasons: Sequence[SeasonSnapshot]) -> PaperPage:
+    """Return the paper with what some seasons fill of it; an entry of two seasons is two rows."""
+    played = [
+        _Played(season, asset.symbol, standing)
+        for season in seasons
+        for asset in season.season.assets
+        for standing in season.board(asset.symbol).rows
+    ]
+    # Buy and hold is the same in every season of the same days.
+    once: dict[tuple[str, str, str], _Played] = {}
+    for one in played:
+        days = f"{one.season.season.first} {one.season.season.last}" if not one.model else one.season.season.id
+        once.setdefault((one.standing.entry, one.asset, days), one)
+    entries = list(once.values())
+    asked = [one for one in entries if one.model]
+    makers: dict[str, Callable[[], Filled]] = {
+        "main": lambda: _matrix(seasons, entries),
+        "pairing": lambda: _pairing(asked),
+        "figure-2a": lambda: _ranges(asked, "architecture"),
+        "figure-2b": lambda: _ranges(asked, "model"),
+        "timeline": lambda: _timeline(asked),
+        "styles": lambda: _styles(seasons),
+        "latency": lambda: Filled(missing="a season keeps no times of answers"),
+        "groups": lambda: _kinds(asked),
+    }
+    paper = published()
+    return fill_paper("ama", makers, source=paper.source, second_hand=paper.second_hand)
+
+
+def _assets(entries: Sequence[_Played]) -> list[str]:
+    return list(dict.fromkeys(one.asset for one in entries))
+
+
+def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Filled:
+    """Return cumulative returns of agents by assets, then all five measures asset by asset, printed ones below."""
+    assets = _assets(entries)
+    names = list(dict.fromkeys(one.name for one in entries))
+    by = {(one.name, one.asset): one for one in entries}
+    missing = not_scored("not played")
+    rows = [
+        row(
+            name, ((by[name, a].standing.measures["CR"] if (name, a) in by else missing, "change") for a in assets)
+        )
+        for name in names
+    ]
+    tables = [Table(title="Cumulative return by asset", columns=("agent, model", *assets), rows=tuple(rows))]
+    for asset in assets:
+        ours = [one for one in entries if one.asset == asset]
+        ours.sort(key=lambda one: -float("inf") if one.value is None else one.value, reverse=True)
+        found = [
+            row(one.name, ((one.standing.measures[m], form) for m, form in _MEASURES.items())) for one in ours
+        ]
+        tables.append(Table(title=asset, columns=("agent, model", *_NAMES), rows=tuple(found)))
+    printed: dict[str, dict[str, Measure]] = {}
+    for one in published().figure:
+        printed.setdefault(f"{one.architecture}, {one.model}, {one.asset}", {})[one.measure] = Measure(
+            value=one.value
+        )
+    lost = not_scored("not in our text of the paper")
+    theirs = [
+        row(who, ((values.get(m, lost), form) for m, form in _MEASURES.items()), ours=False)
+        for who, values in printed.items()
+    ]
+    tables.append(Table(title="As printed", columns=("agent, model, asset", *_NAMES), rows=tuple(theirs)))
+    compared = [ours for season in seasons for cited in season.cited().figures for ours in cited.ours]
+    if any(one.comparable for one in compared):
+        return Filled(tables=tuple(tables), reasons=())
+    usual = dict.fromkeys(why for one in compared for why in one.reasons if not why.startswith("the figure"))
+    reasons = (*usual, "no entry of ours has a printed figure's agent, model, asset and days")
+    return Filled(tables=tuple(tables), reasons=reasons)
+
+
+def _pairing(asked: Sequence[_Played]) -> Filled:
+    rows = []
+    for asset in _assets(asked):
+        known = [one for one in asked if one.asset == asset and one.value is not None]
+        if known:
+            best = max(known, key=lambda one: one.value or 0.0)
+            cells = (Cell(best.architecture), Cell(best.model), figure(best.standing.measures["CR"], "change"))
+            rows.append(Row(Cell(asset), cells, ours=True))
+    table = Table(title="Best pairing", columns=("asset", "agent", "model", "cumulative return"), rows=tuple(rows))
+    return Filled(tables=(table,)) if rows else Filled(missing="no model has a result")
+
+
+def _ranges(asked: Sequence[_Played], of: str) -> Filled:
+    """Return mean, lowest and highest return of every architecture over models, or of every model over them."""
+    other = "model" if of == "architecture" else "architecture"
+    found: dict[str, list[_Played]] = {}
+    for one in asked:
+        if one.value is not None:
+            found.setdefault(str(getattr(one, of)), []).append(one)
+    rows = []
+    for name, these in found.items():
+        values = [one.value or 0.0 for one in these]
+        ends = (Measure(value=min(values)), Measure(value=max(values)), Measure(value=max(values) - min(values)))
+        over = len({getattr(one, other) for one in these})
+        cells = [(mean_of(values), "change"), *((end, "change") for end in ends)]
+        rows.append(row(f"{name} ({over} {other}s)", cells))
+    columns = (of, "mean return", "lowest", "highest", "range")
+    note = f"cumulative returns over {other}s and assets"
+    if not rows:
+        return Filled(missing="no model has a result")
+    return Filled(tables=(Table(title=f"Range by {of}", columns=columns, rows=tuple(rows), note=note),))
+
+
+def _timeline(asked: Sequence[_Played]) -> Filled:
+    """Return the best entries of two architectures on one asset, and buy and hold, with what they decided."""
+    known = sorted((one for one in asked if one.value is not None), key=lambda one: -(one.value or 0.0))
+    pairs = [(a, b) for a in known for b in known if a.asset == b.asset and a.architecture != b.architecture]
+    pairs = [(a, b) for a, b in pairs if _line(a).sessions == _line(b).sessions]
+    if not pairs:
+        return Filled(missing="needs two agents with a result on one asset")
+    chosen = pairs[0]
+    base = chosen[0].season.lines.get((BASELINE, chosen[0].asset))
+    lines = [(one.name, _line(one)) for one in chosen] + ([] if base is None else [("buy and hold (index)", base)])
+    sessions = lines[0][1].sessions
+    curves = Curves(
+        x=sessions,
+        lines=tuple(
+            (name, tuple((line.nav[1:] - 1.0).tolist())) for name, line in lines if line.sessions == sessions
+        ),
+    )
+    rows = [
+        Row(Cell(session), tuple(Cell(line.actions[at]) for _, line in lines), ours=True)
+        for at, session in enumerate(sessions)
+    ]
+    columns = ("session", *(name for name, _ in lines))
+    table = Table(title=f"Decisions on {chosen[0].asset}", columns=columns, rows=tuple(rows), folded=True)
+    return Filled(tables=(table,), curves=(curves,))
+
+
+def _line(one: _Played) -> EntrySeries:
+    return one.season.lines[one.standing.entry, one.asset]
+
+
+def _styles(seasons: Sequence[SeasonSnapshot]) -> Filled:
+    rows = []
+    for season in seasons:
+        for entry in season.season.everyone:
+            if not entry.model:
+                continue
+            style = season.behaviours[entry.id]
+            first = ", ".join(dict.fromkeys(by[entry.id] for by in season.first_day.values() if entry.id in by))
+            shares = (style.long, style.short, style.flat, style.with_trend, style.right, style.changes)
+            cells = (
+                Cell(first or "nothing"),
+                *(figure(one, "share") for one in shares),
+                figure(style.holding, "{:.1f}"),
+                Cell(style.style),
+            )
+            rows.append(Row(Cell(f"{entry.architecture}, {entry.model}"), cells, ours=True))
+    columns = ("agent, model", "first day", "long", "short", "flat", "with the trend", "right", "changes")
+    table = Table(title="Trading styles", columns=(*columns, "sessions held", "style"), rows=tuple(rows))
+    return Filled(tables=(table,)) if rows else Filled(missing="no model played")
+
+
+def _kinds(asked: Sequence[_Played]) -> Filled:
+    models = {
+        f"{one.name}, {one.asset}": (one.model, [one.standing.measures[name] for name in _MEASURES])
+        for one in asked
+    }
+    columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
+    table = grouped("Groups of models", columns, models)
+    return (
+        Filled(missing="the kind of no model is known: see models.toml")
+        if table is None
+        else Filled(tables=(table,))
+    )

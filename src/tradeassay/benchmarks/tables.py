@@ -1,0 +1,57 @@
+"""Tables as benchmarks make them and pages, terminals and files show them: rows of texts and measures."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradeassay.core.measure import Measure, not_scored
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a table: a text, or a measure and the form in which it is written.
+
+    ``small`` is printed below it, ``tone`` makes it a chip, ``item`` is the key of the item that it leads to,
+    ``bar`` draws a share.
+    """
+
+    text: str = ""
+    measure: Measure | None = None
+    form: str = "share"
+    small: str = ""
+    tone: str = ""
+    item: str = ""
+    bar: bool = False
+
+
+def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell:
+    """Return a measure in a table."""
+    return Cell(measure=measure, form=form, bar=bar)
+
+
+def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unknown") -> Cell:
+    """Return a plain number in a table; ``dollars`` and ``tokens`` are forms too."""
+    return Cell(measure=not_scored(unknown) if value is None else Measure(value=float(value)), form=form)
+
+
+def counted(value: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row and what it is about; ``ours`` tells it from the printed rows of a paper."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+    ours: bool = False
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Rows under ``columns``, the first of which is that of the heads. A reader opens ``folded`` ones."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    note: str = ""
+    folded: bool = False

@@ -1,0 +1,106 @@
+"""A paper with our results in it: one page, and every table as Markdown, LaTeX and CSV; also for a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradeassay.benchmarks.exhibits import Curves, PaperPage, Shelf
+from tradeassay.benchmarks.tables import Table
+from tradeassay.core.files import write_atomic
+from tradeassay.report.charts import ChartLook, Curve, Equity, line_chart
+from tradeassay.report.code_page import pasted, plain_rows
+from tradeassay.report.export_tables import write_tables
+from tradeassay.report.formatting import PasteTable
+from tradeassay.report.palette import INDEX, LineStyle, styles
+from tradeassay.report.shell import render_page, write_page
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_FILES = {"md": "md", "latex": "tex", "csv": "csv"}
+
+
+def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]] = ()) -> Path:
+    """Write ``paper.html`` into a folder, with its tables beside it in ``tables/``, and return the page's path.
+
+    ``badges`` are what a reader must know before believing a number.
+    """
+    made = folder / "tables"
+    made.mkdir(parents=True, exist_ok=True)
+    for place, shelf in enumerate(page.exhibits, 1):
+        tables = tuple(_pasted(shelf, table, page, badges) for table in shelf.ours.tables)
+        name = f"{place:02d}-{re.sub(r'[^a-z0-9]+', '-', shelf.exhibit.id)}"
+        for form, ending in _FILES.items() if tables else ():
+            write_atomic(made / f"{name}.{ending}", write_tables(tables, form, (page.paper,)).encode())  # type: ignore[arg-type]  # one of the forms
+    names = list(dict.fromkeys(line for one in page.exhibits for c in one.ours.curves for line, _ in c.lines))
+    look = styles(names, "") | {name: INDEX for name in names if name.endswith("(index)")}
+    charts = {
+        one.exhibit.id: [day_chart(c, look) for c in one.ours.curves if not c.steps] for one in page.exhibits
+    }
+    context = {"page": page, "badges": badges, "look": look, "charts": charts}
+    return write_page(folder / "paper.html", render_page("paper.html.j2", context, scripts=("charts.js",)))
+
+
+def day_chart(curves: Curves, look: dict[str, LineStyle]) -> Markup:
+    """Return the lines of a figure over days."""
+    lines = tuple(Curve(entry=name, label=name, baseline=False, returns=values) for name, values in curves.lines)
+    about = f"{len(lines)} lines from {curves.x[0]} to {curves.x[-1]}: " + ", ".join(
+        name for name, _ in curves.lines
+    )
+    return line_chart(
+        Equity(days=curves.x, curves=lines, band=None, sessions=len(curves.x), thinned=False),
+        ChartLook(styles=look),
+        about,
+    )
+
+
+def _pasted(shelf: Shelf, table: Table, page: PaperPage, badges: Sequence[tuple[str, str]]) -> PasteTable:
+    rows = tuple(tuple(map(pasted, (row.head, *row.cells))) for row in table.rows)
+    notes = [
+        shelf.exhibit.about + ".",
+        *([table.note] if table.note else []),
+        f"Comparable with the printed values: {shelf.ours.comparable}.",
+        *(f"{text[0].upper()}{text[1:]}." for _, text in badges),
+        page.source,
+    ]
+    columns = ("row" if not table.columns[0] else table.columns[0], *table.columns[1:])
+    return PasteTable(f"{shelf.exhibit.number}: {table.title}", columns, rows, tuple(notes))
+
+
+def print_paper(page: PaperPage, *, only: bool = False) -> None:
+    """Print a paper's tables on stdout in its order; ``only`` leaves out what was not filled.
+
+    Why a cell is empty is said below its table.
+    """
+    from rich.text import Text
+
+    from tradeassay.core.secrets import stdout
+
+    for one in page.exhibits:
+        filled = bool(one.ours.tables or one.ours.curves)
+        if only and not filled:
+            continue
+        stdout().print(Text(f"{one.exhibit.number}: {one.exhibit.about}", style="bold"))
+        for table in one.ours.tables:
+            _print_table(table)
+        if one.ours.curves and not one.ours.tables:
+            stdout().print(Text("drawn on the page", style="dim"))
+        words = f"comparable: {one.ours.comparable}" if filled else f"not made: {one.ours.missing}"
+        stdout().print(Text(words, style="dim"), "")
+
+
+def _print_table(one: Table) -> None:
+    from rich.console import Group
+    from rich.text import Text
+
+    from tradeassay.core.screen import StackedTable
+    from tradeassay.core.secrets import stdout
+
+    columns = (one.columns[0], *(f">{column}" for column in one.columns[1:]))
+    reasons = (cell.measure.reason for row in one.rows for cell in row.cells if cell.measure is not None)
+    missing = dict.fromkeys(reason for reason in reasons if reason)
+    notes = [Text(note, style="dim") for note in (one.note, *(f"n/a: {why}" for why in missing)) if note]
+    stdout().print(Group(StackedTable(columns, plain_rows(one), title=one.title), *notes))
