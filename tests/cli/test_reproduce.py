@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tradeassay.benchmarks.exhibits import exhibits
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 
@@ -29,31 +30,44 @@ def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys: p
             after_cutoff("after-cutoff", models)
 
 
-def test_programs_need_a_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "quantcode"]) == 2
-    assert "name one" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["systrade", "--grid", "-m", "scripted/builder-gold"], "no --grid"),
+        (["quantcode"], "name one"),
+        (["systrade"], "-m scripted/builder-gold"),
+        (["ama", "--grid"], "no --grid"),
         (["ama", "--seeds", "2"], "played once"),
         (["stockbench", "--sample", "2"], "no tasks to sample"),
-        (["ama", "-m", "scripted/sensible"], "names its own entries"),
-        (["systrade"], "-m scripted/builder-gold"),
+        (["ktdfin", "--judge", "scripted/code-judge"], "ktdfin has no --judge"),
+        (["quantcode", "--symbols", "A"], "quantcode has no --symbol"),
+        (["ama", "-m", "scripted/sensible", "--data", "season.toml"], "names its own entries"),
+        (["ktdfin", "--cassettes", "recorded/nobody"], "there is no recording"),
+        (
+            ["quantcode", "--cassettes", "recorded/smollm2", "--replay", "-m", "openai/gpt-5"],
+            "has no recording here",
+        ),
     ],
 )
-def test_options_that_a_paper_does_not_have_are_refused(
-    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_what_a_paper_does_not_have_is_refused(
+    given: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["reproduce", *given]) == 2
+    import tradeassay.runs
+
+    monkeypatch.setattr(tradeassay.runs, "run", lambda spec, folder, **how: pytest.skip("played"))
+    if "openai/gpt-5" in given:
+        monkeypatch.setattr(
+            tradeassay.runs, "run", lambda spec, folder, **how: type("Done", (), {"folder": folder})
+        )
+        monkeypatch.setattr(tradeassay.runs, "load_run", lambda folder: folder)
+    assert main(["reproduce", *given, "--runs", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_options_of_asking_reach_the_papers_about_programs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_options_reach_the_papers_about_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import tradeassay.runs
 
     called: list[tuple[Any, dict[str, Any]]] = []
@@ -63,60 +77,75 @@ def test_options_of_asking_reach_the_papers_about_programs(
         raise UserError("nothing is played here")
 
     monkeypatch.setattr(tradeassay.runs, "run", take)
-    asked = ["--seeds", "3", "--max-usd", "5", "--replay", "--workers", "1", "--runs", str(tmp_path), "--json"]
-    assert main(["reproduce", "systrade", "-m", "scripted/builder-gold", "--sample", "2", *asked]) == 2
-    assert main(["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid", *asked]) == 2
-    (systems, how), (programs, _) = called
+    asked = ["--seeds", "3", "--max-usd", "5", "--workers", "1", "--runs", str(tmp_path), "--json"]
+    builder = ["reproduce", "systrade", "-m", "scripted/builder-gold"]
+    assert main([*builder, "--sample", "2", "--reviewer", "scripted/code-judge", *asked]) == 2
+    assert main([*builder, "--data", "synthetic/us:7", *asked]) == 2
+    coder = ["reproduce", "quantcode", "-m", "scripted/coder-gold", "--grid"]
+    public = ["--data", "public.json", "--judge", "scripted/code-judge", "--dataset", "synthetic/us:7"]
+    assert main([*coder, *asked]) == 2
+    assert main([*coder, *public, *asked]) == 2
+    (systems, how), (stored, _), (programs, _), (judged, _) = called
     assert (systems.benchmark, systems.models) == ("systrade-v1", ("scripted/builder-gold",))
     assert len(systems.strategies) == 2 and systems.seeds == programs.seeds == (0, 1, 2)
+    assert systems.reviewers == ("scripted/code-judge",)
+    assert stored.dataset == "synthetic/us:7" and len(stored.symbols) >= 2
     assert programs.settings == ("single-turn", "agentic") and programs.benchmark == "quantcode-v1"
-    assert how["workers"] == 1 and how["asking"].max_usd == 5.0 and how["asking"].replay
+    assert (judged.judge, judged.dataset, judged.evaluate.decides) == (
+        "scripted/code-judge",
+        "synthetic/us:7",
+        "language",
+    )
+    assert how["workers"] == 1 and how["asking"].max_usd == 5.0
 
 
-SEASON = """
-id = "short"
-benchmark = "ama-v1"
-convention = "paper"
-first = "2022-06-01"
-last = "2022-06-03"
-warmup = 0
-assets = [{symbol = "AAJX", kind = "stock", dataset = "synthetic/us:7"}]
-entries = [{id = "one", architecture = "investor", model = "scripted/sensible"}]
-"""
+RECORDED = ["--cassettes", "recorded/qwen2.5-coder-1.5b", "--cassettes", "recorded/smollm2", "--replay"]
+GIVEN = {
+    "stockbench": ["-m", "scripted/news-reader"],
+    "ktdfin": ["-m", "scripted/sensible"],
+    "ama": ["-m", "scripted/sensible"],
+    "quantcode": ["-m", "scripted/coder-gold", "--sample", "2", "--grid"],
+    "systrade": ["-m", "scripted/builder-gold", "--sample", "1"],
+}
+MAIN = {"stockbench": "main", "ktdfin": "table-4", "ama": "main", "quantcode": "table-3", "systrade": "table-3"}
 
 
-@pytest.mark.slow
-def test_a_season_stands_beside_the_figures_of_its_paper(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "season.toml"
-    file.write_text(SEASON)
-    asked = ["reproduce", "ama", "--data", str(file), "--runs", str(tmp_path)]
-    assert main(asked) == 0
-    table = capsys.readouterr().out
-    assert "40.83%" in table and "no, because our data is synthetic" in " ".join(table.split())
-    assert "none of our entries is of the kind" in " ".join(table.split())
-    assert main([*asked, "--json"]) == 0  # played already: only read again
-    told = json.loads(capsys.readouterr().out)
-    assert told["standings"]["rows"] and told["printed"]["second_hand"]
-    ours = [ours for figure in told["printed"]["figures"] for ours in figure["ours"]]
-    assert ours and not any(one["comparable"] for one in ours)
+def reproduced(given: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    # A model whose every episode fails makes the command end with 1, and has its row nevertheless.
+    assert main(["reproduce", *given, "--runs", str(folder), "--workers", "1", "--json"]) in (0, 1)
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("paper", "model"), [("quantcode", "coder-gold"), ("systrade", "builder-gold")])
-def test_programs_stand_among_the_rows_of_their_paper(
-    paper: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("paper", list(GIVEN))
+def test_recordings_and_a_script_fill_a_papers_page(
+    paper: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["reproduce", paper, "-m", f"scripted/{model}", "--sample", "1", "--workers", "1"]
-    assert main([*asked, "--runs", str(tmp_path)]) == 0
-    shown = capsys.readouterr()
-    assert f"ours: scripted/{model}" in shown.out and "no, because" in shown.out
-    assert main([*asked, "--runs", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["printed"]["reasons"] and told["scores"] and Path(told["run"], "report.html").is_file()
-    rows = [row for table in told["printed"]["tables"] for row in table["rows"]]
-    assert any(row["ours"] for row in rows) and any(not row["ours"] for row in rows)
+    told = reproduced([paper, *RECORDED, *GIVEN[paper]], tmp_path, capsys)
+    page = Path(told["page"])
+    html = page.read_text()
+    shelves = told["paper"]["exhibits"]
+    assert [one["exhibit"]["id"] for one in shelves] == [one.id for one in exhibits(paper)]
+    for place, one in enumerate(shelves, 1):
+        ours = one["ours"]
+        assert one["exhibit"]["number"] in html and (ours["tables"] or ours["curves"] or ours["missing"])
+        for ending in ("md", "tex", "csv") if ours["tables"] else ():
+            (file,) = (page.parent / "tables").glob(f"{place:02d}-*.{ending}")
+            assert file.read_text()
+    names = str([one["ours"]["tables"] for one in shelves if one["exhibit"]["id"] == MAIN[paper]])
+    assert "qwen2.5-coder-1.5b" in names and "smollm2" in names and "scripted" in names
+    assert "comparable: no" in html
+
+
+@pytest.mark.slow
+def test_the_grids_of_the_trading_papers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = reproduced(["ktdfin", *RECORDED, *GIVEN["ktdfin"], "--grid", "--probes", "8"], tmp_path, capsys)
+    filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
+    assert {"table-3", "table-5", "figure-3", "table-8", "table-11", "table-12"} <= filled
+    told = reproduced(["stockbench", *RECORDED, *GIVEN["stockbench"], "--grid"], tmp_path, capsys)
+    filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
+    assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled
 
 
 def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(
@@ -130,16 +159,12 @@ def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_option
 
 @pytest.mark.slow
 def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models = ["-m", "scripted/news-reader"]
-    assert main(["reproduce", "stockbench", *models, "--runs", str(tmp_path), "--workers", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    table = told["studies"][0]
-    names = [row["name"] for row in table["rows"]]
-    assert {"equal-weight", "scripted-news-reader"} <= set(names) and names[-1].startswith("published baseline")
-    assert "comparable: no, because our data is synthetic" in table["note"]
-    assert any(one["title"].startswith("Figure 3") for one in told["studies"])
-    assert all(row["reasons"] for figures in told["printed"] for row in figures["rows"])
-    assert "published baseline" in (Path(told["run"]) / "report.html").read_text()
+    told = reproduced(["stockbench", "-m", "scripted/news-reader"], tmp_path, capsys)
+    (table,) = told["paper"]["exhibits"][0]["ours"]["tables"]
+    names = [row["head"]["text"] for row in table["rows"]]
+    assert {"equal-weight", "scripted-news-reader"} <= set(names)
+    assert any(name.startswith("published baseline") for name in names) and "stockbench-paper-v1" in table["title"]
+    assert "our data is synthetic" in told["paper"]["exhibits"][0]["ours"]["reasons"]
 
 
 def test_factor_models_that_saw_nothing_of_the_windows_play_too(

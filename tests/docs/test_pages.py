@@ -255,3 +255,16 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
                 wrong.append(f"{page.name}\n{shown[:600]}\n{done.stdout[-800:]}\n{done.stderr[-1500:]}")
                 assert keep_going, wrong[0]
     assert not wrong, f"{len(wrong)} blocks fail:\n\n" + "\n\n".join(wrong)
+
+
+def test_the_page_of_papers_lists_what_reproduce_makes() -> None:
+    from tradeassay.benchmarks.exhibits import BESIDE, PAPERS, exhibits
+
+    text = (ROOT / "docs/reference/papers.md").read_text()
+    parts = [part for part in re.split(r"(?m)^## ", text)[1:] if "| exhibit |" in part]
+    listed = [re.findall(r"(?m)^\| ([^|]+?) \| (?:filled|not made)", part) for part in parts]
+    made = {paper: exhibits(paper)[: -len(BESIDE)] for paper in PAPERS}
+    assert listed == [[one.number for one in made[paper]] for paper in PAPERS]
+    for paper, part in zip(PAPERS, parts, strict=True):
+        for one in made[paper]:
+            assert bool(one.without) == (f"| {one.number} | not made" in part), (paper, one.number)

@@ -106,7 +106,7 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
         "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
-        "tradeassay.assay.papers": {"StudyTable", "paper_studies"},
+        "tradeassay.assay.papers": {"paper_pages"},
         "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},
     }
     for path in sorted(Path(tradeassay.report.__file__).parent.glob("*.py")):

@@ -82,6 +82,19 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def shared(self) -> tuple[str, ...]:
+        """The reasons why nothing of it may be compared: those of every exhibit that has any."""
+        found = [one.ours.reasons for one in self.exhibits if one.ours.reasons]
+        return tuple(why for why in found[0] if all(why in reasons for reasons in found)) if len(found) > 1 else ()
+
+    def comparable(self, ours: Filled) -> str:
+        """Say whether an exhibit may be compared, without repeating what holds for the whole page."""
+        own = tuple(why for why in ours.reasons or () if why not in self.shared)
+        if not ours.reasons or own == ours.reasons:
+            return ours.comparable
+        return "no, for the reasons above" + (f", and because {'; '.join(own)}" if own else "")
+
+    @property
     def tables(self) -> tuple[Table, ...]:
         """All tables that were filled."""
         return tuple(table for one in self.exhibits for table in one.ours.tables)

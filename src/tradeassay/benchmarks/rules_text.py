@@ -8,6 +8,8 @@ import msgspec
 
 from tradeassay.account import Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark
+from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.play import MarketConfig, parse_universe
 
 _KNOWS = {
@@ -58,14 +60,25 @@ def _universe(market: MarketConfig) -> str:
 
 
 def _day(benchmark: Benchmark) -> Iterator[str]:
-    market, day = benchmark.market, benchmark.day
+    market, attempts = benchmark.market, benchmark.day.attempts
+    given = benchmark.protocol_params
     yield f"You decide once per session, {_KNOWS[market.decide]}."
     yield f"Orders fill at the session's {market.fill}; the account is valued at its {market.mark}."
+    free = "by shares, money, or a target weight, value or holding; market, limit or stop"
+    orders = f"One order per symbol: {free}."
+    if benchmark.protocol == "ktdfin":
+        attempts = int(given.get("retries", KtdfinConfig().retries)) + 1
+        orders = (
+            f"A model gives a target weight per symbol, traded at the market; rules and programs order {free}."
+        )
+    elif benchmark.protocol == "stockbench":
+        attempts = int(given.get("attempts", StockbenchConfig().attempts))
+        orders = f"A model gives dollars per symbol, traded at the market; rules and programs order {free}."
     yield (
-        f"An answer that is malformed comes back with the reason. After {day.attempts} attempts the day counts as "
+        f"An answer that is malformed comes back with the reason. After {attempts} attempts the day counts as "
         "failed and nothing is traded."
     )
-    yield "One order per symbol: by shares, money, or a target weight, value or holding; market, limit or stop."
+    yield orders
     yield "An order the venue refuses stays in the journal with the reason. Nothing is silently corrected."
 
 

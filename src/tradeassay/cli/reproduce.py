@@ -278,7 +278,7 @@ def _trading(wanted: _Wanted) -> Iterator[tuple[str, RunSpec, Path | None]]:
         yield name, msgspec.structs.replace(spec, slug=name), opened.folder
     rules: list[str | AgentSpec] = [*_RULES[wanted.paper]]
     if wanted.paper == "stockbench":
-        rules.append(AgentSpec(name="sector-equal", params={"best": 3, "every": 21}, label="sector-rotation"))
+        rules.append(AgentSpec(name="sector-equal", params={"best": 3, "every": 21}))
     fields: dict[str, Any] = {"models": wanted.models, "seeds": wanted.seeds, "agents": rules}
     if recorded:
         # The same cells as the recordings', so that everybody is in one table.
@@ -444,7 +444,9 @@ def _programs(wanted: _Wanted) -> Iterator[tuple[str, CodeSpec, Path | None]]:
     # Once for every way of asking that was recorded, with the tasks of its first recording.
     ways = {tuple(getattr(spec, "settings", ())): spec for spec in reversed(recorded)}
     for way, spec in ways.items():
-        yield "-".join(("models", *way)), msgspec.structs.replace(spec, models=wanted.models, seeds=seeds), None
+        more = {"reviewers": wanted.options["reviewers"]} if wanted.paper == "systrade" else {}
+        asked = msgspec.structs.replace(spec, models=wanted.models, seeds=seeds, **more)
+        yield "-".join(("models", *way)), asked, None
 
 
 def _sampled(wanted: _Wanted, spec: Any) -> Any:

@@ -113,8 +113,12 @@ def pasted(cell: Cell) -> PasteCell:
 
 
 def plain_rows(table: Table) -> list[tuple[str, ...]]:
-    """Return a table's rows as texts; a paper's table says which are ours."""
+    """Return a table's rows as texts; where some are a paper's, the others say that they are ours."""
+    mixed = len({row.ours for row in table.rows}) > 1
     return [
-        (f"{'ours: ' if row.ours else ''}{row.head.text}", *(cell_shown(cell).text for cell in row.cells))
+        (
+            f"{'ours: ' if row.ours and mixed else ''}{row.head.text}",
+            *(cell_shown(cell).text for cell in row.cells),
+        )
         for row in table.rows
     ]

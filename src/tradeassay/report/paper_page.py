@@ -79,6 +79,8 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
 
     from tradeassay.core.secrets import stdout
 
+    if page.shared:
+        stdout().print(Text(f"nothing here is comparable, because {'; '.join(page.shared)}", style="dim"), "")
     for one in page.exhibits:
         filled = bool(one.ours.tables or one.ours.curves)
         if only and not filled:
@@ -88,7 +90,7 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
             _print_table(table)
         if one.ours.curves and not one.ours.tables:
             stdout().print(Text("drawn on the page", style="dim"))
-        words = f"comparable: {one.ours.comparable}" if filled else f"not made: {one.ours.missing}"
+        words = f"comparable: {page.comparable(one.ours)}" if filled else f"not made: {one.ours.missing}"
         stdout().print(Text(words, style="dim"), "")
 
 

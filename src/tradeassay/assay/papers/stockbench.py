@@ -281,7 +281,12 @@ def _regimes(groups: Sequence[Group]) -> Filled:
     """Return return, drawdown, composite and rank by regime: the named windows, or benchmarks of such markets."""
     main = _main_group(groups)
     same = [group for group in groups if main is not None and _like(main, group, window=True)]
-    names = [group.window if " to " not in group.window else group.benchmark.id for group in same]
+    # Named by its window, or by its benchmark where each of several has one of its own.
+    ids = [group.benchmark.id for group in same]
+    names = [
+        one.window if " to " not in one.window or ids.count(one.benchmark.id) > 1 else one.benchmark.id
+        for one in same
+    ]
     if len(set(names)) < 2:
         return Filled(missing="needs several windows: --grid plays a falling and a rising one")
     found = [{one.label: one for one in _standings(group)} for group in same]

@@ -110,7 +110,7 @@ def recipe() -> tuple[str, ...]:
     for market, name in names.items():
         these = [one for one in INSTRUMENTS if one.market == market]
         last = parse_day(DAYS[2]) - timedelta(days=1)
-        minutes = " -o minutes=true" if these[0].timeframe == "1m" else ""
+        minutes = " -p minutes=true" if these[0].timeframe == "1m" else ""
         symbols = ",".join(one.here for one in these)
         made.append(
             f"tradeassay data get {these[0].connector} --name {name} --symbols {symbols} "

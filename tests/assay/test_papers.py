@@ -1,0 +1,306 @@
+"""The papers' tables, filled by small runs, against values that plain loops compute from journals and data."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
+
+from golden import play_season
+from golden import stored as played
+
+from tradeassay.api import make_spec
+from tradeassay.assay.papers import paper_page
+from tradeassay.benchmarks.exhibits import PAPERS, Filled, PaperPage, exhibits
+from tradeassay.benchmarks.tables import Table
+from tradeassay.core.errors import UserError
+from tradeassay.core.events import StepRecord
+from tradeassay.runs import Run, load_run, run
+
+MODELS = ("scripted/sensible", "scripted/overspender", "scripted/injector")
+MASKS, MODES = ("bright", "blinded"), ("memory-only", "open-research")
+
+
+def shelf(page: PaperPage, id: str) -> Filled:
+    return next(one.ours for one in page.exhibits if one.exhibit.id == id)
+
+
+def cell(table: Table, row: str, column: str) -> float | None:
+    (found,) = [one for one in table.rows if one.head.text == row]
+    measure = found.cells[table.columns.index(column) - 1].measure
+    assert measure is not None, (row, column)
+    return measure.value
+
+
+def nav(one: Run, key: str) -> list[float]:
+    """An account's values, from its journal alone."""
+    from tradeassay.account import Ledger
+
+    values: list[float] = []
+    for ledger, _ in Ledger.steps(one.records(key)):
+        values = values or [ledger.deposit.cash]
+        values.append(ledger.nav())
+    return values
+
+
+def same(found: float | None, wanted: list[float], middle: Any = statistics.median) -> bool:
+    """Whether a cell is the middle of these values, or empty where there are none."""
+    return found is None if not wanted else found == pytest.approx(middle(wanted), rel=1e-5, abs=1e-9)
+
+
+def change(values: list[float]) -> float:
+    return values[-1] / values[0] - 1.0
+
+
+@pytest.fixture(scope="module")
+def ktdfin(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    spec = make_spec(
+        "ktdfin-paper-v1",
+        agents=["momentum-12-1"],
+        models=MODELS,
+        protocol={"mask": MASKS, "mode": MODES},
+        seeds=2,
+        first="2022-03-01",
+        last="2022-03-08",
+        slug="papers",
+    )
+    done = run(spec, tmp_path_factory.mktemp("papers") / "ktdfin", executor="inline", progress="none")
+    return Run.load(done.folder)
+
+
+@pytest.fixture(scope="module")
+def page(ktdfin: Run) -> PaperPage:
+    return paper_page([ktdfin])
+
+
+def episodes(one: Run, **settings: str) -> dict[str, list[str]]:
+    """The episodes with a result of every agent whose cell has these settings, by name."""
+    found: dict[str, list[str]] = {}
+    for episode in one.episodes:
+        config: Any = one.manifest.protocols[episode.cell].config
+        if all(config[key] == value for key, value in settings.items()):
+            keys = found.setdefault(one.names[episode.label], [])
+            keys += [episode.key] if one.scores.episode(episode.key).status == "done" else []
+    return found
+
+
+def quiet_days(records: list[StepRecord]) -> float:
+    return sum(not record.decision.orders for record in records) / len(records)
+
+
+def test_every_paper_lists_its_exhibits_once() -> None:
+    for paper in PAPERS:
+        ids = [one.id for one in exhibits(paper)]
+        assert len(ids) == len(set(ids)) and {"latency", "groups"} < set(ids)
+
+
+def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin: Run, page: PaperPage) -> None:
+    (table,) = shelf(page, "table-3").tables
+    for mode in MODES:
+        for mask in MASKS:
+            for name, keys in episodes(ktdfin, mode=mode, mask=mask).items():
+                if not name.startswith("scripted"):
+                    continue
+                returns = [change(nav(ktdfin, key)) for key in keys]
+                assert same(cell(table, f"{name}, {mode}", f"return, {mask}"), returns)
+                idle = [quiet_days(list(ktdfin.records(key))) for key in keys]
+                assert same(cell(table, f"{name}, {mode}", f"abstention, {mask}"), idle)
+    (pairs,) = shelf(page, "table-11").tables
+    for row in pairs.rows:
+        name, mask = row.head.text.rsplit(", ", 1)
+        assert cell(pairs, row.head.text, "return") == cell(table, f"{name}, open-research", f"return, {mask}")
+
+
+def test_the_leaderboard_agrees_with_its_index_row(ktdfin: Run, page: PaperPage) -> None:
+    table, *others = shelf(page, "table-4").tables
+    assert "blinded, open-research" in table.title and len(others) == 3
+    found = episodes(ktdfin, mode="open-research", mask="blinded")
+    key = found["equal-weight"][0]
+    sessions = [record.session for record in ktdfin.records(key)]
+    snapshot = ktdfin.snapshot(key)
+    rows = snapshot.rows(sessions[0], sessions[-1])
+    levels = snapshot.at(rows.stop - 1, "close").index_levels("IDX", len(rows)).tolist()
+    assert cell(table, "IDX buy and hold", "total return") == pytest.approx(change(levels))
+    for name, keys in found.items():
+        totals = [change(nav(ktdfin, one)) for one in keys]
+        assert same(cell(table, name, "total return"), totals)
+        assert same(cell(table, name, "excess"), [total - change(levels) for total in totals])
+        ratios = []
+        for one in keys:
+            values = nav(ktdfin, one)
+            # The index is counted from the first close, so that its first day is nothing.
+            steps = [0.0, *(b / a - 1.0 for a, b in pairwise(levels))]
+            gaps = [b / a - 1.0 - s for a, b, s in zip(values, values[1:], steps, strict=False)]
+            ratios.append(statistics.mean(gaps) / statistics.stdev(gaps) * 252**0.5)
+        if (ratio := cell(table, name, "IR")) is not None:
+            assert ratio == pytest.approx(statistics.median(ratios), rel=1e-4)
+    assert shelf(page, "table-4").comparable.startswith("no, because our data is synthetic")
+    assert any(not row.ours and "CSI300" in row.head.text for row in table.rows)
+
+
+def test_parts_add_up_to_the_return(ktdfin: Run, page: PaperPage) -> None:
+    table = shelf(page, "table-5").tables[0]
+    assert len(table.rows) == 5
+    found = episodes(ktdfin, mode="open-research", mask="blinded")
+    for row in table.rows:
+        values = [one.measure.value for one in row.cells if one.measure is not None]
+        assert (None in values) == (not found[row.head.text])
+        if found[row.head.text]:
+            assert sum(value or 0.0 for value in values[:-1]) == pytest.approx(values[-1], abs=1e-5)
+    exposures = shelf(page, "table-8").tables[0]
+    assert exposures.columns == ("", "rules (2)", "language models (3)", "difference")
+    for row in exposures.rows:
+        rules, models, gap = (one.measure.value for one in row.cells if one.measure is not None)
+        if rules is not None and models is not None:
+            assert gap == pytest.approx(rules - models, abs=1e-4)
+
+
+def test_windows_accounts_reasons_and_what_is_missing(ktdfin: Run, page: PaperPage) -> None:
+    (windows,) = shelf(page, "table-2").tables
+    snapshot = ktdfin.snapshot(ktdfin.episodes[0].key)
+    for row in windows.rows:
+        first, last = row.cells[0].text, row.cells[1].text
+        days = snapshot.rows(first, last)
+        levels = snapshot.at(days.stop - 1, "close").index_levels("IDX", len(days)).tolist()
+        assert cell(windows, row.head.text, "index") == pytest.approx(change(levels), rel=1e-4)
+    (curves,) = shelf(page, "figure-2").curves
+    ends = {name: values[-1] for name, values in curves.lines}
+    for name, keys in episodes(ktdfin, mode="open-research", mask="blinded").items():
+        if name in ends:
+            assert ends[name] == pytest.approx(statistics.mean(change(nav(ktdfin, key)) for key in keys))
+    boxes = shelf(page, "appendix-a").tables[0]
+    assert boxes.columns == ("", "bright", "blinded") and len(boxes.rows) >= 3
+    for id, why in (("table-9", "factor models"), ("figure-3", "--grid"), ("figure-1", "a drawing")):
+        assert why in shelf(page, id).missing
+    assert "a script answers at once" in str(shelf(page, "latency").tables[0].rows[0].cells[0].measure)
+
+
+def stockbench(folder: Path, name: str, **fields: Any) -> Run:
+    usual: dict[str, Any] = {"first": "2022-06-27", "last": "2022-07-01", "seeds": 2}
+    models = ("scripted/sensible", "scripted/news-reader", "scripted/overspender")
+    spec = make_spec(
+        "stockbench-paper-v1", agents=["momentum-weighted"], models=models, **{**usual, **fields}, slug=name
+    )
+    return Run.load(run(spec, folder / name, executor="inline", progress="none").folder)
+
+
+@pytest.fixture(scope="module")
+def portfolio(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("stockbench")
+    return {
+        "main": stockbench(folder, "main"),
+        "size-5": stockbench(folder, "size-5", universe="IDX:5"),
+        "ablations": stockbench(folder, "ablations", protocol={"inputs": ["no-news", "neither"]}, seeds=1),
+        "later": stockbench(folder, "later", first="2022-07-11", last="2022-07-15", seeds=1),
+    }
+
+
+def returns(one: Run, **settings: str) -> dict[str, list[float]]:
+    return {name: [change(nav(one, key)) for key in keys] for name, keys in episodes(one, **settings).items()}
+
+
+def test_studies_of_stockbench_vary_one_thing_each(portfolio: dict[str, Run]) -> None:
+    page = paper_page(list(portfolio.values()))
+    (main,) = shelf(page, "main").tables
+    for name, found in returns(portfolio["main"]).items():
+        if found:
+            assert same(cell(main, name, "return"), found, statistics.mean)
+    scores = {row.head.text: row.cells[3].measure for row in main.rows if row.ours}
+    known = {name: one.value for name, one in scores.items() if one is not None and one.value is not None}
+    for name, value in known.items():
+        assert cell(main, name, "rank") == 1 + sum(other > value for other in known.values())
+    (sizes,) = shelf(page, "table-3").tables
+    for run_name, size in (("main", 20), ("size-5", 5)):
+        for name, found in returns(portfolio[run_name]).items():
+            assert same(cell(sizes, name, f"return, {size} names"), found)
+            spread = cell(sizes, name, f"variation, {size} names")
+            if spread is not None:
+                assert spread == pytest.approx(statistics.stdev(found) / abs(statistics.mean(found)), rel=1e-4)
+    (left,) = shelf(page, "ablations").tables
+    for inputs, source in (("all", "main"), ("no-news", "ablations"), ("neither", "ablations")):
+        for name, found in returns(portfolio[source], inputs=inputs).items():
+            if name.startswith("scripted"):
+                assert same(cell(left, name, f"return, {inputs}"), found)
+    (regimes,) = shelf(page, "figure-4").tables
+    assert sum(title.startswith("rank") for title in regimes.columns) == 2
+    errors = shelf(page, "figure-3").tables[0]
+    assert len(errors.rows) == 3 * 5 and len(shelf(page, "thinking").tables or [1]) == 1
+    assert "published baseline" in main.rows[-5].head.text or any("published" in r.head.text for r in main.rows)
+
+
+def test_programs_are_counted_by_model() -> None:
+    one = load_run(played("quantcode"))
+    page = paper_page([one])
+    (table,) = shelf(page, "table-4").tables
+    solved: dict[str, list[bool]] = {}
+    for record, item in zip(one.records().values(), one.episodes, strict=True):  # type: ignore[call-arg, union-attr]
+        solved.setdefault(item.model, []).append(bool(record.solved))
+    for model, found in solved.items():
+        (name,) = [row.head.text for row in table.rows if row.ours and row.head.text.startswith(model)]
+        assert cell(table, name, "Judge") == pytest.approx(sum(found) / len(found))
+    assert (
+        "--grid" not in shelf(page, "table-3").missing
+        and shelf(page, "table-3").missing == "needs single-turn answers"
+    )
+    assert any(row.head.text == "GPT-5.2" for row in table.rows) or any(not row.ours for row in table.rows)
+
+
+def test_learning_curves_trades_and_exceptions_by_model() -> None:
+    one: Any = load_run(played("systrade"))
+    page = paper_page([one])
+    made = shelf(page, "figure-2")
+    (record,) = one.records().values()
+    scored = [iteration for iteration in record.iterations if iteration.scored is not None]
+    for iteration in scored:
+        name = f"{record.model}, iteration {iteration.number}"
+        for dimension in ("D1", "D2", "D3", "D4"):
+            wanted = iteration.scored.scorecard.sound[dimension].value
+            assert cell(made.tables[0], name, dimension) == (None if wanted is None else pytest.approx(wanted))
+        trail = iteration.scored.trail
+        (traded,) = shelf(page, "section-5-4-2").tables
+        assert cell(traded, name, "trades") == (None if trail is None else trail.trades)
+    (curves,) = made.curves
+    assert curves.steps and len(curves.lines) == 4
+    assert curves.lines[0][1][0] == pytest.approx(
+        (record.iterations[0].scored.scorecard.sound["D1"].value or 0) / 10
+    )
+    assert "--reviewer" in shelf(page, "figure-5").missing
+    with pytest.raises(UserError, match="one paper's runs"):
+        paper_page([one, load_run(played("quantcode"))])
+
+
+def test_agents_by_models_by_assets(tmp_path: Path) -> None:
+    from tradeassay.arena.queries.paper import ama_page
+    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
+    from tradeassay.arena.queries.snapshot import SeasonSnapshot
+
+    db = play_season("arena", tmp_path / "arena.db")
+    with opened_store(str(db)) as store:
+        season = read_season(store, next(iter(season_ids(store))))
+        assert season is not None
+        shot = SeasonSnapshot(store, season)
+        page = ama_page([shot])
+        matrix = shelf(page, "main").tables[0]
+        values: dict[str, list[float]] = {}
+        for (entry, asset), line in shot.lines.items():
+            who = season.entry(entry)
+            grown = 1.0
+            for earned in line.earned.tolist():
+                grown *= 1.0 + earned
+            name = f"{who.architecture}, {who.model}" if who.model else who.shown
+            assert cell(matrix, name, asset) in (None, pytest.approx(grown - 1.0, rel=1e-4))
+            if who.model and cell(matrix, name, asset) is not None:
+                values.setdefault(who.architecture, []).append(grown - 1.0)
+        for row in shelf(page, "figure-2a").tables[0].rows if values else ():
+            found = values[row.head.text.split(" (")[0]]
+            measured = [one.measure.value for one in row.cells if one.measure is not None]
+            assert measured == pytest.approx(
+                [statistics.mean(found), min(found), max(found), max(found) - min(found)], rel=1e-4, abs=1e-9
+            )
+        assert "comparable" not in shelf(page, "main").missing and shelf(page, "main").reasons
