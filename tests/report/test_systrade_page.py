@@ -55,7 +55,7 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "Submissions that run and look ahead: scripted/builder-peeps",
         "GPT-5.2 (12 of 12",
         "GLM-4.7 (7 of 12",
-        "Table 4: strategies",
+        "Table 4: the twelve strategies",
         "7.85",
         "these are synthetic",
         "2 of its 12 strategies",
