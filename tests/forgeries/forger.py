@@ -1,0 +1,183 @@
+"""What a forger has: the files of an honest run, this package, and time to recompute every hash."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradeassay.arena.state.rows import packed, unpacked
+from tradeassay.cli import main
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
+from tradeassay.llm.cassette import RecordedQuestion, key_of
+from tradeassay.runs.play.programs import code_scores, reopen
+from tradeassay.runs.play.trading import score_tasks
+from tradeassay.runs.score.scores import encode_scores, gather, score_agent
+from tradeassay.runs.spec.run_spec import work_sha256
+from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import CodeManifest, read_manifest
+
+Lines = list[dict[str, Any]]
+Json = dict[str, Any]
+
+
+def command(*words: object) -> tuple[int, str]:
+    """Give a command as a user would; return its exit status and all that it printed."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+    return status, out.getvalue()
+
+
+class Forged:
+    """A copy of an honest run's folder (or file) that can be edited; what a reader would recompute is recomputed."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.path, self.root = path, root
+
+    def read(self, name: str) -> Json:
+        found: Json = json.loads((self.path / name).read_bytes())
+        return found
+
+    def write(self, name: str, content: Json) -> None:
+        (self.path / name).write_bytes(msgspec.json.format(canonical_json(content), indent=1) + b"\n")
+
+    def episode(self, words: str) -> Path:
+        (found,) = [one for one in (self.path / "episodes").iterdir() if words in one.name]
+        return found
+
+    @contextlib.contextmanager
+    def manifest(self, *, rescore: bool = True) -> Iterator[Json]:
+        content = self.read("manifest.json")
+        yield content
+        self.write("manifest.json", content)
+        with contextlib.suppress(Exception):  # a spec that cannot be read has no hash
+            kept = read_manifest(self.path / "manifest.json")
+            own = sha256_of(msgspec.json.decode(kept.spec)) if isinstance(kept, CodeManifest) else work_sha256(kept.spec)
+            self.write("manifest.json", {**content, "work_sha256": own})
+        if rescore:
+            self.rescore()
+
+    @contextlib.contextmanager
+    def journal(self, words: str, *, rescore: bool = True) -> Iterator[Lines]:
+        path = self.episode(words) / "events.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        yield lines
+        path.write_bytes(b"".join(_line(line) for line in lines))
+        with self.outcome(words, rescore=rescore) as outcome:
+            outcome["steps"] = len(lines)
+
+    @contextlib.contextmanager
+    def outcome(self, words: str, *, rescore: bool = True) -> Iterator[Json]:
+        folder = self.episode(words)
+        content = json.loads((folder / "outcome.json").read_bytes())
+        yield content
+        content["events_sha256"] = sha256_file(folder / "events.jsonl")
+        (folder / "outcome.json").write_bytes(canonical_json(content))
+        if rescore:
+            self.rescore()
+
+    @contextlib.contextmanager
+    def lines(self, path: Path) -> Iterator[Lines]:
+        """Edit a dialogue or a cassette; the keys of a cassette's answers are those of their questions again."""
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        yield lines
+        for line in lines:
+            if "asked" in line:
+                line["key"] = key_of(msgspec.convert(line["asked"], RecordedQuestion))
+        path.write_bytes(b"".join(_line(line) for line in lines))
+
+    def cassette(self, words: str) -> Path:
+        (found,) = [one for one in (self.path / "models").iterdir() if words in one.name]
+        return found
+
+    def scores(self, edit: Callable[[Json], object]) -> None:
+        content = self.read("scores.json")
+        edit(content)
+        (self.path / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+    def rescore(self) -> None:
+        """Score the run as it now stands; where that cannot be done, the scores stay as they were."""
+        with contextlib.suppress(Exception):
+            manifest, place = read_manifest(self.path / "manifest.json"), RunFolder(self.path)
+            if isinstance(manifest, CodeManifest):
+                content = code_scores(reopen(manifest), manifest, place)
+            else:
+                parts = [score_agent(task) for task in score_tasks(place, None, manifest).values()]
+                level = manifest.spec.bootstrap.level
+                content = encode_scores(gather(manifest.work_sha256, manifest.episodes, tuple(parts), level=level))
+            place.scores.write_bytes(content)
+
+    def present_as(self, *pairs: tuple[str, str]) -> None:
+        """Write other words everywhere, in names of files too, and recompute what hangs on them."""
+        for path in sorted(self.path.rglob("*"), reverse=True):
+            if path.is_file() and path.suffix in {".json", ".jsonl"}:
+                text = path.read_text()
+                for old, new in pairs:
+                    text = text.replace(old, new)
+                path.write_text(text)
+            for old, new in pairs:
+                safe = new.replace("/", "-")
+                if old.replace("/", "-") in path.name and path.exists():
+                    path = path.rename(path.with_name(path.name.replace(old.replace("/", "-"), safe)))
+        if (self.path / "models").is_dir():
+            for cassette in (self.path / "models").iterdir():
+                with self.lines(cassette):
+                    pass
+        for folder in (self.path / "episodes").iterdir():
+            outcome = json.loads((folder / "outcome.json").read_bytes())
+            outcome["events_sha256"] = sha256_file(folder / "events.jsonl")
+            (folder / "outcome.json").write_bytes(canonical_json(outcome))
+        with self.manifest():
+            pass
+
+    @contextlib.contextmanager
+    def sql(self) -> Iterator[sqlite3.Connection]:
+        base = sqlite3.connect(self.path)
+        yield base
+        base.commit()
+        base.close()
+
+    def execute(self, *statements: str) -> None:
+        with self.sql() as base:
+            for statement in statements:
+                base.execute(statement)
+
+    def season(self, edit: Callable[[Json], object]) -> None:
+        """Change a season's spec and its hash."""
+        with self.sql() as base:
+            (text,) = base.execute("select spec from seasons").fetchone()
+            spec = json.loads(text)
+            edit(spec)
+            text = canonical_json(spec).decode()
+            base.execute("update seasons set spec = ?, sha256 = ?", (text, hashlib.sha256(text.encode()).hexdigest()))
+
+    def packed_column(self, query: str, update: str, edit: Callable[[str], str]) -> None:
+        """Change the newest compressed text that a query finds (row id first, body second)."""
+        with self.sql() as base:
+            row, body = base.execute(query).fetchone()
+            base.execute(update, (packed(edit(unpacked(body).decode()).encode()), row))
+
+
+def _line(content: Json) -> bytes:
+    return msgspec.json.encode(content) + b"\n"
+
+
+def copied(source: Path, root: Path) -> Forged:
+    target = root / source.name
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+    return Forged(target, root)

@@ -1,0 +1,130 @@
+"""The smallest honest run of every kind, made through the command line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+from forger import command
+
+AGENT = '''
+class Mine:
+    def reply(self, asked):
+        best = max(asked["observation"]["names"], key=lambda name: (name["r20"] or 0, name["symbol"]))
+        order = {"symbol": best["symbol"], "unit": "target_weight", "amount": 0.1}
+        usage = {"input_tokens": 900, "output_tokens": 20, "usd": 0.01}
+        return {"answer": {"orders": [order], "reason": "it rose most"}, "usage": usage}
+'''
+PIPE = """
+import json, sys
+from my_agent import Mine
+for line in sys.stdin:
+    print(json.dumps(Mine().reply(json.loads(line))), flush=True)
+"""
+SEASON = """
+id = "spring"
+title = "Spring"
+benchmark = "ama-v1"
+first = "2022-03-01"
+last = "2022-03-10"
+warmup = 2
+[[assets]]
+symbol = "AAJX"
+kind = "stock"
+dataset = "synthetic/us:7"
+[[entries]]
+id = "careful"
+architecture = "investor"
+model = "scripted/sensible"
+[[entries]]
+id = "bare"
+architecture = "vanilla"
+model = "scripted/sensible"
+label = "Bare model"
+[[entries]]
+id = "trend"
+architecture = "rule"
+params = { rule = "trend" }
+"""
+
+
+def play(root: Path, *words: object) -> Path:
+    """Give a command that makes a run below ``root`` and return the run's folder."""
+    before = set((root / "runs").glob("*"))
+    status, said = command(*words, "--runs", root / "runs", "--workers", "1")
+    new = [path for path in (root / "runs").iterdir() if path not in before]
+    assert status == 0, said
+    assert len(new) == 1, said
+    return new[0]
+
+
+def trade(*words: object) -> Callable[[Path], Path]:
+    return lambda root: play(root, "run", *words, "--executor", "inline")
+
+
+def own(root: Path) -> Path:
+    (root / "my_agent.py").write_text(AGENT)
+    (root / "on_a_pipe.py").write_text(PIPE)
+    return play(
+        root,
+        *("run", "daily-us-v1", "--last", "2022-01-12", "--slug", "own"),
+        *("-a", f"{root}/my_agent.py:Mine", "-a", f"pipe:command=python {root}/on_a_pipe.py"),
+    )
+
+
+def over_http(root: Path) -> Path:
+    space: dict[str, type] = {}
+    exec(AGENT, space)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            import json
+
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(space["Mine"]().reply(asked)).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http:url=http://127.0.0.1:{server.server_port},label=openai-gpt-5"
+    try:
+        return play(root, "run", "daily-us-v1", "--last", "2022-01-12", "--slug", "http", "-a", address)
+    finally:
+        server.shutdown()
+
+
+def season(root: Path, text: str = SEASON, name: str = "arena.db") -> Path:
+    (root / "season.toml").write_text(text)
+    status, said = command("arena", "run", "--season", root / "season.toml", "--db", root / name)
+    assert status == 0, said
+    return root / name
+
+
+SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
+HONEST: dict[str, Callable[[Path], Path]] = {
+    "rule": trade("daily-us-v1", "-a", "momentum-12-1:k=3", "-a", "random", "--slug", "rule", *SHORT),
+    "paper": trade("ktdfin-paper-v1", "-a", "momentum-12-1:k=3", "--last", "2022-02-10", "--slug", "paper"),
+    "masked": trade(
+        "ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09", "--slug", "masked"
+    ),
+    "recorded": trade("stockbench-v1", "--cassettes", "recorded/qwen2.5-coder-1.5b", "--replay"),
+    "own": own,
+    "http": over_http,
+    "quantcode": lambda root: play(
+        root,
+        *("code", "run", "quantcode-v1", "--model", "scripted/coder-mends", "--task", "d-sma-cross-long"),
+        *("--setting", "agentic", "--turns", "4", "--slug", "quantcode"),
+    ),
+    "systrade": lambda root: play(
+        root,
+        *("code", "run", "systrade-v1", "-m", "scripted/builder-peeps", "--reviewer", "scripted/builder-gold"),
+        *("--strategy", "bollinger", "--iterations", "1", "--slug", "systrade"),
+    ),
+    "arena": season,
+}

@@ -1,0 +1,1723 @@
+"""The list of forgeries: one function each. It edits a copy of an honest run as a forger would, hashes included.
+
+A function without an answer of its own leaves a run for ``verify``; others return the exit status and the words of
+the door through which their lie would be told (``site``, ``verify --plan``, ``recordings check`` ...).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from forger import Forged, Json, command
+from honest import AGENT, SEASON, play, season
+
+from tradeassay.core.hashing import canonical_json, sha256_of
+
+Told = tuple[int, str] | None
+
+
+class Forgery(NamedTuple):
+    name: str
+    base: str
+    forge: Callable[[Forged], Told]
+    words: str
+
+
+FORGERIES: list[Forgery] = []
+
+
+def of(base: str, words: str = "") -> Callable[[Callable[[Forged], Told]], Callable[[Forged], Told]]:
+    """Put a function on the list. ``words`` is what names the forgery where it is not contradicted."""
+
+    def add(forge: Callable[[Forged], Told]) -> Callable[[Forged], Told]:
+        FORGERIES.append(Forgery(forge.__name__.replace("_", " "), base, forge, words))
+        return forge
+
+    return add
+
+
+def shift(lines: list[Json], start: int, cash: float) -> None:
+    """Carry money that was never there through all later marks."""
+    for line in lines[start:]:
+        for event in line["events"]:
+            if event["type"] == "marked":
+                event["cash"] += cash
+                event["nav"] = event["cash"] + event["positions"]
+
+
+# --- a run of rules: the journal ------------------------------------------------------------------------------------
+MOMENTUM, RANDOM, BASELINE = "momentum", "__random", "equal-weight"
+
+
+@of("rule")
+def a_fill_one_cent_cheaper(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        fill = lines[0]["events"][0]
+        fill["price"] -= 0.01
+        gained = fill["quantity"] * 0.01
+        fill["cash"] += gained
+        shift(lines, 0, gained)
+
+
+@of("rule")
+def the_last_mark_higher(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        mark = lines[-1]["events"][-1]
+        mark["marks"] = {name: price * 1.1 for name, price in mark["marks"].items()}
+        mark["positions"] *= 1.1
+        mark["nav"] = mark["cash"] + mark["positions"]
+
+
+@of("rule")
+def fees_left_out(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        for event in lines[0]["events"]:
+            if event["type"] == "filled":
+                event["cash"] += event["fee"]
+                shift(lines, 0, event["fee"])
+                event["fee"] = 0.0
+
+
+@of("rule")
+def a_rebate_as_a_negative_tax(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        fill = lines[0]["events"][0]
+        fill["tax"], fill["cash"] = -500.0, fill["cash"] + 500
+        shift(lines, 0, 500)
+
+
+@of("rule")
+def the_worst_session_left_out(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        del lines[3]
+        for step, line in enumerate(lines):
+            line["step"] = step
+
+
+@of("rule")
+def a_journal_that_ends_at_its_peak(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        del lines[7:]
+
+
+@of("rule")
+def a_second_deposit(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[4]["opening"].append({"type": "deposited", "cash": 5000.0, "terms": {}})
+        shift(lines, 4, 5000)
+
+
+@of("rule")
+def a_dividend_that_nobody_paid(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        name = next(iter(lines[2]["events"][-1]["marks"]))
+        paid = {"type": "dividend", "symbol": name, "per_share": 1.0, "quantity": 1000.0, "cash": 1000.0}
+        lines[2]["opening"].append(paid)
+        shift(lines, 2, 1000)
+
+
+@of("rule")
+def decided_after_the_open(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        for line in lines:
+            line["decided_at"] += 3600 * 10**9
+
+
+@of("rule")
+def other_reasons(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[0]["decision"]["reason"] = "our model predicted the rally"
+
+
+@of("rule")
+def an_order_that_was_never_given(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[1]["decision"]["orders"] = lines[0]["decision"]["orders"]
+
+
+@of("rule")
+def a_weaker_baseline(run: Forged) -> None:
+    with run.journal(BASELINE) as lines:
+        shift(lines, 0, -30_000)
+
+
+@of("rule")
+def a_smaller_slippage_shown(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[0]["events"][0]["reference"] = lines[0]["events"][0]["price"]
+
+
+@of("rule")
+def a_mark_of_a_name_not_held(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[-1]["events"][-1]["marks"]["NVDA"] = 900.0
+
+
+@of("rule")
+def sessions_in_another_order(run: Forged) -> None:
+    with run.journal(MOMENTUM) as lines:
+        lines[3]["session"], lines[4]["session"] = lines[4]["session"], lines[3]["session"]
+
+
+@of("rule")
+def a_value_that_is_no_number(run: Forged) -> None:
+    path = run.episode(MOMENTUM) / "events.jsonl"
+    text = path.read_text().splitlines()
+    nav = json.loads(text[-1])["events"][-1]["nav"]
+    text[-1] = text[-1].replace(f'"nav":{nav}', '"nav":1e999')
+    path.write_text("\n".join(text) + "\n")
+    with run.outcome(MOMENTUM):
+        pass
+
+
+@of("rule")
+def two_agents_swap_their_journals(run: Forged) -> None:
+    one, other = run.episode(MOMENTUM), run.episode(RANDOM)
+    one.rename(run.path / "x")
+    other.rename(one)
+    (run.path / "x").rename(other)
+    run.rescore()
+
+
+@of("rule")
+def a_loser_declared_failed(run: Forged) -> None:
+    with run.outcome(RANDOM) as outcome:
+        outcome["status"], outcome["error"] = "failed", "the process ended"
+
+
+@of("rule")
+def fewer_steps_in_the_outcome(run: Forged) -> None:
+    with run.outcome(RANDOM) as outcome:
+        outcome["steps"] = 80
+
+
+@of("rule")
+def a_lucky_random_agent(run: Forged) -> None:
+    other = play(run.root / "x", "run", "daily-us-v1", "-a", "random", "--seeds", "2", *SHORT, "--slug", "x")
+    source = next(one for one in (other / "episodes").iterdir() if one.name.endswith("random__s1"))
+    target = run.episode(RANDOM)
+    shutil.rmtree(target)
+    shutil.copytree(source, target)
+    run.rescore()
+
+
+@of("rule")
+def a_better_rule_under_another_name(run: Forged) -> None:
+    other = play(run.root / "x", "run", "daily-us-v1", "-a", "reversal", *SHORT, "--slug", "x")
+    target = run.episode(RANDOM)
+    shutil.rmtree(target)
+    shutil.copytree(next(one for one in (other / "episodes").iterdir() if "reversal" in one.name), target)
+    run.rescore()
+
+
+# --- a run of rules: scores and manifest ----------------------------------------------------------------------------
+SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
+
+
+def row(scores: Json, name: str) -> Json:
+    return next(one for one in scores["agents"] if name in one["agent"])  # type: ignore[no-any-return]
+
+
+@of("rule")
+def a_higher_return_in_the_scores(run: Forged) -> None:
+    def edit(scores: Json) -> None:
+        row(scores, MOMENTUM)["measures"]["cumulative_return"].update(mean=0.99, highest=0.99, lowest=0.99)
+
+    run.scores(edit)
+
+
+@of("rule")
+def the_loser_left_out_of_the_scores(run: Forged) -> None:
+    run.scores(lambda scores: scores["agents"].remove(row(scores, "random")))
+
+
+@of("rule")
+def an_interval_where_there_is_none(run: Forged) -> None:
+    def edit(scores: Json) -> None:
+        median = row(scores, MOMENTUM)["measures"]["cumulative_return"]["median"]
+        median.update(low=0.05, high=0.12, note=None, reason=None)
+
+    run.scores(edit)
+
+
+@of("rule")
+def another_reason_for_a_missing_number(run: Forged) -> None:
+    def edit(scores: Json) -> None:
+        median = row(scores, MOMENTUM)["measures"]["annualised_return"]["median"]
+        median.update(reason="the exchange was closed")
+
+    run.scores(edit)
+
+
+@of("rule")
+def another_benchmark_title(run: Forged) -> None:
+    with run.manifest() as manifest:
+        record = manifest["benchmarks"]["daily-us-v1"]
+        record["config"]["title"] = "Real-money account, audited"
+        record["sha256"] = sha256_of(record["config"])
+
+
+@of("rule")
+def ten_times_the_cash(run: Forged) -> None:
+    with run.manifest() as manifest:
+        record = manifest["benchmarks"]["daily-us-v1"]
+        record["config"]["market"]["cash"] = 1e7
+        record["sha256"] = sha256_of(record["config"])
+
+
+@of("rule")
+def filled_at_the_close_it_was_decided_on(run: Forged) -> None:
+    with run.manifest() as manifest:
+        record = manifest["benchmarks"]["daily-us-v1"]
+        record["config"]["market"].update(fill="close", decide="pre_close")
+        record["sha256"] = sha256_of(record["config"])
+
+
+@of("rule")
+def synthetic_data_called_real(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["datasets"]["synthetic/us:7"]["facts"].update(kind="real", source="NYSE")
+
+
+@of("rule")
+def another_name_for_the_data(run: Forged) -> None:
+    run.present_as(("synthetic/us:7", "sp500-daily"), ("synthetic+us=7", "sp500-daily"))
+
+
+@of("rule")
+def another_hash_of_the_data(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["datasets"]["synthetic/us:7"]["sha256"] = "ab" * 32
+
+
+@of("rule")
+def called_the_papers_convention(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["convention"] = manifest["spec"]["convention"] = "paper"
+
+
+@of("rule")
+def another_agent_as_the_baseline(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for episode in manifest["episodes"]:
+            episode["baseline"] = "random" in episode["key"]
+
+
+@of("rule")
+def the_baseline_shown_as_chosen(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["episodes"][0]["added"] = False
+
+
+@of("rule", "momentum-12-1-k=3: openai-gpt-5")
+def a_rule_labelled_like_a_model(run: Forged) -> None:
+    other = play(run.root / "x", "run", toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "openai-gpt-5"}]'))
+    replace(run, other)
+
+
+@of("rule", "momentum-12-1-k=3: random")
+def a_tuned_rule_under_anothers_name(run: Forged) -> None:
+    other = play(run.root / "x", "run", toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "random"}]'))
+    replace(run, other)
+
+
+@of("rule")
+def an_agents_module_from_elsewhere(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["agents"]["momentum-12-1"].update(module="deepmind.alpha", sha256="cd" * 32)
+
+
+@of("rule")
+def parameters_that_were_not_played(run: Forged) -> None:
+    run.present_as(('"k": 3', '"k": 5'), ("momentum-12-1-k=3", "momentum-12-1-k=5"))
+
+
+@of("rule")
+def a_model_that_never_played(run: Forged) -> None:
+    with run.manifest() as manifest:
+        told = {"model": "openai/gpt-5", "cutoff": None, "params": {"model": "openai/gpt-5"}}
+        manifest["models"]["openai-gpt-5"] = {**told, "price_as_of": "2025-12-31", "price_source": "OpenAI"}
+
+
+@of("rule", "cannot be read|not one that tradeassay wrote|twice")
+def two_specs_in_one_manifest(run: Forged) -> None:
+    path = run.path / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace("{", '{"convention": "paper", ', 1))
+
+
+@of("rule")
+def another_hash_of_the_work(run: Forged) -> None:
+    run.write("manifest.json", {**run.read("manifest.json"), "work_sha256": "00" * 32})
+
+
+@of("rule", "ghost")
+def an_episode_beside_the_manifest(run: Forged) -> None:
+    shutil.copytree(run.episode(MOMENTUM), run.path / "episodes" / "ghost")
+
+
+@of("rule", "timing|wall times")
+def wall_times_of_another_machine(run: Forged) -> None:
+    timing = run.read("timing.json")
+    timing["episodes"] = dict.fromkeys(timing["episodes"], 1e-6)
+    run.write("timing.json", timing)
+
+
+@of("rule", "versions")
+def made_with_another_python(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["versions"]["python"] = "3.13.0"
+
+
+@of("rule", "tradeassay")
+def made_with_a_version_that_does_not_exist(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["versions"]["packages"]["tradeassay"] = "9.9.9"
+
+
+@of("rule", r"report\.html")
+def a_page_that_says_verified(run: Forged) -> None:
+    page = run.path / "report.html"
+    page.write_text(page.read_text().replace("+8.7", "+98.7").replace("<h1", "<p>verified</p><h1", 1))
+
+
+@of("rule", "link")
+def journals_behind_a_link(run: Forged) -> None:
+    (run.path / "episodes").rename(run.root / "elsewhere")
+    os.symlink(run.root / "elsewhere", run.path / "episodes")
+
+
+@of("rule", "bound|unreadable|cannot be read|does not|not ")
+def a_window_of_all_time(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["window"] = {"first": "0001-01-01", "last": "9999-12-31"}
+
+
+@of("rule", "cannot|at most|too many")
+def a_billion_draws(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["bootstrap"]["draws"] = 10**9
+
+
+@of("rule", "cannot|at most|too many")
+def a_grid_of_a_million_seeds(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["seeds"] = manifest["seeds"] = list(range(10**6))
+
+
+@of("rule")
+def an_agent_with_an_absurd_parameter(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        for agent in (manifest["spec"]["agents"][0], manifest["episodes"][1]["agent"]):
+            agent["params"]["k"] = 10**18
+
+
+# --- what a runner may choose, and must be said ---------------------------------------------------------------------
+def toml(run: Forged, text: str, benchmark: str = "daily-us-v1") -> Path:
+    path = run.root / "x" / "grid.toml"
+    path.parent.mkdir(exist_ok=True)
+    window = '\nwindow = {first = "2022-01-10", last = "2022-01-20"}' if "window" not in text else ""
+    path.write_text(f'benchmarks = ["{benchmark}"]\nslug = "x"\n{text}{window}\n')
+    return path
+
+
+def replace(run: Forged, other: Path) -> None:
+    shutil.rmtree(run.path)
+    shutil.copytree(other, run.path)
+
+
+def chosen(run: Forged, *words: str) -> None:
+    """Play another spec and show it under the honest run's name."""
+    replace(run, play(run.root / "x", "run", "daily-us-v1", "-a", "momentum-12-1:k=3", "--slug", "rule", *words))
+
+
+@of("rule", r"window 2022-03-01 \.\. 2022-03-08 instead")
+def the_best_week_of_two_years(run: Forged) -> None:
+    chosen(run, "--first", "2022-03-01", "--last", "2022-03-08")
+
+
+@of("rule", "seed 3|seeds 3|its one seed is 3")
+def the_best_of_five_seeds(run: Forged) -> None:
+    replace(run, play(run.root / "x", "run", toml(run, 'agents = [{name = "random"}]\nseeds = [3]')))
+
+
+@of("rule", "universe all:5 instead")
+def five_names_to_choose_from(run: Forged) -> None:
+    chosen(run, *SHORT, "--universe", "all:5")
+
+
+@of("rule", "index none instead")
+def no_index_to_compare_with(run: Forged) -> None:
+    chosen(run, *SHORT, "--index", "none")
+
+
+@of("rule", "synthetic/us:11")
+def another_synthetic_world(run: Forged) -> None:
+    chosen(run, *SHORT, "--dataset", "synthetic/us:11")
+
+
+@of("rule", "level|bootstrap")
+def intervals_of_half_the_level(run: Forged) -> None:
+    text = 'agents = [{name = "momentum-12-1"}]\nbootstrap = {level = 0.5}'
+    replace(run, play(run.root / "x", "run", toml(run, text)))
+
+
+@of("rule", "bootstrap|salt|draws")
+def a_lucky_salt_of_the_bootstrap(run: Forged) -> None:
+    text = 'agents = [{name = "momentum-12-1"}]\nbootstrap = {salt = 77, draws = 50}'
+    replace(run, play(run.root / "x", "run", toml(run, text)))
+
+
+@of("rule", "one of 3 runs of daily-us-v1")
+def one_of_several_tries(run: Forged) -> None:
+    for name in ("second", "third"):
+        shutil.copytree(run.path, run.path.parent / name)
+
+
+@of("rule", "audited")
+def a_folder_called_audited(run: Forged) -> Told:
+    other = run.path.rename(run.path.with_name("audited-by-nyu"))
+    return command("verify", other, "--workers", "1")
+
+
+# --- the paper's convention -----------------------------------------------------------------------------------------
+@of("paper")
+def the_papers_rules_called_sound(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["convention"] = manifest["spec"]["convention"] = "sound"
+        record = manifest["benchmarks"]["ktdfin-paper-v1"]
+        record["config"]["convention"] = "sound"
+        record["sha256"] = sha256_of(record["config"])
+
+
+@of("paper")
+def the_papers_rules_under_the_sound_id(run: Forged) -> None:
+    run.present_as(("ktdfin-paper-v1", "ktdfin-v1"), ('"paper"', '"sound"'))
+
+
+@of("paper")
+def the_papers_known_errors_left_unsaid(run: Forged) -> None:
+    with run.manifest() as manifest:
+        record = manifest["benchmarks"]["ktdfin-paper-v1"]
+        record["config"]["description"] = "KTD-Fin, corrected"
+        record["sha256"] = sha256_of(record["config"])
+
+
+# --- a model under a mask (a scripted one, whose answers can be made again) -----------------------------------------
+SCRIPTED = "scripted-sensible"
+
+
+@of("masked")
+def played_bright_and_called_blinded(run: Forged) -> None:
+    words = ("ktdfin-v1", "-m", "scripted/sensible", "--mask", "bright", "--last", "2022-02-09", "--slug", "masked")
+    replace(run, play(run.root / "x", "run", *words))
+    run.present_as(("mask=bright", "mask=blinded"), ('"bright"', '"blinded"'))
+
+
+@of("masked", "tool_calls 100 instead")
+def more_tool_calls_than_others(run: Forged) -> None:
+    words = ("ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09", "-p", "tool_calls=100")
+    replace(run, play(run.root / "x", "run", *words, "--slug", "masked"))
+
+
+@of("masked")
+def another_secret(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["secret"] = "00" * 16
+
+
+@of("masked")
+def a_reply_written_anew(run: Forged) -> None:
+    with run.lines(run.cassette(SCRIPTED)) as lines:
+        lines[-1]["reply"]["text"] = "I knew it"
+
+
+@of("masked")
+def a_question_that_was_not_asked(run: Forged) -> None:
+    with run.lines(run.episode(SCRIPTED) / "dialogue.jsonl") as lines:
+        lines[0]["messages"][-1]["text"] += " Remember: no hindsight."
+
+
+@of("masked")
+def an_attempt_left_out_of_the_dialogue(run: Forged) -> None:
+    with run.lines(run.episode(SCRIPTED) / "dialogue.jsonl") as lines:
+        del lines[1]
+
+
+@of("masked")
+def another_prompts_hash(run: Forged) -> None:
+    with run.manifest() as manifest:
+        (cell,) = manifest["protocols"].values()
+        cell["prompts"]["benchmarks/ktdfin/prompts/system.open-research.v1.txt"] = "ef" * 32
+
+
+@of("masked")
+def a_setting_shown_otherwise(run: Forged) -> None:
+    with run.manifest() as manifest:
+        (cell,) = manifest["protocols"].values()
+        cell["config"]["tool_calls"] = 3
+        cell["config_sha256"] = sha256_of(cell["config"])
+
+
+@of("masked")
+def no_tokens_for_a_scripted_model(run: Forged) -> None:
+    with run.outcome(SCRIPTED) as outcome:
+        outcome["model"]["spending"].update(input_tokens=0, output_tokens=0)
+
+
+@of("masked", "answers|not re-derivable")
+def a_program_called_gpt_5(run: Forged) -> None:
+    run.present_as(("scripted/sensible", "openai/gpt-5"), ("scripted-sensible", "openai-gpt-5"), ('"scripted"', '"live"'))
+
+
+@of("masked")
+def failures_that_were_not_there(run: Forged) -> None:
+    with run.journal(SCRIPTED) as lines:
+        lines[0]["decision"]["reason"] = "failed: the provider was away"
+        lines[0]["decision"].pop("orders", None)
+
+
+@of("masked")
+def real_names_shown_in_the_journal(run: Forged) -> None:
+    with run.journal(SCRIPTED) as lines:
+        for line in lines:
+            line["session"] = line["session"].replace("2022", "2024")
+
+
+# --- recorded answers of a real model -------------------------------------------------------------------------------
+QWEN = "qwen"
+
+
+def usage(run: Forged, edit: Callable[[Json], object], words: str = QWEN) -> None:
+    """Change what every answer cost: in the cassette, the dialogue and the outcome."""
+    total: Json = {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}
+    with run.lines(run.cassette(words)) as lines:
+        for line in lines:
+            if "reply" in line:
+                edit(line["reply"]["usage"])
+    with run.lines(run.episode(words) / "dialogue.jsonl") as lines:
+        for line in lines:
+            edit(line["reply"]["usage"])
+            for name in total:
+                total[name] += line["reply"]["usage"].get(name) or 0
+    with run.outcome(words) as outcome:
+        outcome["model"]["spending"].update(total)
+
+
+@of("recorded")
+def fewer_tokens_in_the_outcome(run: Forged) -> None:
+    with run.outcome(QWEN) as outcome:
+        outcome["model"]["spending"]["output_tokens"] = 12
+
+
+@of("recorded")
+def fewer_calls(run: Forged) -> None:
+    with run.outcome(QWEN) as outcome:
+        outcome["model"]["spending"]["calls"] = 42
+
+
+@of("recorded", "cannot be true|token")
+def answers_for_no_tokens(run: Forged) -> None:
+    usage(run, lambda used: used.update(input_tokens=0, output_tokens=0))
+
+
+@of("recorded", "cannot be true|token")
+def fewer_than_no_tokens(run: Forged) -> None:
+    usage(run, lambda used: used.update(input_tokens=-5))
+
+
+@of("recorded", "cannot be true|token")
+def one_token_for_every_answer(run: Forged) -> None:
+    usage(run, lambda used: used.update(input_tokens=1, output_tokens=1))
+
+
+@of("recorded", "dollar")
+def a_provider_that_pays(run: Forged) -> None:
+    usage(run, lambda used: used.update(usd=-1.0))
+
+
+@of("recorded", "dollar")
+def dollars_beyond_counting(run: Forged) -> None:
+    usage(run, lambda used: used.update(usd=1e300))
+
+
+@of("recorded")
+def a_reply_in_the_cassette_only(run: Forged) -> None:
+    with run.lines(run.cassette(QWEN)) as lines:
+        lines[3]["reply"]["text"] = '{"decisions": {}}'
+
+
+@of("recorded")
+def a_reply_in_cassette_and_dialogue(run: Forged) -> None:
+    with run.lines(run.cassette(QWEN)) as lines:
+        lines[3]["reply"]["text"] = '{"decisions": {}}'
+    with run.lines(run.episode(QWEN) / "dialogue.jsonl") as lines:
+        lines[2]["reply"]["text"] = '{"decisions": {}}'
+
+
+@of("recorded")
+def another_model_in_the_manifest(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for one in manifest["models"].values():
+            one["model"] = one["params"]["model"] = "openai/gpt-5"
+
+
+@of("recorded")
+def a_local_model_called_gpt_5(run: Forged) -> None:
+    run.present_as(("local/qwen2.5-coder-1.5b", "openai/gpt-5"), ("local-qwen2.5-coder-1.5b", "openai-gpt-5"))
+
+
+@of("recorded", "local.*: openai-gpt-5|shown as")
+def a_local_model_labelled_gpt_5(run: Forged) -> None:
+    run.present_as(("local-qwen2.5-coder-1.5b", "openai-gpt-5"))
+
+
+@of("recorded", "live")
+def replayed_answers_called_live(run: Forged) -> None:
+    with run.outcome(QWEN) as outcome:
+        outcome["model"]["answers"] = "live"
+
+
+@of("recorded")
+def an_earlier_cutoff(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for one in manifest["models"].values():
+            one["cutoff"] = "2019-01-01"
+
+
+@of("recorded")
+def another_source_of_prices(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for one in manifest["models"].values():
+            one["price_source"] = "a contract with the vendor"
+
+
+@of("recorded")
+def answers_that_nobody_asked_for(run: Forged) -> None:
+    with run.lines(run.cassette(QWEN)) as lines:
+        extra = json.loads(json.dumps(lines[-1]))
+        extra["asked"]["step"] = 999
+        lines.append(extra)
+
+
+@of("recorded")
+def another_temperature(run: Forged) -> None:
+    with run.lines(run.cassette(QWEN)) as lines:
+        for line in lines:
+            if "asked" in line:
+                line["asked"]["params"]["temperature"] = 1.0
+
+
+@of("recorded")
+def a_shorter_conversation(run: Forged) -> None:
+    with run.lines(run.episode(QWEN) / "dialogue.jsonl") as lines:
+        del lines[-3:]
+
+
+@of("recorded")
+def failures_left_out(run: Forged) -> None:
+    with run.journal(QWEN) as lines:
+        del lines[9]["decision"]["failures"]
+
+
+@of("recorded")
+def an_episode_left_out_of_the_grid(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["episodes"] = [one for one in manifest["episodes"] if one["baseline"]]
+
+
+@of("recorded")
+def a_setting_that_was_not_sent(run: Forged) -> None:
+    run.present_as(("max_tokens=2048", "max_tokens=4096"), ('"max_tokens": 2048', '"max_tokens": 4096'))
+
+
+# --- programs of the runner's own: class, pipe, HTTP ----------------------------------------------------------------
+@of("own", "Python class: openai-gpt-5")
+def a_class_labelled_like_a_model(run: Forged) -> None:
+    run.present_as(("Mine__s0", "openai-gpt-5__s0"))
+    with run.manifest() as manifest:
+        for agent in (manifest["spec"]["agents"][0], *(one["agent"] for one in manifest["episodes"])):
+            if agent["name"] == "python":
+                agent["label"] = "openai-gpt-5"
+
+
+@of("own", "not one that is known|files|cannot be checked")
+def another_hash_of_the_class(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for files in manifest["files"].values():
+            for name in files:
+                files[name] = "12" * 32
+
+
+@of("own", "dollar|usd")
+def a_program_that_earns_on_every_answer(run: Forged) -> None:
+    usage(run, lambda used: used.update(usd=-1.0), "Mine")
+
+
+@of("own", "dollar|usd")
+def a_program_for_nothing(run: Forged) -> None:
+    usage(run, lambda used: used.update(usd=0.0, input_tokens=0, output_tokens=0), "Mine")
+
+
+@of("own")
+def an_order_its_class_did_not_give(run: Forged) -> None:
+    with run.journal("Mine") as lines:
+        lines[1]["decision"]["orders"][0]["amount"] = 0.5
+
+
+@of("own")
+def a_pipe_called_a_class(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
+            if agent["name"] == "pipe":
+                agent["name"] = "python"
+
+
+@of("own", "model|shown as|answers")
+def a_class_called_a_model(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
+            if agent["name"] == "python":
+                agent.update(name="model", params={"model": "openai/gpt-5"})
+
+
+@of("http", "program over HTTP: openai-gpt-5")
+def a_server_labelled_gpt_5(run: Forged) -> None:
+    return None
+
+
+@of("http")
+def a_server_called_openai(run: Forged) -> None:
+    with run.manifest() as manifest:
+        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
+            if agent["name"] == "http":
+                agent.update(name="model", params={"model": "openai/gpt-5"})
+
+
+@of("http", "dollar|usd")
+def a_server_with_a_billion_dollars(run: Forged) -> None:
+    usage(run, lambda used: used.update(usd=1e9), "openai")
+
+
+# --- programs that models wrote -------------------------------------------------------------------------------------
+def record(run: Forged, edit: Callable[[Json], object], *, journal: Callable[[Json], object] | None = None) -> None:
+    folder = next((run.path / "episodes").iterdir()).name
+    if journal is not None:
+        with run.journal(folder, rescore=False) as lines:
+            for line in lines:
+                journal(line)
+    with run.outcome(folder) as outcome:
+        edit(outcome)
+
+
+@of("quantcode")
+def solved_at_the_first_turn(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        turns = outcome["program"]["record"]["turns"]
+        outcome["program"]["record"].update(turns=[{**turns[-1], "number": 1}], solved_at=1)
+
+    record(run, edit)
+
+
+@of("quantcode")
+def a_crash_that_traded(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        for turn in outcome["program"]["record"]["turns"]:
+            if turn.get("evaluation"):
+                turn["evaluation"]["trade"] = {"status": "passed", "measures": {}}
+
+    record(run, edit)
+
+
+@of("quantcode")
+def another_program_in_the_record(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        turn = outcome["program"]["record"]["turns"][-1]
+        turn["code"] = "# written by the model itself\n" + turn["code"]
+
+    record(run, edit)
+
+
+@of("quantcode")
+def more_trades_and_a_higher_return(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        earned = outcome["program"]["record"]["turns"][-1]["evaluation"]["earned"]
+        earned["strategy"]["total_return"], earned["trades"] = 9.9, 170
+
+    record(run, edit)
+
+
+@of("quantcode")
+def a_journal_that_agrees_with_the_forged_record(run: Forged) -> None:
+    def better(found: Json) -> None:
+        if found.get("earned"):
+            found["earned"]["strategy"]["total_return"] = 9.9
+
+    def edit(outcome: Json) -> None:
+        better(outcome["program"]["record"]["turns"][-1]["evaluation"])
+
+    record(run, edit, journal=lambda line: better(line.get("result") or {}))
+
+
+@of("quantcode")
+def a_better_rate_in_the_scores(run: Forged) -> None:
+    run.scores(lambda found: found["scores"]["cells"][0]["rates"]["compile"].update(value=1.0, low=0.9))
+
+
+@of("quantcode")
+def a_weaker_model_called_gold(run: Forged) -> None:
+    run.present_as(("coder-mends", "coder-gold"))
+
+
+@of("quantcode", "answers|not re-derivable")
+def a_scripted_coder_called_gpt_5(run: Forged) -> None:
+    run.present_as(("scripted/coder-mends", "openai/gpt-5"), ("scripted-coder-mends", "openai-gpt-5"))
+
+
+@of("quantcode")
+def a_task_that_was_easier(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["facts"]["task d-sma-cross-long"] = "34" * 32
+
+
+@of("quantcode")
+def a_note_of_an_auditor(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["notes"] = ["audited by the exchange"]
+
+
+@of("quantcode")
+def a_judge_that_lets_more_pass(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["evaluate"]["leak"] = False
+
+
+@of("quantcode", "tasks d-sma-cross-long instead")
+def one_task_of_many(run: Forged) -> None:
+    return None
+
+
+@of("quantcode")
+def no_tokens_for_a_program(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        outcome["model"]["roles"]["writer"].update(input_tokens=0, output_tokens=0)
+        outcome["model"]["spending"].update(input_tokens=0, output_tokens=0)
+
+    record(run, edit)
+
+
+@of("quantcode")
+def an_absurd_sample(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["sample"] = 10**12
+
+
+@of("quantcode")
+def an_absurd_number_of_turns(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["turns"] = 10**12
+
+
+@of("quantcode", "not opened")
+def tasks_from_a_file_of_the_kernel(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["task_file"] = "/proc/kmsg"
+
+
+@of("quantcode")
+def a_damaged_journal_of_programs(run: Forged) -> None:
+    path = next((run.path / "episodes").iterdir()) / "events.jsonl"
+    path.write_bytes(b'{"step":0,"request":' + b"[" * 100_000 + b"\n" + path.read_bytes())
+    with run.outcome(path.parent.name, rescore=False):
+        pass
+
+
+@of("quantcode")
+def a_record_with_a_number_of_a_million_digits(run: Forged) -> None:
+    path = next((run.path / "episodes").iterdir()) / "outcome.json"
+    path.write_text(path.read_text().replace('"steps":4', '"steps":' + "9" * 10**6))
+
+
+# --- governed programs ----------------------------------------------------------------------------------------------
+@of("systrade")
+def gates_with_another_tolerance(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["score"]["gates"]["tolerance"] = 1e9
+        manifest["spec"]["score"]["gates"]["leak"]["rtol"] = 1e9
+        manifest["facts"]["score"] = sha256_of(manifest["spec"]["score"])
+
+
+def gates(found: Any) -> None:
+    """Let every gate of a record hold, wherever it is written."""
+    if isinstance(found, dict):
+        if found.get("name") == "leak" and "status" in found:
+            found.update(status="passed", reason="no decision changed in 327 comparisons")
+        for value in found.values():
+            gates(value)
+    elif isinstance(found, list):
+        for value in found:
+            gates(value)
+
+
+@of("systrade")
+def a_leak_gate_that_held(run: Forged) -> None:
+    record(run, lambda outcome: gates(outcome["program"]), journal=gates)
+
+
+@of("systrade")
+def better_marks_from_the_reviewer(run: Forged) -> None:
+    def edit(outcome: Json) -> None:
+        text = json.dumps(outcome["program"])
+        outcome["program"] = json.loads(text.replace('"fidelity": 6', '"fidelity": 10').replace('"risk": 6', '"risk": 10'))
+        outcome["program"]["reason"] = "a reviewer was impressed"
+
+    record(run, edit)
+
+
+@of("systrade")
+def a_score_of_ten(run: Forged) -> None:
+    def edit(found: Json) -> None:
+        for one in found["scores"]["models"]:
+            one["scores"]["D3"].update(value=10.0, reason=None)
+
+    run.scores(edit)
+
+
+@of("systrade")
+def a_peeping_builder_called_gold(run: Forged) -> None:
+    run.present_as(("builder-peeps", "builder-gold"))
+
+
+@of("systrade", "data_seed 77 instead|data seed")
+def a_lucky_year(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["data_seed"] = 77
+
+
+@of("systrade")
+def other_semantics(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["facts"]["strategy bollinger"] = "56" * 32
+
+
+@of("systrade", "package|TA-Lib")
+def other_packages(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["facts"]["package TA-Lib"] = "9.9"
+
+
+@of("systrade")
+def minutes_without_end(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["minutes"] = 10**9
+
+
+@of("systrade")
+def submissions_without_end(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["iterations"] = 10**12
+
+
+# --- the store ------------------------------------------------------------------------------------------------------
+@of("rule")
+def a_synthetic_world_edited_in_the_store(run: Forged) -> Told:
+    """Multiply the closes of one name in a private store, hash it again, play there and verify there."""
+    from store_forgery import forge_world
+
+    home = run.root / "home"
+    other = forge_world(home, run.root / "x")
+    old = os.environ.get("TRADEASSAY_HOME")
+    os.environ["TRADEASSAY_HOME"] = str(home)
+    try:
+        replace(run, other)
+        return command("verify", run.path, "--workers", "1")
+    finally:
+        if old is None:
+            del os.environ["TRADEASSAY_HOME"]
+        else:
+            os.environ["TRADEASSAY_HOME"] = old
+
+
+@of("rule", "path")
+def data_sent_along_by_a_path(run: Forged) -> None:
+    with run.manifest() as manifest:
+        pass
+    run.present_as(("synthetic/us:7", "./data"), ("synthetic+us=7", "data"))
+
+
+# --- seals and plans ------------------------------------------------------------------------------------------------
+def sealed(run: Forged) -> Path:
+    path = run.root / "honest.seal"
+    status, said = command("seal", run.path, "-o", path)
+    assert status == 0, said
+    return path
+
+
+@of("rule")
+def a_sealed_file_exchanged(run: Forged) -> Told:
+    from store_forgery import exchange
+
+    path = sealed(run)
+    exchange(path, "scores.json", lambda text: text.replace(b"0.08", b"0.98"))
+    return command("verify", path, "--workers", "1")
+
+
+@of("rule")
+def a_seal_of_an_edited_run(run: Forged) -> Told:
+    a_higher_return_in_the_scores(run)
+    return command("verify", sealed(run), "--workers", "1")
+
+
+@of("rule", "outside|not a sealed run|cannot be read")
+def a_seal_with_a_file_outside(run: Forged) -> Told:
+    from store_forgery import add
+
+    path = sealed(run)
+    add(path, "../../outside.json", b"{}")
+    return command("verify", path, "--workers", "1")
+
+
+def planned(run: Forged, text: str, author: str = "ada") -> Path:
+    grid = toml(run, text)
+    status, said = command("seal", "--plan", grid, "--author", author, "--runs", run.root / "x" / "runs")
+    assert status == 0, said
+    return run.root / "x" / "runs" / "x.plan.seal"
+
+
+def play_plan(run: Forged, plan: Path) -> None:
+    replace(run, play(run.root / "x", "run", plan.with_suffix("").with_suffix(".plan.spec.json")))
+
+
+@of("rule")
+def another_run_than_planned(run: Forged) -> Told:
+    plan = planned(run, 'agents = [{name = "momentum-12-1", params = {k = 5}}]')
+    return command("verify", run.path, "--plan", plan, "--workers", "1")
+
+
+@of("rule")
+def a_planned_class_exchanged_for_another(run: Forged) -> Told:
+    (run.root / "x").mkdir()
+    agent = run.root / "x" / "mine.py"
+    agent.write_text(AGENT)
+    plan = planned(run, f'agents = [{{name = "python", params = {{class = "{agent}:Mine"}}}}]')
+    agent.write_text(AGENT.replace("r20", "r5"))
+    play_plan(run, plan)
+    return command("verify", run.path, "--plan", plan, "--workers", "1")
+
+
+@of("rule", "1 of 3 plans of ada, 2 unrevealed")
+def fifty_plans_and_one_revealed(run: Forged) -> Told:
+    for k in (5, 7):
+        planned(run, f'agents = [{{name = "momentum-12-1", params = {{k = {k}}}}}]').unlink()
+    plan = planned(run, 'agents = [{name = "momentum-12-1", params = {k = 3}}]')
+    play_plan(run, plan)
+    return command("verify", run.path, "--plan", plan, "--workers", "1")
+
+
+@of("rule", "lacks|log")
+def a_log_of_plans_cut_short(run: Forged) -> Told:
+    fifty_plans_and_one_revealed(run)
+    runs, out = run.root / "x" / "runs", run.root / "site"
+    assert command("site", runs, "-o", out, "--workers", "1")[0] == 0
+    log = runs / "plans.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[-1])
+    return command("site", runs, "-o", out, "--workers", "1")
+
+
+@of("rule")
+def a_plan_with_another_author(run: Forged) -> Told:
+    plan = planned(run, 'agents = [{name = "momentum-12-1", params = {k = 3}}]')
+    play_plan(run, plan)
+    log = plan.with_name("plans.jsonl")
+    log.write_text(log.read_text().replace("ada", "bob"))
+    return command("verify", run.path, "--plan", plan, "--workers", "1")
+
+
+@of("rule")
+def another_value_of_the_beacon(run: Forged) -> Told:
+    text = 'agents = [{name = "momentum-12-1", params = {k = 3}}]\nbeacon = {source = "drand", round = "5"}'
+    plan = planned(run, text)
+    spec = plan.with_suffix("").with_suffix(".plan.spec.json")
+    replace(run, play(run.root / "x", "run", spec, "--beacon", "ab" * 32))
+    return command("verify", run.path, "--plan", plan, "--beacon", "cd" * 32, "--workers", "1")
+
+
+# --- the site and the assay -----------------------------------------------------------------------------------------
+def site(run: Forged) -> tuple[int, str, str]:
+    """Write the site over the run's folder; return status, words, and the text of everything that it wrote."""
+    out = run.root / "site"
+    status, said = command("site", run.path.parent, "-o", out, "--workers", "1")
+    pages = [one for one in sorted(out.rglob("*")) if one.suffix in {".html", ".json", ".svg", ".xml"}]
+    return status, said, "\n".join(page.read_text() for page in pages)
+
+
+def shown(run: Forged, lie: str) -> Told:
+    """Say whether a lie is on the site: exit status 0 means that it is."""
+    status, said, text = site(run)
+    return (0, said) if lie in text else (1, said + "the lie is not on the site")
+
+
+@of("rule")
+def edited_scores_on_the_site(run: Forged) -> Told:
+    site(run)  # a verdict is kept for the honest bytes
+    a_higher_return_in_the_scores(run)
+    return shown(run, "99.0%")
+
+
+@of("rule")
+def edited_scores_beside_a_valid_seal(run: Forged) -> Told:
+    command("seal", run.path, "-o", run.path.parent / "rule.seal")
+    a_higher_return_in_the_scores(run)
+    return shown(run, "99.0%")
+
+
+@of("rule")
+def a_foreign_seal_beside_the_run(run: Forged) -> Told:
+    other = play(run.root / "x", "run", "daily-us-v1", "-a", "reversal", *SHORT, "--slug", "rule")
+    command("seal", other, "-o", run.path.parent / "rule.seal")
+    return shown(run, "rule.seal")
+
+
+def assayed(run: Forged) -> Json:
+    status, said = command("assay", run.path)
+    assert status == 0, said
+    return run.read("assay.json")
+
+
+@of("rule")
+def a_verdict_of_skill(run: Forged) -> Told:
+    found = assayed(run)
+    for one in found["assay"]["agents"]:
+        one["verdict"].update(kind="skill", label="skill", sentence="all of it is skill, says the forger")
+    run.write("assay.json", found)
+    return shown(run, "all of it is skill")
+
+
+@of("rule")
+def a_verdict_of_skill_for_verify(run: Forged) -> Told:
+    a_verdict_of_skill(run)
+    return command("verify", run.path, "--workers", "1")
+
+
+@of("rule")
+def the_assay_of_another_run(run: Forged) -> Told:
+    other = Forged(play(run.root / "x", "run", "daily-us-v1", "-a", "momentum-12-1:k=3", "--last", "2022-03-01", "--slug", "x"), run.root)
+    found = assayed(other)
+    found["scores_sha256"] = assayed(run)["scores_sha256"]
+    run.write("assay.json", found)
+    return command("verify", run.path, "--workers", "1")
+
+
+@of("rule")
+def a_leak_test_that_was_never_made(run: Forged) -> Told:
+    found = assayed(run)
+    for one in found["assay"]["agents"]:
+        one["verdict"]["limits"] = []
+        one["verdict"]["speaks_for"] = ["a leak test found nothing, says the forger"]
+    run.write("assay.json", found)
+    return shown(run, "a leak test found nothing")
+
+
+@of("rule")
+def an_edited_page_of_the_site(run: Forged) -> Told:
+    site(run)
+    page = run.root / "site" / "index.html"
+    page.write_text(page.read_text().replace("<body", "<p>+999.0%</p><body", 1))
+    return shown(run, "+999.0%")
+
+
+@of("rule")
+def an_edited_board_of_the_site(run: Forged) -> Told:
+    site(run)
+    board = run.root / "site" / "board.json"
+    board.write_text(board.read_text().replace("momentum", "alphago"))
+    return shown(run, "alphago")
+
+
+@of("rule")
+def an_edited_card_of_the_site(run: Forged) -> Told:
+    site(run)
+    for card in (run.root / "site" / "cards").rglob("*.svg"):
+        card.write_text(card.read_text().replace("momentum", "alphago"))
+    return shown(run, "alphago")
+
+
+@of("rule")
+def a_page_of_a_run_that_was_contradicted_later(run: Forged) -> Told:
+    site(run)
+    a_higher_return_in_the_scores(run)
+    site(run)
+    left = (run.root / "site" / "runs" / "rule" / "index.html").exists()
+    return (0, "its page is still there") if left else (1, "its page is gone")
+
+
+@of("rule")
+def a_foreign_page_in_the_site(run: Forged) -> Told:
+    site(run)
+    page = run.root / "site" / "runs" / "gpt-5" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<p>+999.0%, verified</p>")
+    return shown(run, "+999.0%")
+
+
+@of("rule")
+def a_page_in_the_folder_taken_over_by_the_site(run: Forged) -> Told:
+    page = run.path / "report.html"
+    page.write_text(page.read_text().replace("<body", "<p>+999.0%</p><body", 1))
+    return shown(run, "+999.0%")
+
+
+@of("rule")
+def the_same_run_under_two_names(run: Forged) -> Told:
+    shutil.copytree(run.path, run.path.parent / "twice")
+    status, said, text = site(run)
+    return (1, said) if "same bytes" in text + said else (0, said)
+
+
+@of("own")
+def a_class_on_the_site_under_a_models_name(run: Forged) -> Told:
+    a_class_labelled_like_a_model(run)
+    _, said, text = site(run)
+    bare = text.replace("Python class: openai-gpt-5", "").replace("own label", "")
+    return (0, said) if ">openai-gpt-5<" in bare or '"openai-gpt-5"' in bare else (1, "its kind stands in the name")
+
+
+def surfaces(run: Forged) -> str:
+    """Return what the tables, the page and the JSON of a run say."""
+    said = [command("report", run.path, "--format", form)[1] for form in ("md", "csv", "json", "card")]
+    return "\n".join(said)
+
+
+@of("http")
+def a_server_in_the_tables_under_a_models_name(run: Forged) -> Told:
+    text = surfaces(run).replace("program over HTTP: openai-gpt-5", "")
+    return (0, text[:3000]) if '"openai-gpt-5"' in text or ",openai-gpt-5," in text or "| openai-gpt-5 |" in text else (1, "")
+
+
+@of("http")
+def a_server_in_the_frames_under_a_models_name(run: Forged) -> Told:
+    import tradeassay
+
+    names = set(tradeassay.load_run(run.path).frames("pandas").scores["agent"])
+    return (0, str(names)) if "openai-gpt-5" in names else (1, str(names))
+
+
+@of("http")
+def a_server_in_the_json_of_a_comparison(run: Forged) -> Told:
+    shutil.copytree(run.path, run.root / "other")
+    text = command("compare", run.path, run.root / "other", "--json")[1].replace("program over HTTP: openai-gpt-5", "")
+    return (0, text[:2000]) if '"openai-gpt-5"' in text else (1, "")
+
+
+@of("http")
+def a_server_in_an_assay_under_a_models_name(run: Forged) -> Told:
+    text = command("assay", run.path, "--json")[1].replace("program over HTTP: openai-gpt-5", "")
+    return (0, text[:2000]) if "openai-gpt-5" in text else (1, "")
+
+
+# --- a season of the arena ------------------------------------------------------------------------------------------
+LAST = "(select max(id) from rounds)"
+
+
+@of("arena")
+def one_decision_turned(run: Forged) -> None:
+    run.execute("update decisions set action = 'SELL' where entry = 'trend' and session = '2022-03-04'")
+
+
+@of("arena")
+def hindsight_for_a_rule(run: Forged) -> None:
+    replace_season(run, SEASON.replace('rule = "trend"', 'rule = "sell"'))
+    run.season(lambda spec: spec["entries"][2]["params"].update(rule="trend"))
+
+
+def replace_season(run: Forged, text: str) -> None:
+    (run.root / "x").mkdir(exist_ok=True)
+    shutil.copy(season(run.root / "x", text), run.path)
+
+
+@of("arena")
+def another_architecture_under_the_same_name(run: Forged) -> None:
+    replace_season(run, SEASON.replace('"vanilla"', '"vote"'))
+    run.season(lambda spec: spec["entries"][1].update(architecture="vanilla"))
+
+
+@of("arena")
+def a_reply_exchanged(run: Forged) -> None:
+    run.packed_column(
+        "select rowid, reply from calls order by slot desc limit 1",
+        "update calls set reply = ? where rowid = ?",
+        lambda text: text.replace("BUY", "HOLD").replace("SELL", "HOLD"),
+    )
+
+
+@of("arena")
+def a_question_exchanged(run: Forged) -> None:
+    run.packed_column(
+        "select rowid, request from calls order by slot desc limit 1",
+        "update calls set request = ? where rowid = ?",
+        lambda text: text.replace("price", "prize"),
+    )
+
+
+@of("arena")
+def a_decision_taken_back(run: Forged) -> None:
+    where = "slot in (select id from decisions where entry = 'bare' and session = '2022-03-04')"
+    run.execute(
+        f"delete from bookings where {where}",
+        f"delete from calls where {where}",
+        "delete from decisions where entry = 'bare' and session = '2022-03-04'",
+    )
+
+
+@of("arena")
+def a_round_taken_back(run: Forged) -> None:
+    run.execute(
+        *(f"delete from {t} where slot in (select id from decisions where round = {LAST})" for t in ("bookings", "calls")),
+        f"delete from decisions where round = {LAST}",
+        f"delete from rounds where id = {LAST}",
+    )
+
+
+@of("arena")
+def an_entry_that_is_not_in_the_season(run: Forged) -> None:
+    with run.sql() as base:
+        columns = [name for _, name, *_ in base.execute("pragma table_info(decisions)") if name not in ("id", "entry")]
+        names = ", ".join(columns)
+        base.execute(
+            f"insert into decisions (entry, {names}) select 'gpt-5', {names} from decisions where entry = 'careful'"
+        )
+
+
+@of("arena")
+def no_tokens(run: Forged) -> None:
+    run.execute("update decisions set input_tokens = 0, output_tokens = 0 where entry = 'careful'")
+
+
+@of("arena")
+def paid_for_deciding(run: Forged) -> None:
+    run.execute("update decisions set usd = -1.0 where entry = 'careful'")
+
+
+@of("arena")
+def another_price_of_a_round(run: Forged) -> None:
+    run.execute("update rounds set price = price * 0.9, base_price = base_price * 0.9 where session = '2022-03-04'")
+
+
+@of("arena")
+def another_settlement_price(run: Forged) -> None:
+    run.execute("update rounds set next_price = next_price * 1.1 where session = '2022-03-04'")
+
+
+@of("arena")
+def a_lost_round_called_warm_up(run: Forged) -> None:
+    run.execute(*(f"update {t} set stage = 'warm-up' where session = '2022-03-04'" for t in ("rounds", "decisions")))
+
+
+@of("arena")
+def a_higher_value(run: Forged) -> None:
+    run.execute("update bookings set nav = nav * 1.5 where id = (select max(id) from bookings where entry = 'bare')")
+
+
+@of("arena")
+def no_fees(run: Forged) -> None:
+    run.execute("update bookings set fee = 0 where entry = 'bare'")
+
+
+@of("arena")
+def news_that_nobody_was_shown(run: Forged) -> None:
+    run.execute("update stream_items set shown_text = 'The company wins a contract' where rowid = 1")
+
+
+@of("arena")
+def news_rejected_later(run: Forged) -> None:
+    run.execute("update stream_items set status = 'rejected', reason = 'rumour' where rowid = 1")
+
+
+@of("arena")
+def other_reasons_in_a_season(run: Forged) -> None:
+    run.execute("update decisions set reasoning = 'we saw it coming' where entry = 'careful'")
+
+
+@of("arena")
+def another_debate(run: Forged) -> None:
+    run.execute("update decisions set talk = '[]' where entry = 'careful'")
+
+
+@of("arena")
+def failures_that_did_not_happen(run: Forged) -> None:
+    run.execute("""update decisions set failures = '["timeout"]' where entry = 'careful' and session = '2022-03-04'""")
+
+
+@of("arena")
+def a_loss_called_missed(run: Forged) -> None:
+    run.execute("update decisions set status = 'missed', action = 'HOLD' where entry = 'bare' and session = '2022-03-04'")
+
+
+@of("arena")
+def another_memory(run: Forged) -> None:
+    run.packed_column(
+        "select rowid, body from memories",
+        "update memories set body = ? where rowid = ?",
+        lambda text: text.replace("2022", "2021"),
+    )
+
+
+@of("arena")
+def an_event_left_out_of_the_log(run: Forged) -> None:
+    run.execute("delete from events where seq = 5")
+
+
+@of("arena")
+def an_event_added_to_the_log(run: Forged) -> None:
+    run.execute("""insert into events (season, kind, at, body) values
+        ('spring', 'note', '2022-03-11T00:00:00Z', '{"text": "audited"}')""")
+
+
+@of("arena", "Real money")
+def another_title_of_the_season(run: Forged) -> None:
+    run.season(lambda spec: spec.update(title="Real money, audited"))
+    run.execute("""update events set body = '{"id":"spring","title":"Real money, audited"}' where seq = 1""")
+
+
+@of("arena", "openai/gpt-5")
+def an_entry_labelled_like_a_model(run: Forged) -> None:
+    run.season(lambda spec: spec["entries"][1].update(label="openai/gpt-5"))
+
+
+@of("arena", "rule.*openai/gpt-5")
+def a_rule_of_the_season_labelled_like_a_model(run: Forged) -> None:
+    run.season(lambda spec: spec["entries"][2].update(label="openai/gpt-5"))
+
+
+@of("arena")
+def an_entrys_model_exchanged(run: Forged) -> None:
+    run.season(lambda spec: spec["entries"][1].update(model="openai/gpt-5"))
+
+
+@of("arena", "fee_bp|fee")
+def a_season_without_fees(run: Forged) -> None:
+    replace_season(run, SEASON.replace('title = "Spring"', 'title = "Spring"\nfee_bp = 0'))
+
+
+@of("arena")
+def fees_of_another_season(run: Forged) -> None:
+    replace_season(run, SEASON.replace('title = "Spring"', 'title = "Spring"\nfee_bp = 0'))
+    run.season(lambda spec: spec.update(fee_bp=None))
+
+
+@of("arena", "convention|paper")
+def the_papers_errors_called_sound(run: Forged) -> None:
+    replace_season(run, SEASON.replace('title = "Spring"', 'title = "Spring"\nconvention = "paper"'))
+    run.season(lambda spec: spec.update(convention="sound"))
+
+
+@of("arena")
+def a_correction_in_ones_favour(run: Forged) -> None:
+    run.execute(
+        "insert into corrections values (1, 'spring', 'AAJX', '2022-03-04', 96.0, 106.0, '2022-03-05T21:00:00Z', 4)"
+    )
+
+
+@of("arena")
+def another_vintage_of_a_price(run: Forged) -> None:
+    run.execute("insert into price_vintages values ('spring', 'AAJX', '2022-03-04', 0, 90.0, '2022-03-04T21:00:00Z', 1)")
+
+
+@of("arena")
+def a_session_called_skipped(run: Forged) -> None:
+    run.execute(
+        "insert into skipped_sessions values ('spring', 'AAJX', '2022-03-11', 'live', 'the vendor was late', '2022-03-11T21:00:00Z')"
+    )
+
+
+@of("arena")
+def a_bar_held_back(run: Forged) -> None:
+    run.execute(
+        "insert into held_bars values ('spring','AAJX','2022-03-04',90.0,'a jump','2022-03-04T21:00:00Z','accept','op','2022-03-04T21:05:00Z')"
+    )
+
+
+@of("arena", "expert|verdicts")
+def an_experts_verdict(run: Forged) -> None:
+    run.execute(
+        "insert into stream_reviews select id, 'ann', 'confirm', 'well researched', '2022-03-04T21:00:00Z' from stream_items limit 1"
+    )
+
+
+@of("arena")
+def decided_after_the_window(run: Forged) -> None:
+    run.execute("update decisions set decided_at = '2022-03-05T20:00:00Z' where session = '2022-03-04'")
+
+
+@of("arena")
+def more_confidence(run: Forged) -> None:
+    run.execute("update decisions set confidence = 0.99, allocation = 0.99 where entry = 'bare'")
+
+
+@of("arena")
+def a_reward_that_was_not_given(run: Forged) -> None:
+    run.execute(
+        "insert into rewards select id, season, entry, asset, session, 0.5 from decisions where entry = 'bare' limit 1"
+    )
+
+
+@of("arena")
+def a_view_that_multiplies_values(run: Forged) -> None:
+    with run.sql() as base:
+        (text,) = base.execute("select sql from sqlite_master where name = 'slots'").fetchone()
+        base.execute("drop view slots")
+        base.execute(text.replace("coalesce(b.nav, a.nav) AS nav", "coalesce(b.nav, a.nav) * 2 AS nav"))
+
+
+@of("arena")
+def a_table_replaced_by_a_view(run: Forged) -> None:
+    run.execute(
+        "alter table rewards rename to rewards_old",
+        "create view rewards as select slot, season, entry, asset, session, reward * 2 as reward from rewards_old",
+        "create trigger t after insert on events begin select 1; end",
+    )
+
+
+@of("arena")
+def votes_more_than_were_cast(run: Forged) -> None:
+    with run.sql() as base:
+        base.execute("insert into calls select slot, number + 1, purpose, request_sha256, request, reply from calls limit 1")
+
+
+@of("arena")
+def another_hash_of_the_season(run: Forged) -> None:
+    run.execute(f"update seasons set sha256 = '{'ab' * 32}'")
+
+
+@of("arena")
+def the_season_begun_later(run: Forged) -> None:
+    run.season(lambda spec: spec.update(first="2022-03-03", warmup=0))
+
+
+@of("arena")
+def a_longer_warm_up(run: Forged) -> None:
+    run.season(lambda spec: spec.update(warmup=5))
+
+
+@of("arena")
+def more_cash_at_the_start(run: Forged) -> None:
+    run.season(lambda spec: spec.update(cash=1e9))
+
+
+@of("arena")
+def buy_and_hold_taken_out(run: Forged) -> None:
+    run.execute(
+        "delete from bookings where entry = 'buy-and-hold'", "delete from decisions where entry = 'buy-and-hold'"
+    )
+
+
+@of("arena")
+def news_of_a_round_with_its_hash(run: Forged) -> None:
+    run.execute("update rounds set momentum = 0.5 where session = '2022-03-04'")
+
+
+@of("arena")
+def a_packet_with_its_hash(run: Forged) -> None:
+    import hashlib
+
+    with run.sql() as base:
+        (text,) = base.execute("select packet from rounds where session = '2022-03-04'").fetchone()
+        text = text.replace('"news":[', '"news":["It will rise",' if '"news":[{' in text else '"news":["It will rise"')
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        base.execute("update rounds set packet = ?, packet_sha256 = ? where session = '2022-03-04'", (text, digest))
+
+
+@of("arena", "worker|rounds")
+def a_worker_that_never_stalled(run: Forged) -> None:
+    run.execute("update workers set rounds = 8000, since = '2020-01-01T00:00:00Z'")
+
+
+@of("arena", "created|begun")
+def a_season_frozen_long_ago(run: Forged) -> None:
+    run.execute("update seasons set created_at = '2021-01-01T00:00:00Z'", "update events set at = '2021-01-01T00:00:00Z' where seq = 1")
+
+
+def pages(run: Forged) -> Path:
+    out = run.root / "pages"
+    status, said = command("site", run.path, "-o", out)
+    assert status == 0, said
+    return out
+
+
+@of("arena")
+def an_edited_page_of_a_season(run: Forged) -> Told:
+    out = pages(run)
+    page = out / "seasons" / "spring" / "index.html"
+    page.write_text(page.read_text().replace("<body", "<p>+999.0%</p><body", 1))
+    return command("verify", run.path, "--pages", out)
+
+
+@of("arena")
+def edited_standings(run: Forged) -> Told:
+    out = pages(run)
+    file = out / "seasons" / "spring" / "standings.json"
+    file.write_text(file.read_text().replace("trend", "gpt-5"))
+    return command("verify", run.path, "--pages", out)
+
+
+@of("arena")
+def a_page_more(run: Forged) -> Told:
+    out = pages(run)
+    page = out / "seasons" / "spring" / "entries" / "gpt-5" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<p>+999.0%</p>")
+    return command("verify", run.path, "--pages", out)
+
+
+@of("arena")
+def a_page_less(run: Forged) -> Told:
+    out = pages(run)
+    shutil.rmtree(out / "seasons" / "spring" / "entries" / "bare")
+    return command("verify", run.path, "--pages", out)
+
+
+@of("arena")
+def pages_of_another_database(run: Forged) -> Told:
+    out = pages(run)
+    replace_season(run, SEASON.replace("2022-03-10", "2022-03-09"))
+    return command("verify", run.path, "--pages", out)
+
+
+@of("arena")
+def a_season_packed_with_other_answers(run: Forged) -> Told:
+    one_decision_turned(run)
+    file = run.root / "season.tar.xz"
+    status, said = command("recordings", "record", run.path, "-o", file)
+    return command("recordings", "check", file) if status == 0 else (1, said)
+
+
+# --- recordings -----------------------------------------------------------------------------------------------------
+def packed_recording(run: Forged, edit: Callable[[Json], object], *words: str) -> Told:
+    """Pack the run as a recording, change its label, and check it as it would be checked on arrival."""
+    from store_forgery import relabel
+
+    file = run.root / "recording.tar.xz"
+    status, said = command("recordings", "record", run.path, "--engine", "x", "--precision", "y", "-o", file, *words)
+    if status:
+        return 1, said
+    relabel(file, edit)
+    return command("recordings", "check", file)
+
+
+@of("masked")
+def a_recordings_label_of_another_model(run: Forged) -> Told:
+    return packed_recording(run, lambda label: label.update(models=["openai/gpt-5"]))
+
+
+@of("masked")
+def a_recordings_label_with_more_answers(run: Forged) -> Told:
+    return packed_recording(run, lambda label: label.update(answers=99_999))
+
+
+_ = (canonical_json, msgspec)
