@@ -20,7 +20,7 @@ from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.llm.cassette import RecordedQuestion, key_of
 from tradeassay.runs.play.programs import code_scores, reopen
 from tradeassay.runs.play.trading import score_tasks
-from tradeassay.runs.score.scores import encode_scores, gather, score_agent
+from tradeassay.runs.score import encode_scores, gather, score_agent
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
@@ -41,7 +41,7 @@ def command(*words: object) -> tuple[int, str]:
 
 
 class Forged:
-    """A copy of an honest run's folder (or file) that can be edited; what a reader would recompute is recomputed."""
+    """A copy of an honest run that can be edited; what anybody could recompute is recomputed."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -61,10 +61,20 @@ class Forged:
     def manifest(self, *, rescore: bool = True) -> Iterator[Json]:
         content = self.read("manifest.json")
         yield content
+        for record in content.get("benchmarks", {}).values():
+            record["sha256"] = sha256_of(record["config"])
+        for cell in content.get("protocols", {}).values():
+            cell["config_sha256"] = sha256_of(cell["config"])
+        if "score" in content.get("facts", {}):
+            content["facts"]["score"] = sha256_of(content["spec"]["score"])
         self.write("manifest.json", content)
         with contextlib.suppress(Exception):  # a spec that cannot be read has no hash
             kept = read_manifest(self.path / "manifest.json")
-            own = sha256_of(msgspec.json.decode(kept.spec)) if isinstance(kept, CodeManifest) else work_sha256(kept.spec)
+            own = (
+                sha256_of(msgspec.json.decode(kept.spec))
+                if isinstance(kept, CodeManifest)
+                else work_sha256(kept.spec)
+            )
             self.write("manifest.json", {**content, "work_sha256": own})
         if rescore:
             self.rescore()
@@ -105,7 +115,9 @@ class Forged:
     def scores(self, edit: Callable[[Json], object]) -> None:
         content = self.read("scores.json")
         edit(content)
-        (self.path / "scores.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+        (self.path / "scores.json").write_bytes(
+            msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+        )
 
     def rescore(self) -> None:
         """Score the run as it now stands; where that cannot be done, the scores stay as they were."""
@@ -161,13 +173,26 @@ class Forged:
             spec = json.loads(text)
             edit(spec)
             text = canonical_json(spec).decode()
-            base.execute("update seasons set spec = ?, sha256 = ?", (text, hashlib.sha256(text.encode()).hexdigest()))
+            base.execute(
+                "update seasons set spec = ?, sha256 = ?", (text, hashlib.sha256(text.encode()).hexdigest())
+            )
 
     def packed_column(self, query: str, update: str, edit: Callable[[str], str]) -> None:
         """Change the newest compressed text that a query finds (row id first, body second)."""
         with self.sql() as base:
             row, body = base.execute(query).fetchone()
             base.execute(update, (packed(edit(unpacked(body).decode()).encode()), row))
+
+
+def put(where: Any, path: str, value: object) -> None:
+    """Write a value at a path of keys and places, such as ``episodes|0|agent``; ``*`` is every child."""
+    head, _, rest = path.partition("|")
+    keys = [*where] if head == "*" else [head if isinstance(where, dict) else int(head)]
+    for key in keys:
+        if rest:
+            put(where[key], rest, value)
+        else:
+            where[key] = value
 
 
 def _line(content: Json) -> bytes:

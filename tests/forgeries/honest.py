@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,14 +10,14 @@ from pathlib import Path
 
 from forger import command
 
-AGENT = '''
+AGENT = """
 class Mine:
     def reply(self, asked):
         best = max(asked["observation"]["names"], key=lambda name: (name["r20"] or 0, name["symbol"]))
         order = {"symbol": best["symbol"], "unit": "target_weight", "amount": 0.1}
         usage = {"input_tokens": 900, "output_tokens": 20, "usd": 0.01}
         return {"answer": {"orders": [order], "reason": "it rose most"}, "usage": usage}
-'''
+"""
 PIPE = """
 import json, sys
 from my_agent import Mine
@@ -80,8 +81,6 @@ def over_http(root: Path) -> Path:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            import json
-
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()

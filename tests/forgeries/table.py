@@ -6,18 +6,22 @@ the door through which their lie would be told (``site``, ``verify --plan``, ``r
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
-import msgspec
-from forger import Forged, Json, command
+from archives import add, exchange, forged_worlds, relabel
+from forger import Forged, Json, command, put
 from honest import AGENT, SEASON, play, season
 
-from tradeassay.core.hashing import canonical_json, sha256_of
+import tradeassay
 
 Told = tuple[int, str] | None
 
@@ -42,6 +46,24 @@ def of(base: str, words: str = "") -> Callable[[Callable[[Forged], Told]], Calla
     return add
 
 
+def _fields(run: Forged, edit: Json) -> None:
+    with run.manifest() as manifest:
+        for path, value in edit.items():
+            put(manifest, path, value)
+
+
+_HOW: dict[str, Callable[[Forged, Any], None]] = {
+    "manifest": _fields,
+    "everywhere": lambda run, edit: run.present_as(*edit),
+    "rows": lambda run, edit: run.execute(*edit),
+    "season": lambda run, edit: run.season(lambda spec: [put(spec, *one) for one in edit.items()]),
+}
+for kind, edits in tomllib.loads(Path(__file__).with_name("edits.toml").read_text()).items():
+    for title, (words, edit) in edits.items():
+        base, _, name = title.partition(": ")
+        FORGERIES.append(Forgery(name, base, partial(_HOW[kind], edit=edit), words))
+
+
 def shift(lines: list[Json], start: int, cash: float) -> None:
     """Carry money that was never there through all later marks."""
     for line in lines[start:]:
@@ -51,7 +73,7 @@ def shift(lines: list[Json], start: int, cash: float) -> None:
                 event["nav"] = event["cash"] + event["positions"]
 
 
-# --- a run of rules: the journal ------------------------------------------------------------------------------------
+# -- a run of rules: the journal --
 MOMENTUM, RANDOM, BASELINE = "momentum", "__random", "equal-weight"
 
 
@@ -216,7 +238,7 @@ def a_better_rule_under_another_name(run: Forged) -> None:
     run.rescore()
 
 
-# --- a run of rules: scores and manifest ----------------------------------------------------------------------------
+# -- a run of rules: scores and manifest --
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
 
 
@@ -255,97 +277,25 @@ def another_reason_for_a_missing_number(run: Forged) -> None:
     run.scores(edit)
 
 
-@of("rule")
-def another_benchmark_title(run: Forged) -> None:
-    with run.manifest() as manifest:
-        record = manifest["benchmarks"]["daily-us-v1"]
-        record["config"]["title"] = "Real-money account, audited"
-        record["sha256"] = sha256_of(record["config"])
-
-
-@of("rule")
-def ten_times_the_cash(run: Forged) -> None:
-    with run.manifest() as manifest:
-        record = manifest["benchmarks"]["daily-us-v1"]
-        record["config"]["market"]["cash"] = 1e7
-        record["sha256"] = sha256_of(record["config"])
-
-
-@of("rule")
-def filled_at_the_close_it_was_decided_on(run: Forged) -> None:
-    with run.manifest() as manifest:
-        record = manifest["benchmarks"]["daily-us-v1"]
-        record["config"]["market"].update(fill="close", decide="pre_close")
-        record["sha256"] = sha256_of(record["config"])
-
-
-@of("rule")
-def synthetic_data_called_real(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["datasets"]["synthetic/us:7"]["facts"].update(kind="real", source="NYSE")
-
-
-@of("rule")
-def another_name_for_the_data(run: Forged) -> None:
-    run.present_as(("synthetic/us:7", "sp500-daily"), ("synthetic+us=7", "sp500-daily"))
-
-
-@of("rule")
-def another_hash_of_the_data(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["datasets"]["synthetic/us:7"]["sha256"] = "ab" * 32
-
-
-@of("rule")
-def called_the_papers_convention(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["convention"] = manifest["spec"]["convention"] = "paper"
-
-
-@of("rule")
-def another_agent_as_the_baseline(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for episode in manifest["episodes"]:
-            episode["baseline"] = "random" in episode["key"]
-
-
-@of("rule")
-def the_baseline_shown_as_chosen(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["episodes"][0]["added"] = False
-
-
 @of("rule", "momentum-12-1-k=3: openai-gpt-5")
 def a_rule_labelled_like_a_model(run: Forged) -> None:
-    other = play(run.root / "x", "run", toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "openai-gpt-5"}]'))
+    other = play(
+        run.root / "x",
+        "run",
+        toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "openai-gpt-5"}]'),
+    )
     replace(run, other)
 
 
 @of("rule", "momentum-12-1-k=3: random")
 def a_tuned_rule_under_anothers_name(run: Forged) -> None:
-    other = play(run.root / "x", "run", toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "random"}]'))
+    other = play(
+        run.root / "x", "run", toml(run, 'agents = [{name = "momentum-12-1", params = {k = 3}, label = "random"}]')
+    )
     replace(run, other)
 
 
 @of("rule")
-def an_agents_module_from_elsewhere(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["agents"]["momentum-12-1"].update(module="deepmind.alpha", sha256="cd" * 32)
-
-
-@of("rule")
-def parameters_that_were_not_played(run: Forged) -> None:
-    run.present_as(('"k": 3', '"k": 5'), ("momentum-12-1-k=3", "momentum-12-1-k=5"))
-
-
-@of("rule")
-def a_model_that_never_played(run: Forged) -> None:
-    with run.manifest() as manifest:
-        told = {"model": "openai/gpt-5", "cutoff": None, "params": {"model": "openai/gpt-5"}}
-        manifest["models"]["openai-gpt-5"] = {**told, "price_as_of": "2025-12-31", "price_source": "OpenAI"}
-
-
-@of("rule", "cannot be read|not one that tradeassay wrote|twice")
 def two_specs_in_one_manifest(run: Forged) -> None:
     path = run.path / "manifest.json"
     text = path.read_text()
@@ -362,23 +312,11 @@ def an_episode_beside_the_manifest(run: Forged) -> None:
     shutil.copytree(run.episode(MOMENTUM), run.path / "episodes" / "ghost")
 
 
-@of("rule", "timing|wall times")
+@of("rule", "wall times")
 def wall_times_of_another_machine(run: Forged) -> None:
     timing = run.read("timing.json")
     timing["episodes"] = dict.fromkeys(timing["episodes"], 1e-6)
     run.write("timing.json", timing)
-
-
-@of("rule", "versions")
-def made_with_another_python(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["versions"]["python"] = "3.13.0"
-
-
-@of("rule", "tradeassay")
-def made_with_a_version_that_does_not_exist(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["versions"]["packages"]["tradeassay"] = "9.9.9"
 
 
 @of("rule", r"report\.html")
@@ -387,38 +325,13 @@ def a_page_that_says_verified(run: Forged) -> None:
     page.write_text(page.read_text().replace("+8.7", "+98.7").replace("<h1", "<p>verified</p><h1", 1))
 
 
-@of("rule", "link")
+@of("rule", "neither a file nor a folder")
 def journals_behind_a_link(run: Forged) -> None:
     (run.path / "episodes").rename(run.root / "elsewhere")
     os.symlink(run.root / "elsewhere", run.path / "episodes")
 
 
-@of("rule", "bound|unreadable|cannot be read|does not|not ")
-def a_window_of_all_time(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["spec"]["window"] = {"first": "0001-01-01", "last": "9999-12-31"}
-
-
-@of("rule", "cannot|at most|too many")
-def a_billion_draws(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["bootstrap"]["draws"] = 10**9
-
-
-@of("rule", "cannot|at most|too many")
-def a_grid_of_a_million_seeds(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["seeds"] = manifest["seeds"] = list(range(10**6))
-
-
-@of("rule")
-def an_agent_with_an_absurd_parameter(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        for agent in (manifest["spec"]["agents"][0], manifest["episodes"][1]["agent"]):
-            agent["params"]["k"] = 10**18
-
-
-# --- what a runner may choose, and must be said ---------------------------------------------------------------------
+# -- what a runner may choose, and must be said --
 def toml(run: Forged, text: str, benchmark: str = "daily-us-v1") -> Path:
     path = run.root / "x" / "grid.toml"
     path.parent.mkdir(exist_ok=True)
@@ -442,7 +355,7 @@ def the_best_week_of_two_years(run: Forged) -> None:
     chosen(run, "--first", "2022-03-01", "--last", "2022-03-08")
 
 
-@of("rule", "seed 3|seeds 3|its one seed is 3")
+@of("rule", "one seed, chosen: 3")
 def the_best_of_five_seeds(run: Forged) -> None:
     replace(run, play(run.root / "x", "run", toml(run, 'agents = [{name = "random"}]\nseeds = [3]')))
 
@@ -462,13 +375,13 @@ def another_synthetic_world(run: Forged) -> None:
     chosen(run, *SHORT, "--dataset", "synthetic/us:11")
 
 
-@of("rule", "level|bootstrap")
+@of("rule", "bootstrap.level 0.5 instead")
 def intervals_of_half_the_level(run: Forged) -> None:
     text = 'agents = [{name = "momentum-12-1"}]\nbootstrap = {level = 0.5}'
     replace(run, play(run.root / "x", "run", toml(run, text)))
 
 
-@of("rule", "bootstrap|salt|draws")
+@of("rule", "bootstrap.salt 77 instead")
 def a_lucky_salt_of_the_bootstrap(run: Forged) -> None:
     text = 'agents = [{name = "momentum-12-1"}]\nbootstrap = {salt = 77, draws = 50}'
     replace(run, play(run.root / "x", "run", toml(run, text)))
@@ -480,56 +393,56 @@ def one_of_several_tries(run: Forged) -> None:
         shutil.copytree(run.path, run.path.parent / name)
 
 
-@of("rule", "audited")
-def a_folder_called_audited(run: Forged) -> Told:
-    other = run.path.rename(run.path.with_name("audited-by-nyu"))
-    return command("verify", other, "--workers", "1")
+@of("rule", "at most|too many|seeds")
+def a_grid_of_a_million_seeds(run: Forged) -> None:
+    with run.manifest(rescore=False) as manifest:
+        manifest["spec"]["seeds"] = manifest["seeds"] = list(range(10**6))
 
 
-# --- the paper's convention -----------------------------------------------------------------------------------------
-@of("paper")
-def the_papers_rules_called_sound(run: Forged) -> None:
+@of("recorded")
+def an_episode_left_out_of_the_grid(run: Forged) -> None:
     with run.manifest() as manifest:
-        manifest["convention"] = manifest["spec"]["convention"] = "sound"
-        record = manifest["benchmarks"]["ktdfin-paper-v1"]
-        record["config"]["convention"] = "sound"
-        record["sha256"] = sha256_of(record["config"])
+        manifest["episodes"] = [one for one in manifest["episodes"] if one["baseline"]]
 
 
-@of("paper")
-def the_papers_rules_under_the_sound_id(run: Forged) -> None:
-    run.present_as(("ktdfin-paper-v1", "ktdfin-v1"), ('"paper"', '"sound"'))
+# -- the paper's convention --
 
 
-@of("paper")
-def the_papers_known_errors_left_unsaid(run: Forged) -> None:
-    with run.manifest() as manifest:
-        record = manifest["benchmarks"]["ktdfin-paper-v1"]
-        record["config"]["description"] = "KTD-Fin, corrected"
-        record["sha256"] = sha256_of(record["config"])
-
-
-# --- a model under a mask (a scripted one, whose answers can be made again) -----------------------------------------
+# -- a model under a mask (a scripted one, whose answers can be made again) --
 SCRIPTED = "scripted-sensible"
 
 
 @of("masked")
 def played_bright_and_called_blinded(run: Forged) -> None:
-    words = ("ktdfin-v1", "-m", "scripted/sensible", "--mask", "bright", "--last", "2022-02-09", "--slug", "masked")
+    words = (
+        "ktdfin-v1",
+        "-m",
+        "scripted/sensible",
+        "--mask",
+        "bright",
+        "--last",
+        "2022-02-09",
+        "--slug",
+        "masked",
+    )
     replace(run, play(run.root / "x", "run", *words))
     run.present_as(("mask=bright", "mask=blinded"), ('"bright"', '"blinded"'))
 
 
 @of("masked", "tool_calls 100 instead")
 def more_tool_calls_than_others(run: Forged) -> None:
-    words = ("ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09", "-p", "tool_calls=100")
+    words = (
+        "ktdfin-v1",
+        "-m",
+        "scripted/sensible",
+        "--mask",
+        "blinded",
+        "--last",
+        "2022-02-09",
+        "-p",
+        "tool_calls=100",
+    )
     replace(run, play(run.root / "x", "run", *words, "--slug", "masked"))
-
-
-@of("masked")
-def another_secret(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["spec"]["secret"] = "00" * 16
 
 
 @of("masked")
@@ -551,29 +464,9 @@ def an_attempt_left_out_of_the_dialogue(run: Forged) -> None:
 
 
 @of("masked")
-def another_prompts_hash(run: Forged) -> None:
-    with run.manifest() as manifest:
-        (cell,) = manifest["protocols"].values()
-        cell["prompts"]["benchmarks/ktdfin/prompts/system.open-research.v1.txt"] = "ef" * 32
-
-
-@of("masked")
-def a_setting_shown_otherwise(run: Forged) -> None:
-    with run.manifest() as manifest:
-        (cell,) = manifest["protocols"].values()
-        cell["config"]["tool_calls"] = 3
-        cell["config_sha256"] = sha256_of(cell["config"])
-
-
-@of("masked")
 def no_tokens_for_a_scripted_model(run: Forged) -> None:
     with run.outcome(SCRIPTED) as outcome:
         outcome["model"]["spending"].update(input_tokens=0, output_tokens=0)
-
-
-@of("masked", "answers|not re-derivable")
-def a_program_called_gpt_5(run: Forged) -> None:
-    run.present_as(("scripted/sensible", "openai/gpt-5"), ("scripted-sensible", "openai-gpt-5"), ('"scripted"', '"live"'))
 
 
 @of("masked")
@@ -590,7 +483,7 @@ def real_names_shown_in_the_journal(run: Forged) -> None:
             line["session"] = line["session"].replace("2022", "2024")
 
 
-# --- recorded answers of a real model -------------------------------------------------------------------------------
+# -- recorded answers of a real model --
 QWEN = "qwen"
 
 
@@ -661,41 +554,10 @@ def a_reply_in_cassette_and_dialogue(run: Forged) -> None:
         lines[2]["reply"]["text"] = '{"decisions": {}}'
 
 
-@of("recorded")
-def another_model_in_the_manifest(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for one in manifest["models"].values():
-            one["model"] = one["params"]["model"] = "openai/gpt-5"
-
-
-@of("recorded")
-def a_local_model_called_gpt_5(run: Forged) -> None:
-    run.present_as(("local/qwen2.5-coder-1.5b", "openai/gpt-5"), ("local-qwen2.5-coder-1.5b", "openai-gpt-5"))
-
-
-@of("recorded", "local.*: openai-gpt-5|shown as")
-def a_local_model_labelled_gpt_5(run: Forged) -> None:
-    run.present_as(("local-qwen2.5-coder-1.5b", "openai-gpt-5"))
-
-
-@of("recorded", "live")
+@of("recorded", "whether answers were live")
 def replayed_answers_called_live(run: Forged) -> None:
     with run.outcome(QWEN) as outcome:
         outcome["model"]["answers"] = "live"
-
-
-@of("recorded")
-def an_earlier_cutoff(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for one in manifest["models"].values():
-            one["cutoff"] = "2019-01-01"
-
-
-@of("recorded")
-def another_source_of_prices(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for one in manifest["models"].values():
-            one["price_source"] = "a contract with the vendor"
 
 
 @of("recorded")
@@ -726,33 +588,13 @@ def failures_left_out(run: Forged) -> None:
         del lines[9]["decision"]["failures"]
 
 
-@of("recorded")
-def an_episode_left_out_of_the_grid(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["episodes"] = [one for one in manifest["episodes"] if one["baseline"]]
-
-
-@of("recorded")
-def a_setting_that_was_not_sent(run: Forged) -> None:
-    run.present_as(("max_tokens=2048", "max_tokens=4096"), ('"max_tokens": 2048', '"max_tokens": 4096'))
-
-
-# --- programs of the runner's own: class, pipe, HTTP ----------------------------------------------------------------
+# -- programs of the runner's own: class, pipe, HTTP --
 @of("own", "Python class: openai-gpt-5")
 def a_class_labelled_like_a_model(run: Forged) -> None:
-    run.present_as(("Mine__s0", "openai-gpt-5__s0"))
-    with run.manifest() as manifest:
-        for agent in (manifest["spec"]["agents"][0], *(one["agent"] for one in manifest["episodes"])):
-            if agent["name"] == "python":
-                agent["label"] = "openai-gpt-5"
-
-
-@of("own", "not one that is known|files|cannot be checked")
-def another_hash_of_the_class(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for files in manifest["files"].values():
-            for name in files:
-                files[name] = "12" * 32
+    (run.root / "x").mkdir()
+    (run.root / "x" / "my_agent.py").write_text(AGENT)
+    who = f"python:class={run.root}/x/my_agent.py:Mine,label=openai-gpt-5"
+    replace(run, play(run.root / "x", "run", "daily-us-v1", "-a", who, "--last", "2022-01-12", "--slug", "x"))
 
 
 @of("own", "dollar|usd")
@@ -771,33 +613,9 @@ def an_order_its_class_did_not_give(run: Forged) -> None:
         lines[1]["decision"]["orders"][0]["amount"] = 0.5
 
 
-@of("own")
-def a_pipe_called_a_class(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
-            if agent["name"] == "pipe":
-                agent["name"] = "python"
-
-
-@of("own", "model|shown as|answers")
-def a_class_called_a_model(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
-            if agent["name"] == "python":
-                agent.update(name="model", params={"model": "openai/gpt-5"})
-
-
 @of("http", "program over HTTP: openai-gpt-5")
 def a_server_labelled_gpt_5(run: Forged) -> None:
     return None
-
-
-@of("http")
-def a_server_called_openai(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for agent in (*manifest["spec"]["agents"], *(one["agent"] for one in manifest["episodes"])):
-            if agent["name"] == "http":
-                agent.update(name="model", params={"model": "openai/gpt-5"})
 
 
 @of("http", "dollar|usd")
@@ -805,8 +623,10 @@ def a_server_with_a_billion_dollars(run: Forged) -> None:
     usage(run, lambda used: used.update(usd=1e9), "openai")
 
 
-# --- programs that models wrote -------------------------------------------------------------------------------------
-def record(run: Forged, edit: Callable[[Json], object], *, journal: Callable[[Json], object] | None = None) -> None:
+# -- programs that models wrote --
+def record(
+    run: Forged, edit: Callable[[Json], object], *, journal: Callable[[Json], object] | None = None
+) -> None:
     folder = next((run.path / "episodes").iterdir()).name
     if journal is not None:
         with run.journal(folder, rescore=False) as lines:
@@ -870,34 +690,6 @@ def a_better_rate_in_the_scores(run: Forged) -> None:
     run.scores(lambda found: found["scores"]["cells"][0]["rates"]["compile"].update(value=1.0, low=0.9))
 
 
-@of("quantcode")
-def a_weaker_model_called_gold(run: Forged) -> None:
-    run.present_as(("coder-mends", "coder-gold"))
-
-
-@of("quantcode", "answers|not re-derivable")
-def a_scripted_coder_called_gpt_5(run: Forged) -> None:
-    run.present_as(("scripted/coder-mends", "openai/gpt-5"), ("scripted-coder-mends", "openai-gpt-5"))
-
-
-@of("quantcode")
-def a_task_that_was_easier(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["facts"]["task d-sma-cross-long"] = "34" * 32
-
-
-@of("quantcode")
-def a_note_of_an_auditor(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["notes"] = ["audited by the exchange"]
-
-
-@of("quantcode")
-def a_judge_that_lets_more_pass(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["spec"]["evaluate"]["leak"] = False
-
-
 @of("quantcode", "tasks d-sma-cross-long instead")
 def one_task_of_many(run: Forged) -> None:
     return None
@@ -910,24 +702,6 @@ def no_tokens_for_a_program(run: Forged) -> None:
         outcome["model"]["spending"].update(input_tokens=0, output_tokens=0)
 
     record(run, edit)
-
-
-@of("quantcode")
-def an_absurd_sample(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["sample"] = 10**12
-
-
-@of("quantcode")
-def an_absurd_number_of_turns(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["turns"] = 10**12
-
-
-@of("quantcode", "not opened")
-def tasks_from_a_file_of_the_kernel(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["task_file"] = "/proc/kmsg"
 
 
 @of("quantcode")
@@ -944,13 +718,7 @@ def a_record_with_a_number_of_a_million_digits(run: Forged) -> None:
     path.write_text(path.read_text().replace('"steps":4', '"steps":' + "9" * 10**6))
 
 
-# --- governed programs ----------------------------------------------------------------------------------------------
-@of("systrade")
-def gates_with_another_tolerance(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["spec"]["score"]["gates"]["tolerance"] = 1e9
-        manifest["spec"]["score"]["gates"]["leak"]["rtol"] = 1e9
-        manifest["facts"]["score"] = sha256_of(manifest["spec"]["score"])
+# -- governed programs --
 
 
 def gates(found: Any) -> None:
@@ -974,7 +742,9 @@ def a_leak_gate_that_held(run: Forged) -> None:
 def better_marks_from_the_reviewer(run: Forged) -> None:
     def edit(outcome: Json) -> None:
         text = json.dumps(outcome["program"])
-        outcome["program"] = json.loads(text.replace('"fidelity": 6', '"fidelity": 10').replace('"risk": 6', '"risk": 10'))
+        outcome["program"] = json.loads(
+            text.replace('"fidelity": 6', '"fidelity": 10').replace('"risk": 6', '"risk": 10')
+        )
         outcome["program"]["reason"] = "a reviewer was impressed"
 
     record(run, edit)
@@ -989,69 +759,40 @@ def a_score_of_ten(run: Forged) -> None:
     run.scores(edit)
 
 
-@of("systrade")
-def a_peeping_builder_called_gold(run: Forged) -> None:
-    run.present_as(("builder-peeps", "builder-gold"))
+# -- the store --
+def in_a_forged_store(run: Forged, make: Callable[[], Path]) -> Told:
+    """Play in a private store in which a synthetic world was edited and hashed again, and verify there."""
+    with mock.patch.dict(os.environ, {"TRADEASSAY_HOME": str(run.root / "home")}):
+        with forged_worlds():
+            other = make()
+        return command("verify", other, *(("--workers", "1") if other.is_dir() else ()))
 
 
-@of("systrade", "data_seed 77 instead|data seed")
-def a_lucky_year(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["spec"]["data_seed"] = 77
-
-
-@of("systrade")
-def other_semantics(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["facts"]["strategy bollinger"] = "56" * 32
-
-
-@of("systrade", "package|TA-Lib")
-def other_packages(run: Forged) -> None:
-    with run.manifest() as manifest:
-        manifest["facts"]["package TA-Lib"] = "9.9"
-
-
-@of("systrade")
-def minutes_without_end(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["minutes"] = 10**9
-
-
-@of("systrade")
-def submissions_without_end(run: Forged) -> None:
-    with run.manifest(rescore=False) as manifest:
-        manifest["spec"]["iterations"] = 10**12
-
-
-# --- the store ------------------------------------------------------------------------------------------------------
 @of("rule")
 def a_synthetic_world_edited_in_the_store(run: Forged) -> Told:
-    """Multiply the closes of one name in a private store, hash it again, play there and verify there."""
-    from store_forgery import forge_world
-
-    home = run.root / "home"
-    other = forge_world(home, run.root / "x")
-    old = os.environ.get("TRADEASSAY_HOME")
-    os.environ["TRADEASSAY_HOME"] = str(home)
-    try:
-        replace(run, other)
-        return command("verify", run.path, "--workers", "1")
-    finally:
-        if old is None:
-            del os.environ["TRADEASSAY_HOME"]
-        else:
-            os.environ["TRADEASSAY_HOME"] = old
+    words = ("run", "daily-us-v1", "-a", "momentum-12-1:k=3", *SHORT, "--executor", "inline", "--slug", "rule")
+    return in_a_forged_store(run, lambda: play(run.root / "x", *words))
 
 
-@of("rule", "path")
+@of("arena", "not the one that its seed gives")
+def a_season_on_a_synthetic_world_edited_in_the_store(run: Forged) -> Told:
+    return in_a_forged_store(run, lambda: season(run.root))
+
+
+@of("rule", "random portfolios are too few for a distribution, or without end")
+def an_assay_without_end(run: Forged) -> Told:
+    found = assayed(run)
+    found["assay"]["config"]["portfolios"] = 10**12
+    run.write("assay.json", found)
+    return command("verify", run.path, "--workers", "1")
+
+
+@of("rule", "is a folder, not data of the store")
 def data_sent_along_by_a_path(run: Forged) -> None:
-    with run.manifest() as manifest:
-        pass
     run.present_as(("synthetic/us:7", "./data"), ("synthetic+us=7", "data"))
 
 
-# --- seals and plans ------------------------------------------------------------------------------------------------
+# -- seals and plans --
 def sealed(run: Forged) -> Path:
     path = run.root / "honest.seal"
     status, said = command("seal", run.path, "-o", path)
@@ -1061,8 +802,6 @@ def sealed(run: Forged) -> Path:
 
 @of("rule")
 def a_sealed_file_exchanged(run: Forged) -> Told:
-    from store_forgery import exchange
-
     path = sealed(run)
     exchange(path, "scores.json", lambda text: text.replace(b"0.08", b"0.98"))
     return command("verify", path, "--workers", "1")
@@ -1076,8 +815,6 @@ def a_seal_of_an_edited_run(run: Forged) -> Told:
 
 @of("rule", "outside|not a sealed run|cannot be read")
 def a_seal_with_a_file_outside(run: Forged) -> Told:
-    from store_forgery import add
-
     path = sealed(run)
     add(path, "../../outside.json", b"{}")
     return command("verify", path, "--workers", "1")
@@ -1148,7 +885,7 @@ def another_value_of_the_beacon(run: Forged) -> Told:
     return command("verify", run.path, "--plan", plan, "--beacon", "cd" * 32, "--workers", "1")
 
 
-# --- the site and the assay -----------------------------------------------------------------------------------------
+# -- the site and the assay --
 def site(run: Forged) -> tuple[int, str, str]:
     """Write the site over the run's folder; return status, words, and the text of everything that it wrote."""
     out = run.root / "site"
@@ -1159,7 +896,7 @@ def site(run: Forged) -> tuple[int, str, str]:
 
 def shown(run: Forged, lie: str) -> Told:
     """Say whether a lie is on the site: exit status 0 means that it is."""
-    status, said, text = site(run)
+    _, said, text = site(run)
     return (0, said) if lie in text else (1, said + "the lie is not on the site")
 
 
@@ -1185,7 +922,7 @@ def a_foreign_seal_beside_the_run(run: Forged) -> Told:
 
 
 def assayed(run: Forged) -> Json:
-    status, said = command("assay", run.path)
+    status, said = command("assay", run.path, "--portfolios", "100")
     assert status == 0, said
     return run.read("assay.json")
 
@@ -1207,7 +944,12 @@ def a_verdict_of_skill_for_verify(run: Forged) -> Told:
 
 @of("rule")
 def the_assay_of_another_run(run: Forged) -> Told:
-    other = Forged(play(run.root / "x", "run", "daily-us-v1", "-a", "momentum-12-1:k=3", "--last", "2022-03-01", "--slug", "x"), run.root)
+    other = Forged(
+        play(
+            run.root / "x", "run", "daily-us-v1", "-a", "momentum-12-1:k=3", "--last", "2022-03-01", "--slug", "x"
+        ),
+        run.root,
+    )
     found = assayed(other)
     found["scores_sha256"] = assayed(run)["scores_sha256"]
     run.write("assay.json", found)
@@ -1276,7 +1018,7 @@ def a_page_in_the_folder_taken_over_by_the_site(run: Forged) -> Told:
 @of("rule")
 def the_same_run_under_two_names(run: Forged) -> Told:
     shutil.copytree(run.path, run.path.parent / "twice")
-    status, said, text = site(run)
+    _, said, text = site(run)
     return (1, said) if "same bytes" in text + said else (0, said)
 
 
@@ -1285,7 +1027,9 @@ def a_class_on_the_site_under_a_models_name(run: Forged) -> Told:
     a_class_labelled_like_a_model(run)
     _, said, text = site(run)
     bare = text.replace("Python class: openai-gpt-5", "").replace("own label", "")
-    return (0, said) if ">openai-gpt-5<" in bare or '"openai-gpt-5"' in bare else (1, "its kind stands in the name")
+    return (
+        (0, said) if ">openai-gpt-5<" in bare or '"openai-gpt-5"' in bare else (1, "its kind stands in the name")
+    )
 
 
 def surfaces(run: Forged) -> str:
@@ -1297,13 +1041,15 @@ def surfaces(run: Forged) -> str:
 @of("http")
 def a_server_in_the_tables_under_a_models_name(run: Forged) -> Told:
     text = surfaces(run).replace("program over HTTP: openai-gpt-5", "")
-    return (0, text[:3000]) if '"openai-gpt-5"' in text or ",openai-gpt-5," in text or "| openai-gpt-5 |" in text else (1, "")
+    return (
+        (0, text[:3000])
+        if '"openai-gpt-5"' in text or ",openai-gpt-5," in text or "| openai-gpt-5 |" in text
+        else (1, "")
+    )
 
 
 @of("http")
 def a_server_in_the_frames_under_a_models_name(run: Forged) -> Told:
-    import tradeassay
-
     names = set(tradeassay.load_run(run.path).frames("pandas").scores["agent"])
     return (0, str(names)) if "openai-gpt-5" in names else (1, str(names))
 
@@ -1311,23 +1057,22 @@ def a_server_in_the_frames_under_a_models_name(run: Forged) -> Told:
 @of("http")
 def a_server_in_the_json_of_a_comparison(run: Forged) -> Told:
     shutil.copytree(run.path, run.root / "other")
-    text = command("compare", run.path, run.root / "other", "--json")[1].replace("program over HTTP: openai-gpt-5", "")
+    text = command("compare", run.path, run.root / "other", "--json")[1].replace(
+        "program over HTTP: openai-gpt-5", ""
+    )
     return (0, text[:2000]) if '"openai-gpt-5"' in text else (1, "")
 
 
 @of("http")
 def a_server_in_an_assay_under_a_models_name(run: Forged) -> Told:
-    text = command("assay", run.path, "--json")[1].replace("program over HTTP: openai-gpt-5", "")
+    text = command("assay", run.path, "--portfolios", "0", "--json")[1].replace(
+        "program over HTTP: openai-gpt-5", ""
+    )
     return (0, text[:2000]) if "openai-gpt-5" in text else (1, "")
 
 
-# --- a season of the arena ------------------------------------------------------------------------------------------
+# -- a season of the arena --
 LAST = "(select max(id) from rounds)"
-
-
-@of("arena")
-def one_decision_turned(run: Forged) -> None:
-    run.execute("update decisions set action = 'SELL' where entry = 'trend' and session = '2022-03-04'")
 
 
 @of("arena")
@@ -1378,7 +1123,10 @@ def a_decision_taken_back(run: Forged) -> None:
 @of("arena")
 def a_round_taken_back(run: Forged) -> None:
     run.execute(
-        *(f"delete from {t} where slot in (select id from decisions where round = {LAST})" for t in ("bookings", "calls")),
+        *(
+            f"delete from {t} where slot in (select id from decisions where round = {LAST})"
+            for t in ("bookings", "calls")
+        ),
         f"delete from decisions where round = {LAST}",
         f"delete from rounds where id = {LAST}",
     )
@@ -1387,76 +1135,20 @@ def a_round_taken_back(run: Forged) -> None:
 @of("arena")
 def an_entry_that_is_not_in_the_season(run: Forged) -> None:
     with run.sql() as base:
-        columns = [name for _, name, *_ in base.execute("pragma table_info(decisions)") if name not in ("id", "entry")]
+        columns = [
+            name for _, name, *_ in base.execute("pragma table_info(decisions)") if name not in ("id", "entry")
+        ]
         names = ", ".join(columns)
         base.execute(
-            f"insert into decisions (entry, {names}) select 'gpt-5', {names} from decisions where entry = 'careful'"
+            f"insert into decisions (entry, {names}) select 'gpt', {names} from decisions where entry = 'careful'"
         )
 
 
 @of("arena")
-def no_tokens(run: Forged) -> None:
-    run.execute("update decisions set input_tokens = 0, output_tokens = 0 where entry = 'careful'")
-
-
-@of("arena")
-def paid_for_deciding(run: Forged) -> None:
-    run.execute("update decisions set usd = -1.0 where entry = 'careful'")
-
-
-@of("arena")
-def another_price_of_a_round(run: Forged) -> None:
-    run.execute("update rounds set price = price * 0.9, base_price = base_price * 0.9 where session = '2022-03-04'")
-
-
-@of("arena")
-def another_settlement_price(run: Forged) -> None:
-    run.execute("update rounds set next_price = next_price * 1.1 where session = '2022-03-04'")
-
-
-@of("arena")
 def a_lost_round_called_warm_up(run: Forged) -> None:
-    run.execute(*(f"update {t} set stage = 'warm-up' where session = '2022-03-04'" for t in ("rounds", "decisions")))
-
-
-@of("arena")
-def a_higher_value(run: Forged) -> None:
-    run.execute("update bookings set nav = nav * 1.5 where id = (select max(id) from bookings where entry = 'bare')")
-
-
-@of("arena")
-def no_fees(run: Forged) -> None:
-    run.execute("update bookings set fee = 0 where entry = 'bare'")
-
-
-@of("arena")
-def news_that_nobody_was_shown(run: Forged) -> None:
-    run.execute("update stream_items set shown_text = 'The company wins a contract' where rowid = 1")
-
-
-@of("arena")
-def news_rejected_later(run: Forged) -> None:
-    run.execute("update stream_items set status = 'rejected', reason = 'rumour' where rowid = 1")
-
-
-@of("arena")
-def other_reasons_in_a_season(run: Forged) -> None:
-    run.execute("update decisions set reasoning = 'we saw it coming' where entry = 'careful'")
-
-
-@of("arena")
-def another_debate(run: Forged) -> None:
-    run.execute("update decisions set talk = '[]' where entry = 'careful'")
-
-
-@of("arena")
-def failures_that_did_not_happen(run: Forged) -> None:
-    run.execute("""update decisions set failures = '["timeout"]' where entry = 'careful' and session = '2022-03-04'""")
-
-
-@of("arena")
-def a_loss_called_missed(run: Forged) -> None:
-    run.execute("update decisions set status = 'missed', action = 'HOLD' where entry = 'bare' and session = '2022-03-04'")
+    run.execute(
+        *(f"update {t} set stage = 'warm-up' where session = '2022-03-04'" for t in ("rounds", "decisions"))
+    )
 
 
 @of("arena")
@@ -1468,39 +1160,13 @@ def another_memory(run: Forged) -> None:
     )
 
 
-@of("arena")
-def an_event_left_out_of_the_log(run: Forged) -> None:
-    run.execute("delete from events where seq = 5")
-
-
-@of("arena")
-def an_event_added_to_the_log(run: Forged) -> None:
-    run.execute("""insert into events (season, kind, at, body) values
-        ('spring', 'note', '2022-03-11T00:00:00Z', '{"text": "audited"}')""")
-
-
 @of("arena", "Real money")
 def another_title_of_the_season(run: Forged) -> None:
     run.season(lambda spec: spec.update(title="Real money, audited"))
     run.execute("""update events set body = '{"id":"spring","title":"Real money, audited"}' where seq = 1""")
 
 
-@of("arena", "openai/gpt-5")
-def an_entry_labelled_like_a_model(run: Forged) -> None:
-    run.season(lambda spec: spec["entries"][1].update(label="openai/gpt-5"))
-
-
-@of("arena", "rule.*openai/gpt-5")
-def a_rule_of_the_season_labelled_like_a_model(run: Forged) -> None:
-    run.season(lambda spec: spec["entries"][2].update(label="openai/gpt-5"))
-
-
-@of("arena")
-def an_entrys_model_exchanged(run: Forged) -> None:
-    run.season(lambda spec: spec["entries"][1].update(model="openai/gpt-5"))
-
-
-@of("arena", "fee_bp|fee")
+@of("arena", "fee_bp 0.0 instead of")
 def a_season_without_fees(run: Forged) -> None:
     replace_season(run, SEASON.replace('title = "Spring"', 'title = "Spring"\nfee_bp = 0'))
 
@@ -1518,56 +1184,6 @@ def the_papers_errors_called_sound(run: Forged) -> None:
 
 
 @of("arena")
-def a_correction_in_ones_favour(run: Forged) -> None:
-    run.execute(
-        "insert into corrections values (1, 'spring', 'AAJX', '2022-03-04', 96.0, 106.0, '2022-03-05T21:00:00Z', 4)"
-    )
-
-
-@of("arena")
-def another_vintage_of_a_price(run: Forged) -> None:
-    run.execute("insert into price_vintages values ('spring', 'AAJX', '2022-03-04', 0, 90.0, '2022-03-04T21:00:00Z', 1)")
-
-
-@of("arena")
-def a_session_called_skipped(run: Forged) -> None:
-    run.execute(
-        "insert into skipped_sessions values ('spring', 'AAJX', '2022-03-11', 'live', 'the vendor was late', '2022-03-11T21:00:00Z')"
-    )
-
-
-@of("arena")
-def a_bar_held_back(run: Forged) -> None:
-    run.execute(
-        "insert into held_bars values ('spring','AAJX','2022-03-04',90.0,'a jump','2022-03-04T21:00:00Z','accept','op','2022-03-04T21:05:00Z')"
-    )
-
-
-@of("arena", "expert|verdicts")
-def an_experts_verdict(run: Forged) -> None:
-    run.execute(
-        "insert into stream_reviews select id, 'ann', 'confirm', 'well researched', '2022-03-04T21:00:00Z' from stream_items limit 1"
-    )
-
-
-@of("arena")
-def decided_after_the_window(run: Forged) -> None:
-    run.execute("update decisions set decided_at = '2022-03-05T20:00:00Z' where session = '2022-03-04'")
-
-
-@of("arena")
-def more_confidence(run: Forged) -> None:
-    run.execute("update decisions set confidence = 0.99, allocation = 0.99 where entry = 'bare'")
-
-
-@of("arena")
-def a_reward_that_was_not_given(run: Forged) -> None:
-    run.execute(
-        "insert into rewards select id, season, entry, asset, session, 0.5 from decisions where entry = 'bare' limit 1"
-    )
-
-
-@of("arena")
 def a_view_that_multiplies_values(run: Forged) -> None:
     with run.sql() as base:
         (text,) = base.execute("select sql from sqlite_master where name = 'slots'").fetchone()
@@ -1576,71 +1192,24 @@ def a_view_that_multiplies_values(run: Forged) -> None:
 
 
 @of("arena")
-def a_table_replaced_by_a_view(run: Forged) -> None:
-    run.execute(
-        "alter table rewards rename to rewards_old",
-        "create view rewards as select slot, season, entry, asset, session, reward * 2 as reward from rewards_old",
-        "create trigger t after insert on events begin select 1; end",
-    )
-
-
-@of("arena")
 def votes_more_than_were_cast(run: Forged) -> None:
     with run.sql() as base:
-        base.execute("insert into calls select slot, number + 1, purpose, request_sha256, request, reply from calls limit 1")
-
-
-@of("arena")
-def another_hash_of_the_season(run: Forged) -> None:
-    run.execute(f"update seasons set sha256 = '{'ab' * 32}'")
-
-
-@of("arena")
-def the_season_begun_later(run: Forged) -> None:
-    run.season(lambda spec: spec.update(first="2022-03-03", warmup=0))
-
-
-@of("arena")
-def a_longer_warm_up(run: Forged) -> None:
-    run.season(lambda spec: spec.update(warmup=5))
-
-
-@of("arena")
-def more_cash_at_the_start(run: Forged) -> None:
-    run.season(lambda spec: spec.update(cash=1e9))
-
-
-@of("arena")
-def buy_and_hold_taken_out(run: Forged) -> None:
-    run.execute(
-        "delete from bookings where entry = 'buy-and-hold'", "delete from decisions where entry = 'buy-and-hold'"
-    )
-
-
-@of("arena")
-def news_of_a_round_with_its_hash(run: Forged) -> None:
-    run.execute("update rounds set momentum = 0.5 where session = '2022-03-04'")
+        base.execute(
+            "insert into calls select slot, number + 1, purpose, request_sha256, request, reply from calls limit 1"
+        )
 
 
 @of("arena")
 def a_packet_with_its_hash(run: Forged) -> None:
-    import hashlib
-
     with run.sql() as base:
         (text,) = base.execute("select packet from rounds where session = '2022-03-04'").fetchone()
-        text = text.replace('"news":[', '"news":["It will rise",' if '"news":[{' in text else '"news":["It will rise"')
+        text = text.replace(
+            '"news":[', '"news":["It will rise",' if '"news":[{' in text else '"news":["It will rise"'
+        )
         digest = hashlib.sha256(text.encode()).hexdigest()
-        base.execute("update rounds set packet = ?, packet_sha256 = ? where session = '2022-03-04'", (text, digest))
-
-
-@of("arena", "worker|rounds")
-def a_worker_that_never_stalled(run: Forged) -> None:
-    run.execute("update workers set rounds = 8000, since = '2020-01-01T00:00:00Z'")
-
-
-@of("arena", "created|begun")
-def a_season_frozen_long_ago(run: Forged) -> None:
-    run.execute("update seasons set created_at = '2021-01-01T00:00:00Z'", "update events set at = '2021-01-01T00:00:00Z' where seq = 1")
+        base.execute(
+            "update rounds set packet = ?, packet_sha256 = ? where session = '2022-03-04'", (text, digest)
+        )
 
 
 def pages(run: Forged) -> Path:
@@ -1691,19 +1260,19 @@ def pages_of_another_database(run: Forged) -> Told:
 
 @of("arena")
 def a_season_packed_with_other_answers(run: Forged) -> Told:
-    one_decision_turned(run)
+    run.execute("update decisions set action = 'SELL' where entry = 'trend' and session = '2022-03-04'")
     file = run.root / "season.tar.xz"
     status, said = command("recordings", "record", run.path, "-o", file)
     return command("recordings", "check", file) if status == 0 else (1, said)
 
 
-# --- recordings -----------------------------------------------------------------------------------------------------
+# -- recordings --
 def packed_recording(run: Forged, edit: Callable[[Json], object], *words: str) -> Told:
     """Pack the run as a recording, change its label, and check it as it would be checked on arrival."""
-    from store_forgery import relabel
-
     file = run.root / "recording.tar.xz"
-    status, said = command("recordings", "record", run.path, "--engine", "x", "--precision", "y", "-o", file, *words)
+    status, said = command(
+        "recordings", "record", run.path, "--engine", "x", "--precision", "y", "-o", file, *words
+    )
     if status:
         return 1, said
     relabel(file, edit)
@@ -1718,6 +1287,3 @@ def a_recordings_label_of_another_model(run: Forged) -> Told:
 @of("masked")
 def a_recordings_label_with_more_answers(run: Forged) -> Told:
     return packed_recording(run, lambda label: label.update(answers=99_999))
-
-
-_ = (canonical_json, msgspec)

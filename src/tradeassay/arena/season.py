@@ -55,8 +55,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     params: dict[str, Scalar] = {}
 
     @property
+    def kind(self) -> str:
+        return f"{self.architecture} · {self.model}" if self.model else self.architecture
+
+    @property
     def shown(self) -> str:
-        return self.label or (f"{self.architecture} · {self.model}" if self.model else self.architecture)
+        """Its kind; a label is the operator's own word and stands behind it."""
+        return f"{self.kind}: {self.label}" if self.label else self.kind
 
 
 class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

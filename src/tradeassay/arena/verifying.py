@@ -33,6 +33,7 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Known, Slot, read_round, unpacked
 from tradeassay.arena.state.store import Store, decided_row
 from tradeassay.arena.state.tables import (
+    CREATE_SLOTS,
     bookings,
     corrections,
     decisions,
@@ -57,9 +58,10 @@ from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.core.time import Instant
-from tradeassay.data import load_stored
+from tradeassay.data import load_proven
 from tradeassay.llm import parse_name
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay.runs.verify.replay import differences
 from tradeassay.runs.verify.report import RUNNERS_CLAIM, VerifyReport
 
 _MONEY = Booking.__struct_fields__
@@ -108,10 +110,9 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         steps=sum(one.slots for one in found),
         claims=tuple(claims),
         violations=tuple(violations),
-        notes=tuple(
-            f"{row.id} has the spec {str(row.sha256)[:16]}: what it calls itself and its entries is bound to that "
-            "hash, if it was published before"
-            for row in rows
+        notes=(
+            *(note for one in found for note in one.notes),
+            "when seasons were created and what workers say about themselves is as recorded",
         ),
     )
 
@@ -143,9 +144,35 @@ def copied_database(db: str, place: Path) -> str:
     for kind, name, sql in held_there:
         # A database that computes is refused: reading a view may never end, or give anything.
         computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
-        if computes and (kind, name) != ("view", "slots"):
+        if computes and (kind, name, " ".join(str(sql).split())) != (
+            "view",
+            "slots",
+            " ".join(CREATE_SLOTS.split()),
+        ):
             raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
     return str(copy)
+
+
+def _chosen(season: Season) -> str:
+    """Say what an operator chose: every setting that is not usual, and what it calls season and entries."""
+    plain = Season(
+        id=season.id, assets=season.assets, entries=season.entries, first=season.first, last=season.last
+    )
+    own = [f'"{entry.label}" for {entry.id}, {entry.kind}' for entry in season.entries if entry.label]
+    chosen = [
+        f"{where} {new} instead of {'the usual' if old is None else old}"
+        for name in Season.__struct_fields__
+        if name not in ("title", "budget")
+        for where, old, new in differences(
+            msgspec.to_builtins(getattr(plain, name)), msgspec.to_builtins(getattr(season, name)), name
+        )
+    ]
+    called = f' called "{season.title}"' if season.title else ""
+    words = "; ".join([*chosen, *(["labels " + ", ".join(own)] if own else [])]) or "nothing"
+    return (
+        f"{season.id}{called} has the spec {season.sha256[:16]}, which binds what it says if it was published "
+        f"before; chosen by its operator: {words}"
+    )
 
 
 def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
@@ -190,6 +217,7 @@ class _Season:
     def __init__(self, db: Connection, store: Store, row: Row[Any], home: Path | None) -> None:
         self.claims: list[ClaimOutcome] = []
         self.violations: list[Violation] = []
+        self.notes: list[str] = []
         self.slots = 0
         self._db, self._store, self._row, self._home = db, store, row, home
 
@@ -205,13 +233,14 @@ class _Season:
         if (sha256_bytes(frozen), season.id, season.frozen) != (self._row.sha256, self._row.id, frozen):
             self._broken("season", "its spec is not the one under whose hash it is frozen")
         self._say("season", "contradicted" if self.violations else "re-derived")
+        self.notes.append(_chosen(season))
         evidence = Evidence(self._db, season)
         self.slots = len(evidence.rows)
         try:
             if any(asset.dataset.startswith(PREFIX) for asset in season.assets):
                 raise RunError("a live source is asked once; its answer is as recorded")
             for name in {asset.dataset for asset in season.assets}:
-                load_stored(name, self._home)  # never a folder that came with the database
+                load_proven(name, self._home)  # never a folder that came with the database, never an edited world
             feed = SnapshotFeed.open(season, self._home)
         except TradeassayError as error:
             self._say("prices", "cannot be checked", error.message)

@@ -129,7 +129,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
     # Terminal and page show the figures of one record.
     summary = summary_of(run) if isinstance(run, Run) else None
     if as_json:
-        print_json(run.scores)
+        print_json(run.shown_scores if isinstance(run, Run) else run.scores)
     elif not quiet:
         print_leaderboard(summary or run)
     page = write_html(run, summary=summary)

@@ -197,7 +197,7 @@ def verify(
     contradicted (every contradiction is named), with 3 when something cannot be checked, such as what a live
     model replied, and with 4 when verify itself fails, which says nothing about the run.
     """
-    from tradeassay.runs import load_run
+    from tradeassay.runs import Run, load_run
     from tradeassay.runs.play.progress import PacedCount
     from tradeassay.runs.verify.attested import keep
     from tradeassay.runs.verify.plans import verify_anything
@@ -237,6 +237,10 @@ def verify(
     sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
     if kept and found is not None:
         keep(path, before, found)
+    if found is not None and (path / "assay.json").is_file() and not found.contradicted:
+        from tradeassay.assay.verdict import check_assay
+
+        found = check_assay(Run.load(path), found)
     if as_json:
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
@@ -287,12 +291,13 @@ def seal(
 
     if plan:
         from tradeassay.runs import load_spec
-        from tradeassay.runs.verify.plans import LOG, append_plan, seal_plan
+        from tradeassay.runs.verify.plans import LOG, PlanLog, append_plan, seal_plan
 
         spec = program_spec((run,)) or load_spec(Path(run))
         target = page or out / f"{getattr(spec, 'slug', Path(run).stem)}.plan.seal"
         target.parent.mkdir(parents=True, exist_ok=True)
-        sealed, committed = seal_plan(spec, target, key=sign)
+        author = author or PlanLog.read(target.parent / LOG).author
+        sealed, committed = seal_plan(spec, target, author=author, key=sign)
         beside = target.with_suffix(".spec.json")
         write_spec(beside, committed.asked)
         line = append_plan(target.parent / LOG, sealed.root, author)

@@ -106,8 +106,9 @@ def write_site(
 ) -> SiteReport:
     """Write a site over all runs below ``runs`` into ``out``; each is verified, unless its verdict is known.
 
-    A run that cannot be read, that is contradicted or whose seal is of other bytes is left out and named; one
-    whose numbers could not be made again is listed without them. ``home`` is the data store's root.
+    A run that cannot be read, that is contradicted, that is another one's copy or whose seal is of other bytes is
+    left out and named, and pages of runs that are not shown are taken away; one whose numbers could not be made
+    again is listed without them. ``home`` is the data store's root.
     """
     folders = sorted(path.parent for path in runs.glob("*/manifest.json"))
     if not folders:
@@ -116,6 +117,7 @@ def write_site(
     rows: list[SiteRow] = []
     talks = _Talks(out)
     left_out: list[tuple[str, str]] = []
+    roots: dict[str, str] = {}
     log = PlanLog.read(runs / LOG)
     publish_log(log, out / LOG)
     for folder in folders:
@@ -126,6 +128,8 @@ def write_site(
             verdict = attest(folder, home=home, workers=workers, progress=progress)
             if verdict.word == "contradicted":
                 raise RunError(f"contradicted: {verdict.why[0]}", hint=f"tradeassay verify {folder}")
+            if (first := roots.setdefault(verdict.root, folder.name)) != folder.name:
+                raise RunError(f"it has the same bytes as {first}", hint="one run is one row: take the copy away")
             root = log.revealed.get(folder.name)
             plan = "" if root is None else log.words(root)
             made, some = _write_run(run, verdict, plan, out, talks)
@@ -133,6 +137,7 @@ def write_site(
             rows += some
         except TradeassayError as error:
             left_out.append((folder.name, error.message))
+    _take_away(out, {run.slug for run in found}, talks)
     if not found:
         raise RunError(f"none of the {len(folders)} runs in {runs} can be shown", hint=left_out[0][1])
     write_atomic(out / "runs.json", _json(found))
@@ -172,6 +177,19 @@ def write_site(
     return SiteReport(
         index=index, runs={run.slug: run.verdict for run in found}, pages=pages, left_out=tuple(left_out)
     )
+
+
+def _take_away(out: Path, shown: set[str], talks: _Talks) -> None:
+    """Remove the pages of runs that are not shown, whoever wrote them; a run's own folder is left alone."""
+    talks.written()
+    for page in out.glob("conversations*.html"):
+        if page.name not in talks.pages:
+            page.unlink()
+    for kind, files in (("runs", ("index.html", "table.json", "*.seal", "cards/*.html")), ("cards", ("*.svg",))):
+        for folder in out.glob(f"{kind}/*/"):
+            if folder.name not in shown and not (folder / "manifest.json").exists():
+                for page in (page for pattern in files for page in folder.glob(pattern)):
+                    page.unlink()
 
 
 def _write_run(
@@ -280,7 +298,7 @@ class _Talks:
     def add(self, run: Run | CodeRun, name: str) -> None:
         for episode in run.episodes:
             for note in _spoken(run, episode.key):
-                label = f"{name} · {episode.label}"
+                label = f"{name} · {run.names[episode.label]}"
                 self._pack.add(note, of=label, link=f"runs/{name}/index.html")
                 self._notes.append(note)
                 self.count += 1

@@ -143,7 +143,7 @@ slots = Table(
 ``earned`` is on the newest prices: the last correction's where there is one.
 """
 
-_CREATE_SLOTS = f"""
+CREATE_SLOTS = f"""
     CREATE VIEW slots AS SELECT {", ".join(f"d.{column.name}" for column in decisions.c)},
         {", ".join(f"coalesce(b.{name}, a.{name}) AS {name}" for name in _MONEY if name != "earned")},
         coalesce((SELECT c.earned FROM bookings c WHERE c.slot = d.id AND c.number > 1
@@ -156,7 +156,7 @@ _CREATE_SLOTS = f"""
 
 @event.listens_for(bookings, "after_create")
 def create_view(table: Table, connection: Connection, **_: object) -> None:
-    connection.execute(text(_CREATE_SLOTS))
+    connection.execute(text(CREATE_SLOTS))
 
 
 price_vintages = Table(

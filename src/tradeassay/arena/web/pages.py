@@ -360,16 +360,12 @@ def _price_chart(found: Timeline, words: PageWords) -> Markup:
 
 
 class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the standings with its measures written out.
-
-    ``kind`` says what its name does not; ``value`` is what its accounts are worth, in dollars.
-    """
+    """A line of the standings, written out; ``value`` is what its accounts are worth, in dollars."""
 
     standing: Standing
     entry: str
     baseline: bool
     label: str
-    kind: str
     value: float | None
     style: LineStyle
     cells: dict[str, MeasureShown]
@@ -390,15 +386,12 @@ def board_rows(words: PageWords, season: Season, board: Standings) -> tuple[Boar
         gained = row.measures["CR"].value
         # As much money at the start on every asset, or one account over all of them.
         accounts = 1 if season.rules.cross_asset else len(row.assets)
-        entry = season.entry(row.entry)
-        kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture) if entry.label else ""
         made.append(
             BoardRow(
                 standing=row,
                 entry=row.entry,
                 baseline=row.entry == BASELINE,
                 label=names[row.entry],
-                kind=" · ".join(part for part in (kind, entry.model) if part),
                 value=None if gained is None else season.cash * accounts * (1.0 + gained),
                 style=look[row.entry],
                 cells=cells,
@@ -435,21 +428,21 @@ def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = No
 
 
 def names_of(words: PageWords, season: Season) -> dict[str, str]:
-    """Return the name of every entry: its label, or its architecture and model in words; two alike have their ids.
+    """Return the name of every entry: its architecture and model in words, then its label, or its id where it has
+    no model; two alike have their ids. A label or an id says what the operator likes, so that no name is without
+    the kind, and no model without its provider.
 
-    Only the baseline's and the architectures' names are ours to translate. A model's provider is left out.
+    Only the baseline's and the architectures' names are ours to translate.
     """
     found = {}
     for entry in season.everyone:
         kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture)
+        if entry.model:
+            kind = f"{kind} · {entry.model}"
+        own = entry.label or ("" if entry.model else entry.id)
+        found[entry.id] = f"{kind}: {own}" if own else kind
         if entry.id == BASELINE:
             found[entry.id] = words("word.buy_and_hold")
-        elif entry.label:
-            found[entry.id] = entry.label
-        elif entry.model:
-            found[entry.id] = f"{kind} · {entry.model.rsplit('/', 1)[-1]}"
-        else:
-            found[entry.id] = entry.id
     taken = Counter(found.values())
     return {id: name if taken[name] == 1 else f"{name} ({id})" for id, name in found.items()}
 

@@ -56,7 +56,7 @@ from tradeassay.assay.verdict.record import (
     Ranks,
     VerdictConfig,
 )
-from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json
@@ -80,9 +80,12 @@ from tradeassay.metrics import (
 from tradeassay.metrics.history import history_of
 from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.store.names import shown_title
+from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
 from tradeassay.runs.verify.attested import vouch, vouched
+from tradeassay.runs.verify.replay import differences
+from tradeassay.runs.verify.report import NOT_ASSAYED, VerifyReport
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
@@ -143,7 +146,7 @@ def assay_run(
     found: list[AgentAssay] = []
     for row in rows:
         if not agents or row.scores.agent in agents:
-            say(f"judging {row.scores.agent} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
+            say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
             made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
             made = with_contrast(made, contrast, row.mode)
             found.append(judge(msgspec.structs.replace(made, agent=run.names[made.agent]), config))
@@ -749,6 +752,31 @@ def recorded_assay(run: Run) -> Assay | None:
         raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
     ours = found.scores_sha256 == _scores_hash(run) and vouched(path.read_bytes())
     return found.assay if ours else None
+
+
+def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
+    """Make the assay that lies beside a run again, as it was asked for, and add what becomes of it to ``found``.
+
+    Leak tests are not repeated, and runs that came into the folder later count as tries: an assay that either may
+    have changed is not contradicted.
+    """
+    notes = [note for note in found.notes if note != NOT_ASSAYED]
+    try:
+        kept = msgspec.json.decode((run.folder / "assay.json").read_bytes(), type=RecordedAssay)
+        again = RecordedAssay(scores_sha256=_scores_hash(run), assay=assay_run(run, kept.assay.config))
+        then, now = (msgspec.json.decode(canonical_json(one)) for one in (kept, again))
+        changed = next(
+            (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(then, now)), ""
+        )
+        chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
+        notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
+        tested = any(one.leaks.tested for one in kept.assay.agents)
+    except (TradeassayError, *UNDECODABLE) as error:
+        changed, tested = f"it cannot be made again: {error}", False
+    open_ = tested or (found.freedom is not None and (found.freedom.runs or 2) > 1)
+    outcome: Word = "re-derived" if not changed else "cannot be checked" if open_ else "contradicted"
+    claim = ClaimOutcome(claim="assay", outcome=outcome, why=changed)
+    return msgspec.structs.replace(found, claims=(*found.claims, claim), notes=tuple(notes))
 
 
 def _scores_hash(run: Run) -> str:

@@ -19,6 +19,9 @@ from tradeassay.metrics.history import AccountHistory
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
+MOST_DRAWS = 1_000_000
+
+
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a verdict is deserved.
 
@@ -68,13 +71,14 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise UserError(f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95")
         if self.trials < 1:
             raise UserError(f"{self.trials} trials", hint="count at least the one that is shown")
-        if self.portfolios != 0 and self.portfolios < 100:
+        if self.portfolios != 0 and not 100 <= self.portfolios <= MOST_DRAWS:
             raise UserError(
-                f"{self.portfolios} random portfolios are too few for a distribution",
-                hint="ask for 0 (none) or 100 and more",
+                f"{self.portfolios} random portfolios are too few for a distribution, or without end",
+                hint=f"ask for 0 (none) or 100 to {MOST_DRAWS:,}",
             )
-        if self.draws < 100 or self.least < 20:
-            raise UserError("too few draws or sessions for an interval", hint="draws >= 100, least >= 20")
+        if not 100 <= self.draws <= MOST_DRAWS or self.least < 20:
+            hint = f"draws 100 to {MOST_DRAWS:,}, least >= 20"
+            raise UserError("too few draws or sessions for an interval, or too many", hint=hint)
 
     def tail(self, comparisons: int) -> float:
         """Return the chance of error on one side that one of ``comparisons`` tests may have (Bonferroni)."""

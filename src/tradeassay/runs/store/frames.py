@@ -54,6 +54,9 @@ class Readable(Protocol):
     @property
     def scores(self) -> Scores: ...
 
+    @property
+    def names(self) -> dict[str, str]: ...
+
     def records(self, key: str) -> Iterator[StepRecord]: ...
 
 
@@ -94,11 +97,11 @@ def build_frames(run: Readable, kind: Kind = "pandas") -> Frames:
         _ = pl.DataFrame  # where it is missing, this is said before the work
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for episode in run.episodes:
-        who = (episode.key, episode.benchmark, episode.dataset, episode.label, episode.seed)
+        who = (episode.key, episode.benchmark, episode.dataset, run.names[episode.label], episode.seed)
         for ledger, record in Ledger.steps(run.records(episode.key)):
             _step(rows, who, ledger, record)
     for scored in run.scores.episodes:
-        who = (scored.key, scored.benchmark, scored.dataset, scored.agent, scored.seed)
+        who = (scored.key, scored.benchmark, scored.dataset, run.names[scored.agent], scored.seed)
         for name, one in scored.measures.items():
             numbers = (one.value, one.low, one.high, one.level, one.n, one.reason, one.note)
             rows["scores"].append((*who, scored.status, name, *numbers))

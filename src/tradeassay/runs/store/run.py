@@ -121,6 +121,15 @@ class Run(RecordedRun[RunManifest]):
         """All numbers; raises :class:`RunError` while the run is unfinished."""
         return read_scores(self._place.scores, Scores)
 
+    @property
+    def shown_scores(self) -> Scores:
+        """The scores with agents called as on every page: a label may say anything."""
+        rows = {
+            part: tuple(msgspec.structs.replace(row, agent=self.names[row.agent]) for row in found)
+            for part, found in (("agents", self.scores.agents), ("episodes", self.scores.episodes))
+        }
+        return msgspec.structs.replace(self.scores, **rows)
+
     def badges(self, key: str) -> Badges:
         """Return what a reader must know before believing a number of an episode."""
         outcome = self.outcome(key)

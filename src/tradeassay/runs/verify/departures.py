@@ -45,8 +45,10 @@ def departures(manifest: Manifest) -> tuple[Departure, ...]:
         return code_departures(msgspec.json.decode(manifest.spec, type=kind.Spec))
     found = list(trading_departures(manifest.spec))
     for name, record in manifest.benchmarks.items():
-        if name in benchmarks and record.config.title != benchmarks.get(name).title:
-            found.append(_departure(name, "title", benchmarks.get(name).title, record.config.title))
+        for field in ("title", "description") if name in benchmarks else ():
+            ours, theirs = getattr(benchmarks.get(name), field), getattr(record.config, field)
+            if ours != theirs:
+                found.append(_departure(name, field, ours, theirs))
     return tuple(found)
 
 

@@ -54,7 +54,7 @@ def freedom_of(folder: Path | None, manifest: Manifest) -> Freedom:
 def _words(one: Departure, *, several: bool) -> str:
     where = f"{one.benchmark}: " if several else ""
     share = _share(one.used, one.registered) if one.field == "window" else ""
-    used = f'"{one.used}"' if one.field == "title" else one.used
+    used = f'"{one.used}"' if one.field in ("title", "description") else one.used
     own = "the benchmark's own" if one.registered == "not given" else one.registered
     return f"{where}{one.field} {used} instead of {own}{share}"
 

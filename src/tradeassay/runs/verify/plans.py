@@ -49,12 +49,13 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan commits to before the first answer: the spec, and what a result depends on.
 
     ``spec`` is that of a run that trades, or of the programs of ``benchmark``; it has its secret, or the beacon
-    that the secret will be drawn from. ``facts`` are those of the run's manifest: hashes of data, rules, venues,
-    prompts and agents' files; ``drawn`` names those that follow from a secret nobody knows yet. ``open`` says
-    what is not committed to.
+    that the secret will be drawn from. ``author`` says whose plan it is. ``facts`` are those of the run's
+    manifest: hashes of data, rules, venues, prompts and agents' files; ``drawn`` names those that follow from a
+    secret nobody knows yet. ``open`` says what is not committed to.
     """
 
     spec: msgspec.Raw
+    author: str = ""
     benchmark: str = ""
     work_sha256: str
     episodes: tuple[str, ...]
@@ -72,7 +73,12 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seal_plan(
-    spec: RunSpec | CodeSpec, file: Path | str, *, key: Path | None = None, home: Path | str | None = None
+    spec: RunSpec | CodeSpec,
+    file: Path | str,
+    *,
+    author: str | None = None,
+    key: Path | None = None,
+    home: Path | str | None = None,
 ) -> tuple[Sealed, PlanRecord]:
     """Commit to a run before its first answer; returns the plan too, whose spec has its secret or its beacon.
 
@@ -84,6 +90,7 @@ def seal_plan(
         raise UserError("a plan names a beacon's round before its value is known", hint="leave the value out")
     whole = _unkeyed(spec) if spec.beacon else with_secret(spec)
     plan = _plan_trading(whole, home) if isinstance(whole, RunSpec) else _plan_programs(whole)
+    plan = msgspec.structs.replace(plan, author=author or ANYBODY)
     return write_seal(Path(file), "plan", {"plan.json": canonical_json(plan)}, key), plan
 
 
@@ -228,16 +235,20 @@ def _as_planned(found: VerifyReport, folder: Path, plan: Path | None) -> VerifyR
     sealed, record = read_plan(plan)
     manifest = read_manifest(folder / "manifest.json")
     broken = tuple(Violation(check="plan", what=what) for what in check_plan(manifest, record))
-    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
-    if record.open and not broken:
-        why = f"it does not commit to {', '.join(record.open)}"
-        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
     notes = [f"the plan says something only if its root was published before the run began: {sealed.root}"]
     changes = version_changes(record.versions, manifest.versions)
     if changes:
         notes.append(f"the plan was made with other versions: {'; '.join(changes)}")
-    log = plan.resolve().parent / LOG
-    notes.append(PlanLog.read(log).words(sealed.root))
+    log = PlanLog.read(plan.resolve().parent / LOG)
+    notes.append(log.words(sealed.root))
+    for line in log.lines:
+        if line.root == sealed.root and line.author != record.author:
+            what = f"the log says that it is {line.author}'s; it was sealed as {record.author}'s"
+            broken = (*broken, Violation(check="plan", what=what))
+    claim = ClaimOutcome(claim="plan", outcome="contradicted" if broken else "re-derived")
+    if record.open and not broken:
+        why = f"it does not commit to {', '.join(record.open)}"
+        claim = ClaimOutcome(claim="plan", outcome="cannot be checked", why=why)
     return msgspec.structs.replace(
         found,
         violations=(*found.violations, *broken),
@@ -284,8 +295,13 @@ class PlanLog:
             before = sha256_bytes(text)
         if content and not content.endswith(b"\n"):
             raise RunError(f"{file}: the last line is torn", hint=_RESTORE)
-        known = {line.root for line in lines}
+        known = {line.root: line.author for line in lines}
         return cls(content, tuple(lines), _revealed(file.parent, known) if known else {})
+
+    @property
+    def author(self) -> str:
+        """Whose the last plan is: the next one is theirs too, unless somebody else says so."""
+        return self.lines[-1].author if self.lines else ANYBODY
 
     @property
     def authors(self) -> dict[str, tuple[int, int]]:
@@ -317,8 +333,7 @@ def append_plan(file: Path, root: str, author: str | None = None) -> PlanLine:
     """
     log = PlanLog.read(file)
     before = sha256_bytes(log.content.splitlines()[-1]) if log.lines else ""
-    name = author or (log.lines[-1].author if log.lines else ANYBODY)
-    line = PlanLine(number=len(log.lines) + 1, author=name, root=root, before=before)
+    line = PlanLine(number=len(log.lines) + 1, author=author or log.author, root=root, before=before)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(file, log.content + canonical_json(line) + b"\n")
     return line
@@ -334,7 +349,7 @@ def publish_log(log: PlanLog, target: Path) -> None:
         write_atomic(target, log.content)
 
 
-def _revealed(folder: Path, known: set[str]) -> dict[str, str]:
+def _revealed(folder: Path, known: dict[str, str]) -> dict[str, str]:
     """Return the plan of every run below a folder that was made by one, by the run's name."""
     plans = []
     for file in sorted(folder.glob("*.plan.seal")):
@@ -342,7 +357,7 @@ def _revealed(folder: Path, known: set[str]) -> dict[str, str]:
             sealed, record = read_plan(file)
         except TradeassayError:
             continue  # a file that holds no plan reveals none
-        if sealed.root in known:
+        if known.get(sealed.root) == record.author:
             plans.append((sealed.root, record))
     found: dict[str, str] = {}
     for file in sorted(folder.glob("*/manifest.json")) if plans else ():

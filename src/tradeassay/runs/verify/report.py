@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -73,6 +73,7 @@ RUNNERS_CLAIM = (
     "what a model replied is a claim of the runner, unless the run was sealed before the result was known or a "
     "witness recorded it"
 )
+NOT_ASSAYED = "assay.json was not made again"
 OWN_SECRET = (
     "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
     "the run began rules that out (verify --plan)"
@@ -179,7 +180,7 @@ class _Verifier(ABC, Generic[M]):
         changes = version_changes(self._manifest.versions, present_versions())
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
-        self._notes.append("the versions and the machine in the manifest are as stated by the runner")
+        self._notes.append(f"as stated by the runner: {', '.join(self._stated())}")
         self._check_secret(beacon)
         return VerifyReport(
             folder=str(self._place.path),
@@ -193,6 +194,16 @@ class _Verifier(ABC, Generic[M]):
             notes=tuple(self._notes),
             freedom=freedom_of(self._place.path, self._manifest),
         )
+
+    def _stated(self) -> Iterator[str]:
+        """Name what is in the record, or lies beside it, and follows from nothing."""
+        yield from ("versions", "the machine", "wall times")
+        if any(episode.by_model for episode in self._manifest.episodes):
+            yield "whether answers were live"
+        if isinstance(self._manifest, RunManifest) and self._manifest.files:
+            yield "the hashes of its own programs' files (verify --plan compares them)"
+        if self._place.report.is_file():
+            yield "report.html (tradeassay report writes it again)"
 
     def _check_secret(self, value: str | None) -> None:
         """Say where the secret comes from; one of a beacon must follow from its value, which anybody can look
@@ -258,7 +269,9 @@ class _Verifier(ABC, Generic[M]):
     def _check_strays(self) -> None:
         """Note what was not looked at; an episode that the manifest does not know is wrong."""
         place, known = self._place, {episode.key for episode in self._manifest.episodes}
-        ours = {"manifest.json", "scores.json", place.models.name, place.episode("").name}
+        ours = {"manifest.json", "scores.json", "assay.json", place.models.name, place.episode("").name}
+        if (place.path / "assay.json").is_file():
+            self._notes.append(NOT_ASSAYED)
         beside = sorted(entry.name for entry in place.path.iterdir() if entry.name not in ours | set(REWRITABLE))
         if beside:
             more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
@@ -574,6 +587,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 continue
             if name.startswith("package "):
                 self._elsewhere.append(f"{name.removeprefix('package ')} {old[:12]}")
+                self._notes.append(f"programs were examined with {self._elsewhere[-1]}, here with {new[:12]}")
             else:
                 self._broken("benchmark", f"{name} is {old[:12]}, here it is {new[:12]}")
         python = manifest.versions.python.split(".")[:2]

@@ -56,12 +56,15 @@ def examine_spending(cassette: Path, dialogue: Path, model: str, dated: ModelRec
     prices = load_prices()
     wrong: list[tuple[int, str]] = []
     odd: Counter[str] = Counter()
-    unsure, priced = "", 0
+    unsure, priced, stated = "", 0, 0.0
     for one in _answers(cassette, dialogue, model):
-        usage, about = one.reply.usage, f"an answer of {one.model}"
+        usage, about = one.reply.usage, f"an answer of {one.model or 'its program'}"
         impossible = _impossible(usage)
         if impossible:
             wrong.append((one.step, f"{about} {impossible}"))
+            continue
+        if not _paid(one.model):
+            stated += usage.usd or 0.0
             continue
         for what in _implausible(one):
             odd[f"{one.model} counts {what}"] += 1
@@ -77,6 +80,8 @@ def examine_spending(cassette: Path, dialogue: Path, model: str, dated: ModelRec
             wrong.append((one.step, f"{about} {fault}"))
         else:
             priced += 1
+    if stated:
+        unsure = f"its program states ${stated:,.2f} itself; no table has its price"
     return SpendingExam(tuple(wrong), dict(odd), unsure, priced)
 
 
@@ -92,12 +97,11 @@ def _answers(cassette: Path, dialogue: Path, model: str) -> Iterator[_Answer]:
     if cassette.is_file():
         held = read_cassette(cassette)
         for line in held.answers:
-            if _paid(line.asked.model):
-                known = _question(line.asked, held.messages, held.tools) if held.texts else None
-                most, thought = (line.asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
-                most = most + (thought if isinstance(thought, int) else 0) if isinstance(most, int) else None
-                yield _Answer(line.asked.model, line.asked.step, line.reply, known, most)
-    elif _paid(model):
+            known = _question(line.asked, held.messages, held.tools) if held.texts else None
+            most, thought = (line.asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
+            most = most + (thought if isinstance(thought, int) else 0) if isinstance(most, int) else None
+            yield _Answer(line.asked.model, line.asked.step, line.reply, known, most)
+    elif dialogue.is_file():
         lines = list(read_dialogue(dialogue))
         for said, messages in zip(lines, whole_messages(lines), strict=True):
             # Only the names of tools are in the log, so that nothing is claimed about the question's size.

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
-
-from honest import play
 
 from tradeassay.core.hashing import canonical_json
 from tradeassay.data import synthetic
 from tradeassay.runs.store.archive import read_members, write_packed
 
 
-def forge_world(home: Path, root: Path) -> Path:
-    """Let a name of a synthetic world rise in a private store, and return a run that was played there."""
+@contextlib.contextmanager
+def forged_worlds() -> Iterator[None]:
+    """Let every synthetic world that is made rise; its store has all hashes of what was made."""
     honest = synthetic.generate
 
     def better(config: Any) -> Any:
@@ -29,10 +28,8 @@ def forge_world(home: Path, root: Path) -> Path:
             bars[name][-480:] *= 1.5
         return dataclasses.replace(world, panel=dataclasses.replace(world.panel, bars=bars))
 
-    environment = {**os.environ, "TRADEASSAY_HOME": str(home)}
-    with mock.patch.object(synthetic, "generate", better), mock.patch.dict(os.environ, environment):
-        words = ("run", "daily-us-v1", "-a", "momentum-12-1:k=3", "--first", "2022-01-10", "--last", "2022-01-20")
-        return play(root, *words, "--executor", "inline", "--slug", "rule")
+    with mock.patch.object(synthetic, "generate", better):
+        yield
 
 
 def exchange(seal: Path, name: str, edit: Callable[[bytes], bytes]) -> None:
