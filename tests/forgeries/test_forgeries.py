@@ -17,9 +17,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from forger import Forged, command, copied
-from honest import HONEST
-from table import FORGERIES, Forgery
+from forgery_list import FORGERIES, Forgery
+from forging import Forged, command, copied
+from honest_runs import HONEST
 
 SLOW_BASES = ("quantcode", "systrade")
 """Their programs are examined again by every verification."""

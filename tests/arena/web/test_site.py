@@ -336,8 +336,8 @@ def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
     for language in ("en", "zh"):
         names = names_of(words(language), twice)
         assert len(set(names.values())) == len(names) == 7
-    assert names_of(words("en"), twice)["one-c"] == "Investor · a (one-c)"
-    assert names_of(words("zh"), twice)["two-a"] == "交易团队 · a"
+    assert names_of(words("en"), twice)["one-c"] == "Investor · test/a (one-c)"
+    assert names_of(words("zh"), twice)["two-a"] == "交易团队 · test/a"
     odd = [
         Asset(symbol=one, kind="crypto", dataset="synthetic/crypto:7") for one in ("BTC/USDT", "BTC-USDT", "..")
     ]

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from archives import add, exchange, forged_worlds, relabel
-from forger import Forged, Json, command, put
-from honest import AGENT, SEASON, play, season
+from forged_archives import add, exchange, forged_worlds, relabel
+from forging import Forged, Json, command, put
+from honest_runs import AGENT, SEASON, play, season
 
 import tradeassay
 
