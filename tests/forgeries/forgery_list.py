@@ -560,7 +560,7 @@ def replayed_answers_called_live(run: Forged) -> None:
         outcome["model"]["answers"] = "live"
 
 
-@of("recorded")
+@of("recorded", "1 recorded answers of .* were not asked for")
 def answers_that_nobody_asked_for(run: Forged) -> None:
     with run.lines(run.cassette(QWEN)) as lines:
         extra = json.loads(json.dumps(lines[-1]))
@@ -592,9 +592,10 @@ def failures_left_out(run: Forged) -> None:
 @of("own", "Python class: openai-gpt-5")
 def a_class_labelled_like_a_model(run: Forged) -> None:
     (run.root / "x").mkdir()
-    (run.root / "x" / "my_agent.py").write_text(AGENT)
-    who = f"python:class={run.root}/x/my_agent.py:Mine,label=openai-gpt-5"
-    replace(run, play(run.root / "x", "run", "daily-us-v1", "-a", who, "--last", "2022-01-12", "--slug", "x"))
+    (run.root / "x" / "mine.py").write_text(AGENT)
+    params = f'{{class = "{run.root}/x/mine.py:Mine"}}'
+    text = f'agents = [{{name = "python", params = {params}, label = "openai-gpt-5"}}]'
+    replace(run, play(run.root / "x", "run", toml(run, text)))
 
 
 @of("own", "dollar|usd")
