@@ -15,7 +15,7 @@ from typing import Any, Final
 import backtrader as bt
 import numpy as np
 
-from tradeassay.code.harness.watch import LineWatch, Members, Print, changes, fingerprint, shadowed
+from tradeassay.code.harness.watch import LineWatch, Print, changes, fingerprint, shadowed
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES, PRICES
 from tradeassay.core.order_columns import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
 from tradeassay.sandbox.feed import answer, receive
@@ -147,7 +147,7 @@ def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed
     }
 
 
-_ORIGINAL: Final[list[Print | Members]] = fingerprint()
+_ORIGINAL: Final[list[Print]] = fingerprint()
 
 
 _NAN: Final = float("nan")

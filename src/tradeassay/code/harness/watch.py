@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import backtrader as bt
 from backtrader.indicator import Indicator
@@ -144,55 +145,43 @@ _PARTS: Final = tuple(
 )
 
 
-class Print(NamedTuple):
-    """One function (or class) of the framework: where it is attached and what it is made of."""
-
-    owner: Any
-    attribute: str
-    value: Any
-    code: Any
-    defaults: Any
-
-    @property
-    def changed(self) -> bool:
-        if vars(self.owner).get(self.attribute) is not self.value:
-            return True
-        inner = _function(self.value)
-        return inner is not None and (inner.__code__ is not self.code or inner.__defaults__ is not self.defaults)
-
-    @property
-    def name(self) -> str:
-        if inspect.ismodule(self.owner):
-            return f"{self.owner.__name__}.{self.attribute}"
-        return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
+Print = Callable[[], str]
+"""Says the name of a part of the framework that has been changed since, nothing while it has not."""
 
 
-class Members(NamedTuple):
-    """A class of the framework and the names it had."""
+def _unchanged(owner: Any, attribute: str, value: Any) -> Print:
+    inner = _function(value)
+    code, defaults = (None, None) if inner is None else (inner.__code__, inner.__defaults__)
 
-    owner: type
-    names: frozenset[str]
+    def changed() -> str:
+        same = inner is None or (inner.__code__ is code and inner.__defaults__ is defaults)
+        if same and vars(owner).get(attribute) is value:
+            return ""
+        return f"{owner.__name__ if owner is bt else _name(owner)}.{attribute}"
 
-    @property
-    def changed(self) -> bool:
-        return bool(self._added())
-
-    @property
-    def name(self) -> str:
-        return f"{self.owner.__module__}.{self.owner.__qualname__}.{'/'.join(sorted(self._added()))}"
-
-    def _added(self) -> list[str]:
-        own = vars(self.owner)
-        return [
-            name for name in own.keys() - self.names if _function(own[name]) or isinstance(own[name], property)
-        ]
+    return changed
 
 
-def fingerprint() -> list[Print | Members]:
+def _not_grown(owner: type) -> Print:
+    names = frozenset(vars(owner))
+
+    def grown() -> str:
+        own = vars(owner)
+        more = [name for name in own.keys() - names if _function(own[name]) or isinstance(own[name], property)]
+        return f"{_name(owner)}.{'/'.join(sorted(more))}" if more else ""
+
+    return grown
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def fingerprint() -> list[Print]:
     names = [f"backtrader.{part}" for part in _PARTS]
     names += [name for name in sys.modules if name.startswith("backtrader.analyzers")]
-    prints: list[Print | Members] = [
-        Print(bt, label, value, None, None)
+    prints = [
+        _unchanged(bt, label, value)
         for label, value in vars(bt).items()
         if inspect.isclass(value) and value.__module__.startswith("backtrader.")
     ]
@@ -200,13 +189,17 @@ def fingerprint() -> list[Print | Members]:
         for label, kind in vars(module).items():
             # Names with an underscore are classes that the framework generates for lines and parameters.
             if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
-                prints += _prints_of(kind)
-                prints.append(Members(kind, frozenset(vars(kind))))
+                prints += [
+                    _unchanged(kind, attribute, value)
+                    for attribute, value in vars(kind).items()
+                    if _function(value) is not None or isinstance(value, property)
+                ]
+                prints.append(_not_grown(kind))
     return prints
 
 
-def changes(prints: list[Print | Members]) -> list[str]:
-    return [f"{PATCHED}{each.name}" for each in prints if each.changed][:_MOST]
+def changes(prints: list[Print]) -> list[str]:
+    return [f"{PATCHED}{name}" for changed in prints if (name := changed())][:_MOST]
 
 
 def shadowed(*things: Any) -> list[str]:
@@ -216,17 +209,6 @@ def shadowed(*things: Any) -> list[str]:
             if callable(value) and inspect.isroutine(getattr(type(thing), name, None)):
                 found.append(f"{PATCHED}{type(thing).__name__}.{name} of this run")
     return found[:_MOST]
-
-
-def _prints_of(kind: type) -> list[Print]:
-    found = []
-    for attribute, value in vars(kind).items():
-        inner = _function(value)
-        if inner is not None:
-            found.append(Print(kind, attribute, value, inner.__code__, inner.__defaults__))
-        elif isinstance(value, property):
-            found.append(Print(kind, attribute, value, None, None))
-    return found
 
 
 def _function(value: Any) -> Any:
