@@ -364,12 +364,7 @@ def test_impossible_weights_are_refused() -> None:
 def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
     seen: list[str] = []
     wrong = tiny_task(id="tiny-wrong", decoys=(TASK.decoys[1],), reference=NEVER)
-    report = validate(
-        [TASK, wrong],
-        pool,
-        judge=scripted_judge(),
-        tell=lambda line: seen.append(line.name),
-    )
+    report = validate([TASK, wrong], pool, judge=scripted_judge(), tell=lambda line: seen.append(line.name))
     assert [line.name for line in report.wrong] == ["tiny-wrong/gold"] and not report.ok
     assert [line.program for line in report.lines[:6]] == ["gold", *(decoy.name for decoy in TASK.decoys)]
     assert sorted(seen) == sorted(line.name for line in report.lines)

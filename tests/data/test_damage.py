@@ -54,10 +54,7 @@ def use(folder: Path) -> object:
     return read_panel(folder)
 
 
-READERS: dict[str, Read] = {
-    "store": use,
-    "keys": lambda folder: AnswerKey.load(folder / "answers"),
-}
+READERS: dict[str, Read] = {"store": use, "keys": lambda folder: AnswerKey.load(folder / "answers")}
 
 
 def outcomes(read: Read, folder: Path, flips: list[tuple[Path, int, int]]) -> Counter[str]:

@@ -19,12 +19,7 @@ from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.source import Listing, Membership, Panel
-from tradeassay.data.store.manifest import (
-    LISTINGS,
-    RECORDS,
-    content_sha256,
-    read_manifest,
-)
+from tradeassay.data.store.manifest import LISTINGS, RECORDS, content_sha256, read_manifest
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import normalised, write_snapshot
 

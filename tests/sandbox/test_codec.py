@@ -10,16 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tradeassay.sandbox.codec import (
-    MAGIC,
-    MAX_HEAD,
-    Caps,
-    ClaimHead,
-    CodecError,
-    decode,
-    encode,
-    encode_claim,
-)
+from tradeassay.sandbox.codec import MAGIC, MAX_HEAD, Caps, ClaimHead, CodecError, decode, encode, encode_claim
 
 CAPS = Caps(columns=8, rows=1_000, words=500, total=1 << 20)
 

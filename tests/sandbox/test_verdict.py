@@ -63,11 +63,7 @@ CASES: list[tuple[str, ChildFacts, Failure]] = [
         ForbiddenImport(module="socket", line=2),
     ),
     ("wall", facts(status=9, stopped=WallTimeout(limit_s=2.0)), WallTimeout(limit_s=2.0)),
-    (
-        "output",
-        facts(status=9, stopped=OutputLimit(stream="log", limit=10)),
-        OutputLimit(stream="log", limit=10),
-    ),
+    ("output", facts(status=9, stopped=OutputLimit(stream="log", limit=10)), OutputLimit(stream="log", limit=10)),
     ("cpu by signal", facts(status=signal.SIGXCPU, cpu_s=5.0), CpuTimeout(limit_s=5, used_s=5.0)),
     ("cpu by kill", facts(status=9, cpu_s=6.0), CpuTimeout(limit_s=5, used_s=6.0)),
     ("oom", facts(status=9, out_of_memory=True), OomKilled(peak_mb=100.0)),

@@ -130,9 +130,7 @@ class Check(Generic[_Subject]):
 
 
 def run_checks(
-    checks: Sequence[Check[_Subject]],
-    subject: _Subject,
-    unasked: Callable[[str], Finding] = not_reached,
+    checks: Sequence[Check[_Subject]], subject: _Subject, unasked: Callable[[str], Finding] = not_reached
 ) -> dict[str, Finding]:
     """Ask one check after another; one whose needs are not met is answered by ``unasked`` with the reason."""
     found: dict[str, Finding] = {}

@@ -26,14 +26,7 @@ from tradeassay.code.checks import (
 from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import BehaviourVerdict, DecisionsConfig, LanguageVerdict
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
-from tradeassay.code.judges.markets import (
-    SHARED_DRAWS,
-    DrawConfig,
-    DrawnAgain,
-    JudgedMarket,
-    Judging,
-    drawn_bars,
-)
+from tradeassay.code.judges.markets import SHARED_DRAWS, DrawConfig, DrawnAgain, JudgedMarket, Judging, drawn_bars
 from tradeassay.code.lookahead.advice import forgets
 from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED
 from tradeassay.code.lookahead.grow import LeakRecord

@@ -27,17 +27,6 @@ from tradeassay.code.lookahead.trace import Columns, RunFailure, Trace
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobLimits, JobResult, kind_of
 
-__all__ = [
-    "HARNESS",
-    "BarDecision",
-    "BarDesk",
-    "Streamed",
-    "StreamingStrategy",
-    "stream",
-    "stream_in_sandbox",
-    "trace_of",
-]
-
 HARNESS: Final = "tradeassay.code.harness.desk"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 

@@ -12,14 +12,7 @@ from tradeassay.account.backtrader import Sizing as Sizing
 Difficulty = Literal["easy", "medium", "hard"]
 Timeframe = Literal["1d", "1h", "30m", "15m", "5m", "1m"]
 Family = Literal[
-    "trend",
-    "mean-reversion",
-    "breakout",
-    "calendar",
-    "session",
-    "multi-indicator",
-    "risk-managed",
-    "multi-asset",
+    "trend", "mean-reversion", "breakout", "calendar", "session", "multi-indicator", "risk-managed", "multi-asset"
 ]
 OrderKind = Literal["market", "limit", "stop", "stop-limit", "trailing", "bracket", "oco"]
 Wording = Literal["formal", "conversational"]

@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from tradeassay.code.evaluation import DECISIONS, DRAWS, EvaluateConfig, Evaluation, evaluate
-from tradeassay.code.judges.behaviour import (
-    judge_decisions,
-)
+from tradeassay.code.judges.behaviour import judge_decisions
 from tradeassay.code.judges.decisions import JudgeStatus
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import SHARED_DRAWS

@@ -330,10 +330,7 @@ def _report_exit(handle: int, pid: int, control: socket.socket, base_mb: float) 
     os.close(handle)
     _, status, used = os.wait4(pid, 0)
     report = Exit(
-        status=status,
-        cpu_s=used.ru_utime + used.ru_stime,
-        peak_mb=used.ru_maxrss / 1024,
-        base_mb=base_mb,
+        status=status, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024, base_mb=base_mb
     )
     try:
         control.send(b"X" + msgspec.json.encode(report))

@@ -57,10 +57,7 @@ def test_many_runs_come_back_in_their_order(pool: SandboxPool) -> None:
 
 @pytest.mark.parametrize(
     ("source", "words"),
-    [
-        ("x = 1", "it has none"),
-        (HEAD + "    pass\nclass T(bt.Strategy):\n    pass", "it has 2"),
-    ],
+    [("x = 1", "it has none"), (HEAD + "    pass\nclass T(bt.Strategy):\n    pass", "it has 2")],
 )
 def test_no_strategy_is_a_claim_of_its_own(pool: SandboxPool, source: str, words: str) -> None:
     failure = run_backtrader(pool, source, BARS, TERMS).failure

@@ -12,12 +12,7 @@ from tradeassay.code.frames import BadTargets, read_targets
 
 
 @pytest.mark.parametrize(
-    "column",
-    [
-        np.array([0.0, 1.0, -1.0, 0.5]),
-        np.array([0, 1, -1, 0]),
-        np.array([False, True, True, False]),
-    ],
+    "column", [np.array([0.0, 1.0, -1.0, 0.5]), np.array([0, 1, -1, 0]), np.array([False, True, True, False])]
 )
 def test_numbers_and_flags_are_targets(column: np.ndarray) -> None:
     found = read_targets({"whatever": column}, 4, ["A"])

@@ -321,13 +321,7 @@ def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
     )
     found = run_checks(checks, "it")
     assert asked == ["one of it", "two of it", "three of it"]
-    assert [one.status for one in found.values()] == [
-        "passed",
-        "not_run",
-        "failed",
-        "not_reached",
-        "not_reached",
-    ]
+    assert [one.status for one in found.values()] == ["passed", "not_run", "failed", "not_reached", "not_reached"]
     assert [one.holds for one in found.values()] == [True, None, False, None, None]
     assert found["four"].reason == "three failed" and found["five"].reason == "four was not asked"
     assert tuple(QUESTIONS) == GATES

@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from tradeassay.code.review import (
-    agreement_of,
-    as_reviews,
-    make_form,
-    read_form,
-    read_ratings,
-    review_board,
-)
+from tradeassay.code.review import agreement_of, as_reviews, make_form, read_form, read_ratings, review_board
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UserError
 

@@ -20,14 +20,7 @@ from tradeassay.code.scores import (
     stressed,
 )
 from tradeassay.code.semantics.interpreter import StrategyConstraints
-from tradeassay.code.submission import (
-    AuditLog,
-    SubmissionRun,
-    TradeLog,
-    closes_of,
-    decisions_of,
-    market_columns,
-)
+from tradeassay.code.submission import AuditLog, SubmissionRun, TradeLog, closes_of, decisions_of, market_columns
 
 
 def test_agreement_by_hand() -> None:

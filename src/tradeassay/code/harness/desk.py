@@ -92,12 +92,7 @@ class BarDesk:
         self._add("target", position, math.nan, feed)
 
     def order(
-        self,
-        quantity: float,
-        feed: str | None = None,
-        *,
-        limit: float | None = None,
-        stop: float | None = None,
+        self, quantity: float, feed: str | None = None, *, limit: float | None = None, stop: float | None = None
     ) -> None:
         """Send a market, limit or stop order; positive quantities buy. Raises ValueError if given both prices."""
         if limit is not None and stop is not None:

@@ -44,10 +44,7 @@ def check_expectations(
     missing = [kind for kind in expect.order_kinds if kind not in order_kinds]
     wanted = (
         (count < expect.min_trades, f"{count} trades, at least {expect.min_trades} are expected"),
-        (
-            _above(count, expect.max_trades),
-            f"{count} trades, at most {expect.max_trades} are expected",
-        ),
+        (_above(count, expect.max_trades), f"{count} trades, at most {expect.max_trades} are expected"),
         (expect.direction == "long" and shorts, f"{shorts} short trades, only long ones are expected"),
         (expect.direction == "short" and longs, f"{longs} long trades, only short ones are expected"),
         (

@@ -90,10 +90,7 @@ class KernelTape:
     """Bars laid out for kernels: fields of shape (legs, bars), and marks of sessions' first and last bars."""
 
     def __init__(
-        self,
-        feeds: Mapping[str, Mapping[str, NDArray[Any]]],
-        legs: tuple[str, ...],
-        times: NDArray[Any],
+        self, feeds: Mapping[str, Mapping[str, NDArray[Any]]], legs: tuple[str, ...], times: NDArray[Any]
     ) -> None:
         self.open, self.high, self.low, self.close = (
             np.ascontiguousarray(np.stack([np.asarray(feeds[leg][field], dtype=np.float64) for leg in legs]))

@@ -145,10 +145,7 @@ def read_panel(folder: Path) -> Panel:
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     records = {name: open_table(folder, manifest, f"{name}.arrow") for name in RECORDS}
-    return replace(
-        _grids(folder, manifest),
-        **made_records(records),
-    )
+    return replace(_grids(folder, manifest), **made_records(records))
 
 
 def _grids(folder: Path, manifest: Manifest) -> Panel:

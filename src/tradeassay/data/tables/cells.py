@@ -45,11 +45,7 @@ CSV_ENDINGS = (".csv", ".txt", ".tsv", ".xlsx")
 PARQUET_ENDINGS = (".parquet", ".pq")
 _WORKBOOK = b"PK\x03\x04"
 _ENCODINGS = ["utf_8", "gb18030", "cp932", "cp1251", "cp1252"]
-_NO_TEXT = {
-    _WORKBOOK: "a zip file",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
-    b"%PDF": "a PDF",
-}
+_NO_TEXT = {_WORKBOOK: "a zip file", b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)", b"%PDF": "a PDF"}
 _MARKUP = re.compile(r"\s*(?:(?P<page><(?i:!doctype|html|head|body|table|\?xml))|[\[{]\s*[\"\[{])")
 _PREAMBLE = 15
 """Lines above the titles that are looked through."""
