@@ -9,16 +9,3 @@ from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay.data.connectors.common import RetryPolicy, Runtime
 from tradeassay.data.connectors.yfinance import YFinanceConfig, YFinanceSource
-
-__all__ = [
-    "AkshareConfig",
-    "AkshareSource",
-    "BaostockConfig",
-    "BaostockSource",
-    "CcxtConfig",
-    "CcxtSource",
-    "RetryPolicy",
-    "Runtime",
-    "YFinanceConfig",
-    "YFinanceSource",
-]

@@ -16,25 +16,3 @@ from tradeassay.data.synthetic.world_config import (
     TradingModel,
     preset,
 )
-
-__all__ = [
-    "PRESETS",
-    "VERSION",
-    "ActionModel",
-    "AnswerKey",
-    "MarketModel",
-    "MinuteConfig",
-    "NewsModel",
-    "NewsTruth",
-    "NoiseModel",
-    "PlantedSkill",
-    "PlantedStyles",
-    "RegimeSpan",
-    "SyntheticConfig",
-    "SyntheticSource",
-    "TradingModel",
-    "World",
-    "generate",
-    "generate_minutes",
-    "preset",
-]
