@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tradeassay.runs.summary.status import SHOWN, run_status
+from tradeassay.runs.summary.reading import SHOWN, run_status
 
 
 def _write(file: Path, lines: list[dict[str, Any]], torn: str = "") -> None:

@@ -346,7 +346,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 
 def _show_status(recorded: Any, *, as_json: bool) -> None:
     """Show an unfinished run: how far every episode has come, and the latest answers that were refused."""
-    from tradeassay.runs.summary.status import run_status
+    from tradeassay.runs.summary.reading import run_status
 
     episodes = run_status(recorded)
     if as_json:

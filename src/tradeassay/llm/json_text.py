@@ -1,17 +1,27 @@
-"""JSON inside a text: fenced blocks, and an answer that is JSON from its first character to its last.
+"""JSON and calls of tools inside a text: fenced blocks, answers that are JSON, and tools for models without them.
 
 A fence ends only at the start of a line. A line break inside a JSON string is written ``\\n``, so three
 backticks in a quoted text (news, an agent's own reasons) can never end the block they are in.
+
+Many small models have no place for tools in their chat format, and a server then drops the tools
+silently. There the tools are written into the system message, a forced call becomes an answer that must fit the
+tool's schema, and what the model writes is searched for calls. Others have tools and still write their calls into
+the text. Accepted: a fenced block or an element (``<tool_call>``, ``<tools>``) holding JSON, or an answer that is
+entirely JSON; the JSON either names an offered tool beside its arguments, or, where only one tool can be meant, is
+the arguments. Everything found is marked with where it was found, so that it can be counted.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
+from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import UNDECODABLE
+from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
 _OPEN = re.compile(r"^[ \t]*+```[ \t]*+([\w.+-]*+)[^\n`]*+\n", re.MULTILINE)
 FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
@@ -121,3 +131,208 @@ def _closing(text: str, start: int, left_open: list[str] | None = None) -> int |
     if inside:
         stack.append('"')
     return None
+
+
+Found = Literal["fenced", "json"]
+
+_ELEMENT = re.compile(r"<(tool_calls?|tools?|function_calls?)>")
+_WRITTEN_CALL = re.compile(r"([A-Za-z_][\w.-]*)\s*\(\s*(\{.*\})\s*\)\s*;?", re.DOTALL)
+_QUOTED_ENDS = 4
+"""How many ends of an element are tried: a reason may quote one."""
+_CODE_LABELS = frozenset(
+    {"", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "tool_code", "function"}
+)
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input", "tool_input", "action_input")
+
+
+def find_calls(
+    text: str, tools: tuple[ToolSpec, ...], must_call: str | None = None, *, id_prefix: str = "text"
+) -> tuple[ToolCall, ...]:
+    """Return the calls of offered tools that a text holds, in order. With ``must_call`` (or a single tool)
+    arguments alone count as a call of it when they fit its schema's required fields; if nothing fits but exactly
+    one block tries to be JSON, that block is passed on as it is, so that the model can be told about the mistake.
+    Never raises for anything a model may write."""
+    if not tools or not text:
+        return ()
+    offered = {tool.name: tool for tool in tools}
+    only = offered.get(must_call) if must_call is not None else (tools[0] if len(tools) == 1 else None)
+    blocks = list(_blocks(text, offered))
+    found: list[tuple[str, str, Found]] = []
+    for block, where in blocks:
+        found.extend((name, arguments, where) for name, arguments in _calls_in(block, offered, only))
+    if (
+        not found
+        and must_call is not None
+        and only is not None
+        and len(blocks) == 1
+        and blocks[0][0].lstrip().startswith(("{", "["))
+    ):
+        found = [(only.name, blocks[0][0], blocks[0][1])]
+    return tuple(
+        ToolCall(id=f"{id_prefix}-{at}", name=name, arguments=arguments, found_in=where)
+        for at, (name, arguments, where) in enumerate(found)
+    )
+
+
+def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Found]]:
+    """Yield the pieces of a text that may hold a call: fences and elements, else the whole text."""
+    fenced = [block.text for block in fenced_blocks(text) if block.label in _CODE_LABELS or block.label in offered]
+    pieces = fenced or list(_elements(text))
+    if pieces:
+        yield from ((piece, "fenced") for piece in pieces)
+        return
+    bare = text.strip()
+    if bare.startswith(("{", "[")):
+        yield bare, "json"
+        return
+    spans = [span for span in outer_objects(bare) if parse_object(span) is not None]
+    if len(spans) == 1:
+        yield spans[0], "json"
+
+
+def _elements(text: str) -> Iterator[str]:
+    """Yield what stands in elements, each up to the first end of its own name."""
+    at = 0
+    unended: set[str] = set()
+    while (opened := _ELEMENT.search(text, at)) is not None:
+        mark = f"</{opened[1]}>"
+        end = -1 if mark in unended else text.find(mark, opened.end())
+        if end < 0:
+            unended.add(mark)  # it is not looked for again: an answer that loops has thousands of beginnings
+            at = opened.end()
+        else:
+            end = _real_end(text, opened.end(), end, mark)
+            yield text[opened.end() : end].strip()
+            at = end + len(mark)
+
+
+def _real_end(text: str, start: int, first: int, mark: str) -> int:
+    """Return where an element ends: a mark inside a JSON text's own strings is passed over."""
+    end = first
+    for _ in range(_QUOTED_ENDS):
+        if end < 0:
+            break
+        if parse_object(text[start:end]) is not None:
+            return end
+        end = text.find(mark, end + len(mark))
+    return first
+
+
+def _calls_in(block: str, offered: dict[str, ToolSpec], only: ToolSpec | None) -> Iterator[tuple[str, str]]:
+    written = _WRITTEN_CALL.fullmatch(block.strip())
+    if written is not None and written[1] in offered:
+        yield written[1], written[2]
+        return
+    bodies = _objects(block)
+    whole = parse_object(block)
+    for body in bodies:
+        named = _named_call(body, offered)
+        if named is not None:
+            yield named
+        elif only is not None and _fits(body, only):
+            yield only.name, block.strip() if body == whole else _text(body)
+
+
+def _objects(block: str) -> list[dict[str, object]]:
+    """Return the objects of a block: one, an array of them, or those under ``tool_calls``."""
+    try:
+        value = msgspec.json.decode(block.strip())
+    except UNDECODABLE:
+        return []
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[str, str] | None:
+    inner = body.get("function")
+    if isinstance(inner, dict):
+        return _named_call(inner, offered)
+    name = next((body[key] for key in _NAME_KEYS if isinstance(body.get(key), str)), None)
+    if isinstance(name, str) and name in offered:
+        for key in _ARGUMENT_KEYS:
+            if key in body:
+                return name, _text(body[key])
+        if len(body) == 1:
+            return name, "{}"
+        return None
+    if len(body) == 1:
+        (key, value) = next(iter(body.items()))
+        if key in offered and isinstance(value, dict):
+            return key, _text(value)
+    return None
+
+
+def _fits(body: dict[str, object], tool: ToolSpec) -> bool:
+    """Tell whether an object has every required field of a tool, and at least one of its fields."""
+    schema = parse_object(tool.schema) or {}
+    properties = schema.get("properties")
+    required = schema.get("required")
+    known = set(properties) if isinstance(properties, dict) else set()
+    needed = set(required) if isinstance(required, list) else set()
+    return needed <= body.keys() and (not known or bool(known & body.keys()))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+_CALL = 'To call a tool, answer with one block like this:\n```json\n{"name": "<tool>", "arguments": {...}}\n```'
+_FORCED = "Answer with one JSON object: the arguments of {name}, nothing else."
+
+
+class TextToolsProvider:
+    """Asks a provider without tools as if it had them."""
+
+    def __init__(self, inner: Provider) -> None:
+        self._inner, self.name = inner, inner.name
+
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+        attempt = await self._inner.attempt(tools_into_text(request), place)
+        if not request.tools or attempt.reply.error is not None:
+            return attempt
+        return msgspec.structs.replace(attempt, reply=_with_calls(attempt.reply, request))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def tools_into_text(request: AskModel) -> AskModel:
+    calls = {call.id: call for message in request.messages for call in message.calls}
+    messages = [_in_words(message, calls) for message in request.messages]
+    offered = [tool for tool in request.tools if request.must_call in (None, tool.name)]
+    schema = request.answer_schema
+    if offered:
+        how = _CALL if request.must_call is None else _FORCED.format(name=request.must_call)
+        text = "\n".join(["Tools:", *map(_described, offered), how])
+        if messages and messages[0].role == "system":
+            messages[0] = Message(role="system", text=f"{messages[0].text}\n\n{text}")
+        else:
+            messages.insert(0, Message(role="system", text=text))
+        if request.must_call is not None:
+            schema = offered[0].schema
+    return AskModel(
+        purpose=request.purpose, messages=tuple(messages), answer_schema=schema, attempt=request.attempt
+    )
+
+
+def _with_calls(reply: ModelReply, request: AskModel) -> ModelReply:
+    calls = find_calls(reply.text, request.tools, request.must_call, id_prefix=f"text-{len(request.messages)}")
+    return msgspec.structs.replace(reply, calls=calls)
+
+
+def _in_words(message: Message, calls: dict[str, ToolCall]) -> Message:
+    if message.role == "tool":
+        call = calls.get(message.call_id or "")
+        return Message(role="user", text=f"Result of {call.name if call else 'the call'}:\n{message.text}")
+    if message.calls:
+        made = [call for call in message.calls if call.found_in == "call"]
+        blocks = [f'```json\n{{"name": "{call.name}", "arguments": {call.arguments}}}\n```' for call in made]
+        return Message(role=message.role, text="\n".join(part for part in (message.text, *blocks) if part))
+    return message
+
+
+def _described(tool: ToolSpec) -> str:
+    return f"- {tool.name}: {tool.description} Arguments (JSON schema): {tool.schema}"

@@ -18,8 +18,8 @@ from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
 from tradeassay.data.names import known_names
 from tradeassay.masking.aliases import MaskConfig
+from tradeassay.masking.gate import ASSET_FIELDS, Json
 from tradeassay.masking.lexicon import CHINESE, FOLD, chinese_terms, core_of, is_ordinary, is_telling
-from tradeassay.masking.records import ASSET_FIELDS, Json
 
 Kind = Literal["symbol", "name", "date"]
 _EPOCH = date(1970, 1, 1)

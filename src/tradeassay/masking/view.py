@@ -28,9 +28,8 @@ from tradeassay.core.view import (
 )
 from tradeassay.data.names import known_names
 from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig
-from tradeassay.masking.gate import Gate
+from tradeassay.masking.gate import ANY_STEP, Gate
 from tradeassay.masking.lexicon import Depth, Lexicon
-from tradeassay.masking.records import ANY_STEP
 from tradeassay.masking.scales import Scales, Ticks
 
 if TYPE_CHECKING:

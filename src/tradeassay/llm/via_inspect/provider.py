@@ -36,10 +36,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_record, clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
 from tradeassay.llm.budget import LEAST_SHARE, estimate_reply, estimate_request
-from tradeassay.llm.json_text import parse_object
+from tradeassay.llm.json_text import find_calls, parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price, Tokens
-from tradeassay.llm.text_tools import find_calls
 from tradeassay.llm.via_inspect.faults import ProviderFault, read_fault
 from tradeassay.llm.via_inspect.wire import RESPONSE, arguments_of, keep_raw_responses, raw_calls, repair_wires
 

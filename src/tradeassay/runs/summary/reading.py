@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,14 +18,15 @@ import numpy as np
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.published import Published
 from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.core.errors import DataError, RunError, TradeassayWarning
+from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.metrics import BY_ID
 from tradeassay.metrics.intervals import significant
 from tradeassay.play import holdings_from_records
+from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
 from tradeassay.runs.store.names import shown_title
-from tradeassay.runs.store.run import Run
+from tradeassay.runs.store.run import CodeRun, Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
 from tradeassay.runs.summary.models import (
     MOST_DECISIONS,
@@ -415,3 +417,79 @@ def _counterpart(who: str, agents: Sequence[AgentSummary]) -> tuple[AgentSummary
 
 def _plain(name: str) -> str:
     return "".join(sign for sign in name.casefold() if sign.isalnum())
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+SHOWN = 3
+"""Refused answers that are kept of an episode, the latest ones."""
+
+
+class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's own words that could not be used, and why."""
+
+    session: str
+    reason: str
+    text: str
+
+
+class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """``steps`` sessions were played, ``lost`` of them without a decision; ``failures`` counts by kind."""
+
+    key: str
+    ended: bool
+    steps: int
+    lost: int
+    failures: dict[str, int]
+    refused: tuple[RefusedAnswer, ...] = ()
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    kind: str
+    detail: str = ""
+
+
+class _Decision(msgspec.Struct, frozen=True):
+    status: str = "ok"
+    failures: tuple[_Failure, ...] = ()
+
+
+class _Step(msgspec.Struct, frozen=True):
+    step: int
+    session: str
+    decision: _Decision = _Decision()
+
+
+def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
+    """Return every episode of a run as far as it has come; a last line that is half written is left out."""
+    return tuple(_episode(run.folder / "episodes" / one.key, one.key) for one in run.episodes)
+
+
+def _episode(folder: Path, key: str) -> EpisodeStatus:
+    steps = list(_lines(folder / "events.jsonl", _Step))
+    said = {line.step: line for line in _lines(folder / "dialogue.jsonl", DialogueLine)}
+    refused = []
+    for one in steps:
+        if one.decision.failures and one.step in said:
+            reply = said[one.step].reply
+            words = (reply.text.strip(), *(f"{call.name}({call.arguments})" for call in reply.calls))
+            reason = "; ".join(f"{failure.kind}: {failure.detail}" for failure in one.decision.failures)
+            text = " ".join(part for part in words if part)
+            refused.append(RefusedAnswer(session=one.session, reason=reason, text=text))
+    return EpisodeStatus(
+        key=key,
+        ended=(folder / "outcome.json").is_file(),
+        steps=len(steps),
+        lost=sum(one.decision.status == "failed" for one in steps),
+        failures=dict(Counter(failure.kind for one in steps for failure in one.decision.failures)),
+        refused=tuple(refused[-SHOWN:]),
+    )
+
+
+def _lines(file: Path, kind: type[S]) -> Iterator[S]:
+    if not file.is_file():
+        return
+    for line in file.read_bytes().splitlines():
+        try:
+            yield msgspec.json.decode(line, type=kind)
+        except UNDECODABLE:
+            return
