@@ -37,7 +37,7 @@ def worlds() -> tuple[PlantedWorld, ...]:
 @pytest.fixture(scope="module")
 def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
     found: dict[str, list[AgentAssay]] = {plant: [] for plant in PLANTS}
-    planting = PlantConfig(skill=0.6, foresight=0.65, tries=10)
+    planting = PlantConfig(skill=0.6, foresight=0.75, tries=10)
     first, second = (Bench(world, planting, CONFIG, portfolios=150) for world in worlds)
     for plant in PLANTS:
         found[plant].append(first.judge(plant))
@@ -69,6 +69,14 @@ def test_style_is_style_and_memory_is_no_skill(judged: dict[str, list[AgentAssay
     assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
     assert not {"skill", "mixed"} & set(kinds(judged, "memorising"))
     assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
+
+
+def test_dates_that_are_remembered_are_no_timing(judged: dict[str, list[AgentAssay]]) -> None:
+    assert kinds(judged, "dates") == ["memory"]
+    (one,) = judged["dates"]
+    assert "its timing is memory: 'blinded' takes" in one.verdict.sentence
+    assert one.memory is not None and (one.memory.parts["common"].low or 0.0) > 0
+    assert any("more than under the mask, for certain and a year: market" in line for line in one.verdict.because)
 
 
 def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
@@ -135,7 +143,7 @@ def test_an_agent_that_looks_at_nothing_is_the_same_in_every_future(worlds: tupl
     assert np.allclose(np.sort(other.returns[100:], axis=1), np.sort(world.returns[100:], axis=1))
     for plant in PLANTS:
         mine, theirs = (weights_of(plant, one, PlantConfig(tries=3)) for one in (world, other))
-        assert np.allclose(mine.sum(axis=1), 1.0) or plant in ("timing", "half-equal")
+        assert np.allclose(mine.sum(axis=1), 1.0) or plant in ("timing", "dates", "half-equal")
         assert np.array_equal(mine[:101], theirs[:101]) == (plant != "leaking")
 
 

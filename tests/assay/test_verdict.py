@@ -32,12 +32,14 @@ from tradeassay.assay.luck.portfolios import PLAIN
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import (
+    Contrast,
     Edge,
     LeakEvidence,
     LuckEvidence,
     MemoryEvidence,
     PassiveEvidence,
     Ranks,
+    StyleEvidence,
     TailEvidence,
     TimingEvidence,
 )
@@ -60,8 +62,10 @@ def edge(value: float, half: float, comparisons: int = 1) -> Edge:
     return Edge(tested=measure, ratio=span(20 * value, 20 * half), gross=measure, comparisons=comparisons)
 
 
-def eaten(gross: float, net: float) -> Edge:
-    return msgspec.structs.replace(edge(net, 0.05), gross=span(gross, 0.05))
+def eaten(gross: float, net: float, *, most: bool = True) -> Edge:
+    costs = Measure(value=net - gross)
+    made = msgspec.structs.replace(edge(net, 0.05), gross=span(gross, 0.05), costs=costs)
+    return msgspec.structs.replace(made, most_of_gain=most, most_of_loss=most)
 
 
 def follows(explained: float, beyond: float) -> PassiveEvidence:
@@ -123,6 +127,12 @@ LOST = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.04, 0.07)), both=s
 """Certain over both plays, and not where memory cannot help."""
 SHRINKS = msgspec.structs.replace(memory(span(0.05, 0.055), span(0.03, 0.05)), shrinks=True)
 """Uncertain under the mask; that it takes something is nearly certain."""
+DATES = msgspec.structs.replace(
+    memory(span(0.0, 0.05), span(0.0, 0.05)),
+    timing=Contrast(gap=span(0.07, 0.03), masked=span(0.0, 0.02), confirmed=False, shrinks=True),
+)
+"""Timing is gone under the mask, and nothing else changed."""
+STYLES = StyleEvidence(tilt=span(0.01, 0.05), timing=span(0.08, 0.03))
 LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_20": span(0.1, 0.2)}}
 
 
@@ -148,6 +158,16 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"edge": edge(-0.004, 0.001), "luck": UNLUCKY}, "luck", True, "too little to be called an edge"),
         ({"edge": eaten(0.1, 0.0)}, "costs", True, "costs ate its edge"),
         ({"edge": eaten(0.0, -0.1), "luck": MIDDLING}, "costs", True, "costs took it"),
+        ({"edge": eaten(0.06, 0.04, most=False)}, "luck", True, "cannot be told from luck"),
+        ({"edge": eaten(0.0, -0.1, most=False), "luck": MIDDLING}, "luck", True, "did as badly"),
+        (
+            {"edge": NOTHING, "styles": STYLES},
+            "timing",
+            True,
+            "+8.0% (+5.0% to +11.0%) a year from leaning",
+        ),
+        ({"styles": STYLES}, "mixed", True, "part of it is timing of styles"),
+        ({"edge": NOTHING, "timing": timed(0.08), "memory": DATES}, "memory", True, "its timing is memory"),
         ({"passive": follows(0.995, 0.001)}, "market", True, "follows all names in equal parts"),
         ({"passive": follows(0.995, -0.002), "edge": edge(-0.1, 0.05)}, "market", True, "nothing worth"),
         ({"passive": follows(0.995, 0.05)}, "skill", True, "skill is supported"),

@@ -36,15 +36,17 @@ Numbers = tuple[float, ...]
 class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
     """Every session: ``total`` = ``common`` + the styles + ``selection`` + ``trading``.
 
-    ``uncovered`` is part of ``selection``; ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days
-    without a holding. ``exposures``, ``invested`` and ``gross`` are those at the start of the session.
-    ``references`` are the returns of passive portfolios of the same market.
+    ``tilt`` is what the styles would have earned at their mean exposures. ``uncovered`` is part of ``selection``;
+    ``trading_parts`` sum to ``trading``. ``covered_share`` is None on days without a holding. ``exposures``,
+    ``invested`` and ``gross`` are those at the start of the session. ``references`` are the returns of
+    passive portfolios of the same market.
     """
 
     sessions: tuple[str, ...]
     total: Numbers
     common: Numbers
     style: dict[str, Numbers]
+    tilt: Numbers
     selection: Numbers
     uncovered: Numbers
     trading: Numbers
@@ -236,6 +238,7 @@ def record(
             total=_plain(daily.total),
             common=_plain(daily.common),
             style={name: _plain(daily.style[:, k]) for k, name in enumerate(daily.factors)},
+            tilt=_plain(daily.tilt),
             selection=_plain(daily.selection),
             uncovered=_plain(daily.uncovered),
             trading=_plain(daily.trading),

@@ -141,6 +141,7 @@ Plant = Literal[
     "churning",
     "eaten",
     "memorising",
+    "dates",
     "leaking",
     "all-equal",
     "all-once",
@@ -160,6 +161,7 @@ EXPECTED: dict[Plant, tuple[Kind, ...]] = {
     "churning": ("costs", "luck"),
     "eaten": ("costs",),
     "memorising": ("memory",),
+    "dates": ("memory",),
     "leaking": ("leak",),
     "all-equal": ("market",),
     "all-once": ("market",),
@@ -188,10 +190,10 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
     filled with knowledge of public drifts, of the coming session (on a share ``leak_days`` of all sessions), and
-    of how the window ended; ``tilt`` those of the mixed agent that follow momentum. The one that times knows the
-    sign of the coming session's market with the chance ``foresight`` and is otherwise nearly out. The churning one
-    pays ``cost`` of what it trades, the one whose edge is eaten as much as it earns. The lucky one is the best of
-    ``tries``.
+    of how the window ended; ``tilt`` those of the mixed agent that follow momentum. The one that times, and the
+    one that remembers dates, know the sign of the coming session's market with the chance ``foresight`` and are
+    otherwise nearly out. The churning one pays ``cost`` of what it trades, the one whose edge is eaten
+    as much as it earns. The lucky one is the best of ``tries``.
     """
 
     held: float = 0.2
@@ -220,8 +222,10 @@ def weights_of(
     if plant in PASSIVE:
         return _passive(plant, world)
     chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
-    if plant == "timing":
-        return _equal(chance, world) * _invested(world, config, rng)[:, None]
+    if plant in ("timing", "dates"):
+        # Whoever knows the days by heart times them as well as one who knows more, until they are masked.
+        known = 0.5 if masked and plant == "dates" else config.foresight
+        return _equal(chance, world) * _invested(world, known, rng)[:, None]
     if plant == "style":
         return _equal(_top(world.exposures[:, _MOMENTUM], held), world)
     knowledge: list[tuple[Floats, float]] = []
@@ -254,13 +258,13 @@ def _passive(plant: Plant, world: PlantedWorld) -> Floats:
     return 0.5 * weights if plant == "half-equal" else weights
 
 
-def _invested(world: PlantedWorld, config: PlantConfig, rng: np.random.Generator) -> Floats:
+def _invested(world: PlantedWorld, foresight: float, rng: np.random.Generator) -> Floats:
     """Return a share invested that is higher before the market rises more often than not.
 
     What it knows is knowledge, not a leak: it is taken from what happened, whatever the future is rewritten to.
     """
     rises = world.happened.mean(axis=1) > 0.0
-    right = rng.random(world.sessions) < config.foresight
+    right = rng.random(world.sessions) < foresight
     return np.where(rises == right, 1.0, 0.2)
 
 
@@ -371,7 +375,8 @@ class Bench:
         elif plant == "lucky":
             tried = Tried(found=self.plants.tries - 1, effective=self.plants.tries - 1)
         daily, weights = self._played(plant, seed, masked=False)
-        rows = daily_rows(daily)
+        references = self.world.inputs.references
+        rows = daily_rows(daily, references[MARKET])
         found = AgentFindings(
             cell=f"planted-{self.world.seed}",
             benchmark="planted",
@@ -392,13 +397,11 @@ class Bench:
             failure_rate=Measure(value=0.0, n=self.world.sessions),
             ranks=Ranks(of=1, by_return=1, by_selection=1),
         )
-        references = self.world.inputs.references
         setting = TrialSetting(tried=tried, references=references, sessions=self.world.inputs.sessions)
-        rows |= {INVESTED: daily.invested, "market": references[MARKET]}
         measured = with_daily(found, rows, YEAR, config, setting)
         assert measured.edge is not None
         if by_model:
-            masked = daily_rows(self._played(plant, seed, masked=True)[0])
+            masked = daily_rows(self._played(plant, seed, masked=True)[0], references[MARKET])
             tries = measured.edge.comparisons
             memory = memory_evidence(rows, masked, YEAR, config, against="blinded", comparisons=tries)
             measured = msgspec.structs.replace(measured, memory=memory)
@@ -517,6 +520,8 @@ def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
     }
 
 
-def daily_rows(daily: DailyParts) -> dict[str, Floats]:
-    rows = rows_of(daily)
-    return rows | {EDGE: rows["selection"] + rows["trading"]}
+def daily_rows(daily: DailyParts, market: Floats) -> dict[str, Floats]:
+    rows = rows_of(daily) | {INVESTED: daily.invested, "market": market}
+    # All that a planted agent loses by trading are its costs.
+    costs = {"costs": rows["trading"], "fills": np.zeros(daily.total.size)}
+    return rows | costs | {EDGE: rows["selection"] + rows["trading"], "tilt": daily.tilt}

@@ -33,13 +33,15 @@ from tradeassay.assay.verdict.diagnostics import (
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
     EDGE,
-    INVESTED,
+    asked_thrice,
+    claims_of,
     contrast_of,
     edge_of,
     luck_evidence,
     memory_evidence,
     no_memory,
     rows_of_seeds,
+    tested,
     totals_of,
     variances,
     with_contrast,
@@ -54,6 +56,7 @@ from tradeassay.assay.verdict.record import (
     LuckEvidence,
     MemoryEvidence,
     Ranks,
+    StyleEvidence,
     VerdictConfig,
 )
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
@@ -324,7 +327,13 @@ def with_daily(
     references = setting.references or {name: np.array(series) for name, series in given.items()}
     by_returns = found.method == "returns"
     lags = stale_lags(total, market) if by_returns and market is not None else 0
-    invested = None if by_returns else daily.get(INVESTED)
+    claims = {} if by_returns else claims_of(daily)
+    styles = None
+    if "style_timing" in claims and total.size >= config.least:
+        tilt, moved = daily["tilt"], claims["style_timing"]
+        styles = StyleEvidence(
+            tilt=tested(tilt, year, config, comparisons), timing=asked_thrice(moved, year, config, comparisons)
+        )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
@@ -348,7 +357,10 @@ def with_daily(
         passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
         timing=None
         if market is None
-        else timing_evidence(total, market, invested, year, config, edge.comparisons),
+        else timing_evidence(
+            total, market, claims.get("timing"), year, config, comparisons, returns_only=by_returns
+        ),
+        styles=styles,
         tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
         stability=stability_evidence(daily[EDGE], year, config),
         concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,
@@ -590,7 +602,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     )
     references = {} if market is None else {"the benchmark": market}
     setting = TrialSetting(references=references, sessions=days)
-    found = _with_history(with_daily(found, daily, series.year, config, setting), total, days, series.year)
+    found = _with_history(with_daily(found, daily, series.year, config, setting), total, days, series.year, config)
     none = not_scored("no factors are known: style cannot be measured")
     parts = {**found.parts, "style": none}
     if found.passive is not None and found.edge is not None and found.passive.portfolio != CASH:
@@ -656,19 +668,22 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
     if taken.linked is not None and taken.daily.sessions:
         daily = rows_of_seeds([taken])
         found = with_daily(found, daily, taken.year, config, TrialSetting(taken=(taken,)))
-        found = _with_history(found, daily["total"], taken.daily.sessions, taken.year)
+        found = _with_history(found, daily["total"], taken.daily.sessions, taken.year, config)
     if own.returns is None:
         unseen = not_scored("weights alone do not say what trading cost")
         found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
     return judge(found, config)
 
 
-def _with_history(found: AgentFindings, total: Floats, sessions: tuple[str, ...], year: int) -> AgentFindings:
+def _with_history(
+    found: AgentFindings, total: Floats, sessions: tuple[str, ...], year: int, config: VerdictConfig
+) -> AgentFindings:
     """Return findings with the measures and months that a run's scores have, and an own account lacks."""
     path = growth(total)
     if not sessions or not (path > 0.0).all():
         return found
-    scored = score(series_from_nav(path, sessions=sessions, periods_per_year=year))
+    drawn = BootstrapConfig(draws=config.draws)
+    scored = score(series_from_nav(path, sessions=sessions, periods_per_year=year), bootstrap=drawn)
     return msgspec.structs.replace(
         found,
         measures={name: scored[name] for name in OWN_MEASURES},

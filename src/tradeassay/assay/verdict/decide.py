@@ -1,9 +1,9 @@
 """One verdict from what was found, by fixed rules, in words that are never stronger than the evidence.
 
 The questions are asked in this order, and the first that is answered decides: did it fail? did it see the future?
-is it a passive portfolio? is it memory? was it timing? is it pay for tail risk, or style? is there an edge of its
-own? did costs eat one? is it worse than chance? What is left cannot be told from luck. Every sentence is made from
-numbers that stand beside it, and what was not examined is said in it.
+is it a passive portfolio? is it memory? is it pay for tail risk? is there an edge of its own, or timing of the
+market or of styles? did costs eat one? is it worse than chance? What is left cannot be told from luck. Every
+sentence is made from numbers that stand beside it, and what was not examined is said in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 
 import msgspec
 
-from tradeassay.assay.verdict.evidence import above, below, leaning, least_edge, never_moves, unearned
+from tradeassay.assay.verdict.evidence import above, below, convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
     part_of,
@@ -30,11 +30,15 @@ from tradeassay.assay.verdict.record import (
     SOFT,
     AgentAssay,
     AgentFindings,
+    Claim,
+    Contrast,
+    Edge,
     Kind,
     MemoryEvidence,
     Verdict,
     VerdictConfig,
 )
+from tradeassay.core.measure import Measure
 from tradeassay.factors import factor_words
 
 BASELINE = "baseline"
@@ -70,7 +74,8 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
     if kind == "leak":
         firm = bool(found.leaks.findings)
     elif kind == "memory":
-        firm = found.memory is not None and above(found.memory.gap)
+        lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
+        firm = any(one is not None and above(one.gap) for one in lost)
     elif kind == "worse":
         firm = found.luck.p_low is not None
     else:
@@ -82,7 +87,7 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         sentence=sentence(kind, found, config, limits, firm=firm),
         because=because(found, config),
         limits=limits,
-        speaks_for=speaks_for(found, config),
+        speaks_for=speaks_for(found, config, persisting(found, config)[0]),
         speaks_against=(*speaks_against(found, config), *limits),
     )
 
@@ -116,17 +121,16 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         return "open"
     if passive(found, config):
         return "market"
-    timed = timing(found, config)
-    if has_edge(found, config):
-        remembered = _memory(found, config)
-        if remembered is not None:
-            return remembered
-        if confirmed(found) and not _for_tails(found, config):
-            return "mixed" if timed or leaning(found, config) else "skill"
+    stays, lost = persisting(found, config)
+    if lost and not stays:
+        return "memory"
     if _for_tails(found, config) and confirmed(found):
         return "tail"
-    if timed:
-        return "timing"
+    if stays:
+        several = len(stays) > 1 or bool(lost) or any(_partly(found, claim) for claim in stays)
+        if several or ("edge" in stays and leaning(found, config)):
+            return "mixed"
+        return "skill" if "edge" in stays else "timing"
     if _costs(found, config):
         return "costs"
     # Where there are no random portfolios that do as badly, the word is weaker.
@@ -145,7 +149,7 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
         edge = found.edge
         certain = edge is not None and (above(edge.tested) or below(edge.tested))
         # Many names, held now more and now less, or traded away at a cost, follow the market too.
-        other = timing(found, config) or _ate_an_edge(found, config)
+        other = set(claims(found, config)) - {"edge"} or _ate_an_edge(found, config)
         if not other and (not certain or abs((edge and edge.tested.value) or 0.0) < config.floor):
             return True
     followed = found.passive
@@ -187,60 +191,100 @@ def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
     return earned and tail is not None and tail.option_like
 
 
-def timing(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether being invested at the right time brought something for certain."""
+def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
+    """Return what is certain and large enough to be praised, before anybody asks whether it is remembered."""
+
+    def brought(measure: Measure | None) -> bool:
+        return measure is not None and above(measure) and (measure.value or 0.0) >= config.floor
+
+    made: list[Claim] = ["edge"] if has_edge(found, config) else []
     timed = found.timing
-    return timed is not None and above(timed.per_year) and (timed.per_year.value or 0.0) >= config.floor
+    if found.method == "returns":
+        # Convexity can be bought: it is timing only where something is left after its price, which is the edge.
+        # And then it is all of the edge, unless something is earned where the market does not move.
+        if made and convex(found, config) and timed is not None:
+            made = ["edge", "timing"] if timed.intercept is not None and above(timed.intercept) else ["timing"]
+        return tuple(made)
+    if timed is not None and brought(timed.per_year):
+        made.append("timing")
+    if found.styles is not None and brought(found.styles.timing):
+        made.append("style_timing")
+    return tuple(made)
 
 
-def confirmed(found: AgentFindings) -> bool:
-    """Return whether an edge stands where memory cannot help; true where no masked run was made."""
-    return found.memory is None or found.memory.masked.value is None or _persists(found.memory)
+def persisting(found: AgentFindings, config: VerdictConfig) -> tuple[tuple[Claim, ...], tuple[Claim, ...]]:
+    """Return the claims that stand where memory cannot help, and those that are memory."""
+    made = claims(found, config)
+    lost = tuple(claim for claim in made if _remembered(found, claim, config))
+    tails = _for_tails(found, config)
+    stays = [claim for claim in made if claim not in lost and confirmed(found, claim)]
+    return tuple(claim for claim in stays if not (claim == "edge" and tails)), lost
 
 
-def _persists(memory: MemoryEvidence) -> bool:
-    return above(memory.masked) if memory.confirmed is None else memory.confirmed
-
-
-def _memory(found: AgentFindings, config: VerdictConfig) -> Kind | None:
+def contrast_of(found: AgentFindings, claim: Claim) -> MemoryEvidence | Contrast | None:
+    """Return how a claim fared under a mask; None where it was not played under one."""
     memory = found.memory
-    if memory is None or memory.doubted:
+    if memory is None or memory.gap.value is None:
         return None
-    if above(memory.gap):
-        return "mixed" if above(memory.masked) else "memory"
-    if memory.fade is not None and above(memory.fade):
-        return "memory"
+    return {"edge": memory, "timing": memory.timing, "style_timing": memory.style_timing}[claim]
+
+
+def confirmed(found: AgentFindings, claim: Claim = "edge") -> bool:
+    """Return whether a claim stands where memory cannot help; true where no masked run was made."""
+    contrast = contrast_of(found, claim)
+    return contrast is None or contrast.masked.value is None or _persists(contrast)
+
+
+def _partly(found: AgentFindings, claim: Claim) -> bool:
+    """Return whether a mask takes a part of what is claimed for certain."""
+    contrast = contrast_of(found, claim)
+    return contrast is not None and above(contrast.gap) and found.memory is not None and not found.memory.doubted
+
+
+def _persists(contrast: MemoryEvidence | Contrast) -> bool:
+    return above(contrast.masked) if contrast.confirmed is None else contrast.confirmed
+
+
+def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bool:
+    """Return whether what is claimed is memory."""
+    memory, contrast = found.memory, contrast_of(found, claim)
+    if memory is None or memory.doubted:
+        return False
+    if contrast is not None and above(contrast.gap):
+        return not above(contrast.masked)
+    if claim == "edge" and memory.fade is not None and above(memory.fade):
+        return True
+    if contrast is None:
+        return False
     # That an edge is certain in one play and not in the other does not say that the two differ: what is lost is
     # tested, and more must be lost than persists. What random portfolios do not confirm either is luck.
-    gap, masked = memory.gap.value, memory.masked.value
-    lost = gap is not None and masked is not None and not _persists(memory) and memory.shrinks and gap > masked
-    return "memory" if lost and _beats_chance(found, config) else None
+    gap, masked = contrast.gap.value, contrast.masked.value
+    lost = gap is not None and masked is not None and contrast.shrinks and not _persists(contrast) and gap > masked
+    return lost and (claim != "edge" or _beats_chance(found, config))
 
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether costs made the result: they ate a certain gross edge, or all that was lost is them."""
+    """Return whether costs made the result: they ate most of a certain edge, or most of what was lost is them."""
     edge = found.edge
     assert edge is not None
     if _ate_an_edge(found, config):
         return True
     lost = below(edge.tested) and not below(edge.gross) and not above(edge.gross)
-    return _costly(found, config) and lost and -(edge.tested.value or 0.0) >= config.floor
+    return _costly(edge, config) and lost and edge.most_of_loss and -(edge.tested.value or 0.0) >= config.floor
 
 
 def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether the names brought a certain edge and costs left nothing certain of it."""
+    """Return whether there was a certain edge before costs, and they took most of it for certain."""
     edge = found.edge
     assert edge is not None
-    if not _costly(found, config) or not above(edge.gross) or above(edge.tested):
+    if not _costly(edge, config) or not above(edge.gross) or above(edge.tested) or not edge.most_of_gain:
         return False
     return (edge.gross.value or 0.0) >= config.floor and not _contradicted(found)
 
 
-def _costly(found: AgentFindings, config: VerdictConfig) -> bool:
+def _costly(edge: Edge, config: VerdictConfig) -> bool:
     """Return whether trading is known to have cost as much as the floor."""
-    edge = found.edge
-    assert edge is not None
-    return found.method != "returns" and (edge.gross.value or 0.0) - (edge.tested.value or 0.0) >= config.floor
+    return edge.costs is not None and -(edge.costs.value or 0.0) >= config.floor
 
 
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -288,8 +332,11 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
     # What matters most comes first: the sentence has room for three. That is what is particular to this account,
     # then, of returns alone, that any style looks like an edge, then what was not examined.
     limits = _edge_limits(found, config) if kind in ("skill", "mixed") else []
-    if kind == "memory" and found.memory is not None and not above(found.memory.gap):
-        limits = [f"memory is not certain: the mask takes {spanned(found.memory.gap)} a year"]
+    if kind == "memory":
+        lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
+        if not any(one is not None and above(one.gap) for one in lost):
+            taken = [spanned(one.gap) for one in lost if one is not None]
+            limits = [f"memory is not certain: the mask takes {' and '.join(taken)} a year"]
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
         limits.append(f"style is not measured: {there}")
@@ -398,7 +445,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "leak":
         return _leak(made, found, firm=firm)
     if kind == "memory":
-        return _of_memory(made, found)
+        return _of_memory(made, found, config)
     if kind == "skill":
         verb = "skill is supported" if firm else "consistent with skill"
         share = found.luck.percentile.value
@@ -407,7 +454,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
         )
         return f"{made}; {verb}: {_certain_part(yearly, found)}{chance}."
     if kind == "timing":
-        return _timing(made, found, firm=firm)
+        return _timing(made, found, config, firm=firm)
     if kind == "mixed":
         return _mixed(made, _certain_part(yearly, found), found, config)
     if kind == "tail":
@@ -464,9 +511,19 @@ def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
     )
 
 
-def _of_memory(made: str, found: AgentFindings) -> str:
+def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     memory = found.memory
     assert memory is not None
+    claim = persisting(found, config)[1][0]
+    contrast = contrast_of(found, claim)
+    if claim != "edge" and contrast is not None:
+        if not above(contrast.gap):
+            left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
+            return f"{made}, and memory is suspected: of {_brought(found, claim)}, {left}."
+        return (
+            f"{made}, but its {_CLAIMS[claim]} is memory: '{memory.against}' takes {spanned(contrast.gap)} a year "
+            f"of it, and what is left, {spanned(contrast.masked)}, cannot be told from nothing."
+        )
     if not above(memory.gap) and memory.fade is not None and above(memory.fade):
         return (
             f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per window after the "
@@ -484,30 +541,59 @@ def _of_memory(made: str, found: AgentFindings) -> str:
     )
 
 
-def _timing(made: str, found: AgentFindings, *, firm: bool) -> str:
+_CLAIMS: dict[Claim, str] = {"edge": "edge", "timing": "timing", "style_timing": "timing of styles"}
+
+
+def _brought(found: AgentFindings, claim: Claim) -> str:
+    """Return what timing brought, in words."""
+    if claim == "style_timing":
+        assert found.styles is not None
+        return f"{spanned(found.styles.timing)} a year from leaning to styles when they paid"
     assert found.timing is not None
+    if found.method == "returns":
+        assert found.edge is not None
+        return (
+            f"{spanned(found.edge.tested)} a year beyond the market, all of it from gaining more when the market "
+            "rose than losing when it fell"
+        )
+    return f"{spanned(found.timing.per_year)} a year from being invested when the market rose"
+
+
+def _timing(made: str, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     verb = "timing is supported" if firm else "consistent with timing"
     assert found.edge is not None
-    if below(found.edge.tested):
-        rest = f"the rest lost for certain ({spanned(found.edge.tested)} a year)"
-    elif found.method == "returns":
-        rest = "nothing else can be told from luck"
+    tested = found.edge.tested
+    brought = " and ".join(_brought(found, claim) for claim in persisting(found, config)[0])
+    if found.method == "returns":
+        return f"{made}; {verb}: {brought}."
+    if below(tested):
+        rest = f"the rest lost for certain ({spanned(tested)} a year)"
+    elif above(tested):
+        rest = f"the names it chose brought {spanned(tested)} a year, but {_but(found, config)}"
     else:
         rest = "nothing in the names it chose can be told from luck"
-    brought = f"{spanned(found.timing.per_year)} a year from being invested when the market rose"
     return f"{made}; {verb}: {brought}; {rest}."
 
 
 def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
-    memory = found.memory
-    if memory is not None and above(memory.gap):
-        return (
-            f"{made}; part of its edge is memory ({spanned(memory.gap)} a year), part stays under "
-            f"'{memory.against}' ({spanned(memory.masked)})."
-        )
-    if timing(found, config) and found.timing is not None:
+    (stays, lost), memory = persisting(found, config), found.memory
+    for claim in (*lost, *(one for one in stays if _partly(found, one))):
+        contrast = contrast_of(found, claim)
+        if contrast is not None and memory is not None:
+            gone = f"{_CLAIMS[claim]} is memory ({spanned(contrast.gap)} a year)"
+            if claim in lost:
+                kept = [yearly if one == "edge" else _brought(found, one) for one in stays]
+                return f"{made}; its {gone}, but {' and '.join(kept)} stays."
+            return f"{made}; part of its {gone}, part stays under '{memory.against}' ({spanned(contrast.masked)})."
+    timed = [claim for claim in stays if claim != "edge"]
+    if timed:
         other = "something else" if found.method == "returns" else "the names"
-        return f"{made}; part of it is timing ({spanned(found.timing.per_year)} a year), part {other}: {yearly}."
+        if found.method == "returns" and found.timing is not None:
+            shares = [f"timing ({spanned(found.timing.per_year)} a year, before what it cost)"]
+        else:
+            shares = [f"{_CLAIMS[claim]} ({_brought(found, claim)})" for claim in timed]
+        last = f", part {other}: {yearly}" if "edge" in stays else ""
+        return f"{made}; part of it is {', part '.join(shares)}{last}."
     brought = f"{percent(part_of(found, 'style'))} ({_leans(found, config)})"
     return f"{made}; it leans to styles, which brought {brought}, and part is its own: {yearly}."
 
@@ -515,12 +601,13 @@ def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) 
 def _of_costs(made: str, found: AgentFindings) -> str:
     edge = found.edge
     assert edge is not None
-    taken = percent((edge.tested.value or 0.0) - (edge.gross.value or 0.0))
+    assert edge.costs is not None
+    taken = percent(edge.costs.value)
     if above(edge.gross):
-        brought = f"the names it chose brought {spanned(edge.gross)} a year"
-        return f"{made}; costs ate its edge: {brought}, trading took {taken}, and {spanned(edge.tested)} is left."
-    chosen = f"the names it chose cannot be told from luck ({spanned(edge.gross)} a year)"
-    return f"{made}; costs took it: {chosen}, trading them cost {taken} a year."
+        brought = f"it earned {spanned(edge.gross)} a year before costs"
+        return f"{made}; costs ate its edge: {brought}, they took {taken}, and {spanned(edge.tested)} is left."
+    before = f"before costs it cannot be told from luck ({spanned(edge.gross)} a year)"
+    return f"{made}; costs took it: {before}, they are {taken} a year."
 
 
 def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:

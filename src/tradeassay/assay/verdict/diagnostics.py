@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, lagged
+from tradeassay.assay.verdict.evidence import asked_thrice
 from tradeassay.assay.verdict.record import (
     CASH,
     AccountCurve,
@@ -99,35 +100,38 @@ def passive_evidence(
 
 
 def timing_evidence(
-    total: Floats, market: Floats, invested: Floats | None, year: int, config: VerdictConfig, comparisons: int
+    total: Floats,
+    market: Floats,
+    claim: Floats | None,
+    year: int,
+    config: VerdictConfig,
+    comparisons: int,
+    *,
+    returns_only: bool,
 ) -> TimingEvidence | None:
     """Return what timing was worth; None where there is no market, or too few sessions.
 
-    ``invested`` is the share invested at the start of each session, None where only returns are known.
+    ``claim`` is what being invested brought each session beyond its mean, None where that never changed.
     """
     if market.size != total.size or market.size < config.least or not np.ptp(market) > 0.0:
         return None
-    level = 1.0 - 2.0 * config.tail(comparisons)
     gap = market - market.mean()
     bent = Regression(total, [market, gap * gap])
     split = Regression(total, [market, np.maximum(market, 0.0)])
-    if invested is None:
-        # Returns alone are asked twice, for an edge and for timing: the second question has half the error.
-        level = 1.0 - config.tail(comparisons)
+    if returns_only:
         variance = float(gap @ gap) / gap.size
+        level = 1.0 - config.tail(comparisons)
         per_year = bent.coefficient(2, scale=variance * year, level=level, least=config.least)
-    elif np.ptp(invested) > 1e-9:
-        # The mean of a product of centred series is their covariance: what good timing earned.
-        per_year = cosine_interval(
-            (invested - invested.mean()) * gap, "mean", periods_per_year=year, level=level, least=config.least
-        )
+    elif claim is not None:
+        per_year = asked_thrice(claim, year, config, comparisons)
     else:
         per_year = not_scored("the share invested never changes")
     return TimingEvidence(
-        by="returns" if invested is None else "holdings",
+        by="returns" if returns_only else "holdings",
         per_year=per_year,
         curvature=bent.coefficient(2, level=config.level, least=config.least),
         upside=split.coefficient(2, level=config.level, least=config.least),
+        intercept=bent.coefficient(0, scale=year, level=config.level, least=config.least),
     )
 
 

@@ -18,6 +18,7 @@ from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.verdict.record import (
     CASH,
     AgentFindings,
+    Contrast,
     Edge,
     LuckEvidence,
     MemoryEvidence,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tradeassay.runs import Run
 
 INVESTED = "invested"
+_FILLS = ("fills", "futures")
+"""Parts of trading that are moves of prices, not costs."""
 MARKET = "the market"
 """The passive portfolio behind the market part."""
 EDGE = "edge"
@@ -58,12 +61,17 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
             "style": np.sum([np.array(v) for v in daily.style.values()], axis=0)
             if daily.style
             else np.zeros(len(daily.sessions)),
+            "tilt": np.array(daily.tilt),
             "selection": np.array(daily.selection),
             "trading": np.array(daily.trading),
         }
+        parts = {name: np.array(values) for name, values in daily.trading_parts.items()}
+        if "fills" in parts:
+            rows["fills"] = np.sum([parts[name] for name in _FILLS if name in parts], axis=0)
+            rows["costs"] = rows["trading"] - rows["fills"]
         rows |= {INVESTED: np.array(daily.invested)}
         rows |= {f"style.{name}": np.array(values) for name, values in daily.style.items()}
-        rows |= {f"trading.{name}": np.array(values) for name, values in daily.trading_parts.items()}
+        rows |= {f"trading.{name}": values for name, values in parts.items()}
         each.append(rows)
         names |= dict.fromkeys(rows)
     nothing = np.zeros(len(found[0].daily.sessions))
@@ -81,7 +89,7 @@ def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comp
     A picture whose interval excludes zero would contradict a sentence that says "cannot be told". The return
     itself is not tested: it has the interval that it has wherever it is shown.
     """
-    parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market")}
+    parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market", "tilt")}
     found = total_parts(
         parts, periods_per_year=year, bootstrap=BootstrapConfig(level=1.0 - 2.0 * config.tail(comparisons))
     )
@@ -91,14 +99,48 @@ def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comp
 
 def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Edge:
     """Test what is left after market and style; ``comparisons`` counts everything that was tried."""
-    edge = rows[EDGE]
-    return Edge(
+    edge, costs = rows[EDGE], rows.get("costs")
+    gross = edge if costs is None else edge - costs
+    found = Edge(
         tested=tested(edge, year, config, comparisons),
         ratio=cosine_interval(edge, periods_per_year=year, level=config.level, least=config.least),
-        gross=tested(rows["selection"], year, config, comparisons),
+        gross=tested(gross, year, config, comparisons),
         comparisons=comparisons,
         at_least=loosely(edge, year, config, comparisons).low,
     )
+    if costs is None:
+        return found
+    # A certain gross beside an uncertain net is no difference: what costs took is tested by itself. More than half
+    # of a gain went to them where half of it and they are below zero; more than half of a loss is theirs where the
+    # rest lost less than they did.
+    return msgspec.structs.replace(
+        found,
+        costs=tested(costs, year, config, comparisons),
+        most_of_gain=below(tested(gross / 2.0 + costs, year, config, comparisons)),
+        most_of_loss=above(tested(gross - costs, year, config, comparisons)),
+    )
+
+
+def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return what may be praised beside the edge, as series whose mean is what it earned: ``timing`` and
+    ``style_timing``. What never changes is left out.
+    """
+    found: dict[str, Floats] = {}
+    invested, market = rows.get(INVESTED), rows.get("market")
+    if invested is not None and market is not None and np.ptp(invested) > 1e-9:
+        # The mean of a product of centred series is their covariance: what good timing earned.
+        found["timing"] = (invested - invested.mean()) * (market - market.mean())
+    if "tilt" in rows and np.ptp(moved := rows["style"] - rows["tilt"]) > 1e-9:
+        found["style_timing"] = moved
+    return found
+
+
+def asked_thrice(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
+    """Return a yearly mean with the interval of a second question: of market and of styles, each at half the error
+    that the edge has, so that asking for all three is wrong no more often than asking twice.
+    """
+    level = 1.0 - config.tail(comparisons)
+    return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
 
 
 def loosely(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
@@ -153,6 +195,16 @@ def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, floa
         and (above(measure) or below(measure) or found.method == "returns")
     ]
     return sorted(strong, key=lambda pair: -abs(pair[1]))
+
+
+def convex(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether returns bend up with the market's moves for certain, by Treynor and Mazuy's term and by
+    Henriksson and Merton's: the first is moved by a few large days, which the second hardly feels.
+    """
+    timed = found.timing
+    if found.method != "returns" or timed is None or not above(timed.upside):
+        return False
+    return above(timed.per_year) and (timed.per_year.value or 0.0) >= config.floor
 
 
 def unearned(found: AgentFindings, config: VerdictConfig) -> float:
@@ -220,7 +272,20 @@ def memory_evidence(
 ) -> MemoryEvidence:
     """Return the contrast of daily parts with those of the same agent under a mask, session by session."""
     parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
+    claims, blind = claims_of(bright), claims_of(masked)
+    nothing = np.zeros(bright[EDGE].size)
+    contrasts = {
+        name: Contrast(
+            gap=tested(row - blind.get(name, nothing), year, config, 1),
+            masked=tested(blind.get(name, nothing), year, config, comparisons),
+            confirmed=above(loosely(blind.get(name, nothing), year, config, comparisons)),
+            shrinks=above(loosely(row - blind.get(name, nothing), year, config, 1)),
+        )
+        for name, row in claims.items()
+    }
     return MemoryEvidence(
+        timing=contrasts.get("timing"),
+        style_timing=contrasts.get("style_timing"),
         against=against,
         gap=parts[EDGE],
         masked=tested(masked[EDGE], year, config, comparisons),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.verdict.evidence import above, below, least_edge, never_moves
-from tradeassay.assay.verdict.record import CASH, AgentFindings, VerdictConfig
+from collections.abc import Sequence
+
+from tradeassay.assay.verdict.evidence import above, below, convex, least_edge, never_moves
+from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, VerdictConfig
 from tradeassay.core.measure import Measure
 
 
@@ -79,6 +81,9 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     edge = found.edge
     assert edge is not None
     names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
+    if part_of(found, "costs") is not None and part_of(found, "fills") is not None:
+        names = {**names, "fills": "fills", "costs": "costs"}
+        del names["trading"]
     parts = [
         f"{words} {percent(part_of(found, name))}"
         for name, words in names.items()
@@ -101,6 +106,13 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
             f"{spanned(found.memory.masked)}"
             + ("" if found.memory.both is None else f", over both plays {spanned(found.memory.both)}")
         )
+        sure = [
+            f"{names.get(name, name)} {spanned(gap)}"
+            for name, gap in found.memory.parts.items()
+            if name != "edge" and above(gap)
+        ]
+        if sure:
+            lines.append(f"more than under the mask, for certain and a year: {', '.join(sure)}")
         if found.memory.sentence:
             lines.append(found.memory.sentence)
     if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
@@ -122,6 +134,11 @@ def _made_of(found: AgentFindings) -> list[str]:
         )
     if found.timing is not None and found.timing.per_year.value is not None:
         lines.append(f"timing: {spanned(found.timing.per_year)} a year, by {found.timing.by}")
+        if found.method == "returns" and found.timing.intercept is not None:
+            lines[-1] += f"; {spanned(found.timing.intercept)} where the market does not move"
+    if found.styles is not None:
+        tilt, moved = spanned(found.styles.tilt), spanned(found.styles.timing)
+        lines.append(f"style: {tilt} a year by its mean exposures, {moved} by changing them")
     if found.stability is not None:
         lines.append(
             f"edge by half: {spanned(found.stability.first)}, then {spanned(found.stability.second)} a year"
@@ -152,8 +169,8 @@ def _made_of(found: AgentFindings) -> list[str]:
 # For and against
 
 
-def speaks_for(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return what speaks for skill, the strongest first."""
+def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Claim]) -> tuple[str, ...]:
+    """Return what speaks for skill, the strongest first; ``stays`` is what is certain and no memory."""
     edge, memory, trials = found.edge, found.memory, found.trials
     assert edge is not None
     lines = []
@@ -163,8 +180,10 @@ def speaks_for(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
         lines.append(_among(found))
     if memory is not None and memory.against is not None and above(memory.masked):
         lines.append(f"under '{memory.against}' {spanned(memory.masked)} a year stays")
-    if found.timing is not None and above(found.timing.per_year):
+    if "timing" in stays and found.timing is not None and found.method != "returns":
         lines.append(f"being invested when the market rose brought {spanned(found.timing.per_year)} a year")
+    if "style_timing" in stays and found.styles is not None:
+        lines.append(f"leaning to styles when they paid brought {spanned(found.styles.timing)} a year")
     if trials is not None and trials.void_at is not None and trials.void_at > 20:
         lines.append(f"it would take {_tries(trials.void_at)} to find as much by chance")
     halves = found.stability
@@ -185,13 +204,23 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
         lines.append(found.leaks.sentence)
     if followed is not None and followed.explained >= config.tracks and followed.portfolio != CASH:
         lines.append(f"{followed.portfolio} explains {followed.explained:.1%} of its variance")
-    if memory is not None and above(memory.gap):
-        lines.append(f"'{memory.against}' takes {spanned(memory.gap)} a year of the edge")
+    if memory is not None and memory.gap.value is not None:
+        taken = {"edge": memory, "timing": memory.timing, "timing of styles": memory.style_timing}
+        lines += [
+            f"'{memory.against}' takes {spanned(one.gap)} a year of the {name}"
+            for name, one in taken.items()
+            if one is not None and above(one.gap)
+        ]
+    if convex(found, config) and found.timing is not None and found.timing.intercept is not None:
+        lines.append(
+            "it gains when the market moves far, as what buyers of options hold does; where it does not move "
+            f"{spanned(found.timing.intercept)} a year are paid for that"
+        )
     lines += _edge_against(found, config)
     if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
         lines.append(_among(found))
-    if found.method != "returns" and above(edge.gross) and not above(edge.tested):
-        lines.append(f"the names brought {spanned(edge.gross)} a year, costs took it")
+    if edge.costs is not None and above(edge.gross) and not above(edge.tested) and edge.most_of_gain:
+        lines.append(f"before costs {spanned(edge.gross)} a year; they took {percent(edge.costs.value)}")
     if found.could_not and edge.tested.low is not None and not above(edge.tested):
         lines.append(found.power)
     kept = found.concentration

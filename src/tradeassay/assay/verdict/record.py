@@ -101,6 +101,8 @@ Kind = Literal[
     "failed",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Claim = Literal["edge", "timing", "style_timing"]
+"""What can be praised: what is left beyond market and style; being in the market, or in a style, when it paid."""
 LABELS: dict[Kind, str] = {
     "skill": "skill supported",
     "timing": "timing supported",
@@ -149,8 +151,11 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
 
     ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``. ``ratio`` is its
-    yearly information ratio, ``gross`` the selection part alone at the tested level. ``at_least`` is what it is by
-    a one-sided test at twice the error of one side: what may have been earned without an edge must lie below it.
+    yearly information ratio, ``gross`` what it was before costs, fills included, at the tested level. ``at_least``
+    is what it is by a one-sided test at twice the error of one side: what may have been earned without an edge
+    must lie below it. ``costs`` are those of a year, None where they are not told apart from fills;
+    ``most_of_gain`` is whether they took more than half of what was earned before them, ``most_of_loss`` whether
+    they are more than half of what was lost, both tested.
     """
 
     tested: Measure
@@ -158,6 +163,9 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     gross: Measure
     comparisons: int
     at_least: float | None = None
+    costs: Measure | None = None
+    most_of_gain: bool = False
+    most_of_loss: bool = False
 
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +182,15 @@ class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: tuple[float, ...] = ()
 
 
+class Contrast(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim in the play and in its twin under a mask; the fields are those of :class:`MemoryEvidence`."""
+
+    gap: Measure
+    masked: Measure
+    confirmed: bool
+    shrinks: bool
+
+
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The same agent where it could not know names or dates.
 
@@ -183,7 +200,8 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     selection before the model's cutoff less that after it. ``confirmed`` is whether the masked edge is above zero
     by a one-sided test at twice the error of one side: an edge that is certain unmasked need not be found twice as
     surely. ``shrinks`` is whether the gap is, by such a test. ``both`` is the edge of an account that holds both
-    plays in equal parts, at the tested level. ``reason`` says why there is no contrast.
+    plays in equal parts, at the tested level. ``timing`` and ``style_timing`` are the same contrast for what being
+    invested at the right time brought, and leaning to the right style. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -196,6 +214,8 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool | None = None
     shrinks: bool = False
     both: Measure | None = None
+    timing: Contrast | None = None
+    style_timing: Contrast | None = None
     reason: str | None = None
 
 
@@ -231,13 +251,22 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Was more held when the market rose? ``per_year`` is what that was worth, at the tested level.
 
     ``by`` holdings: the covariance of the share invested with the market's return. ``by`` returns: Treynor and
-    Mazuy's term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's.
+    Mazuy's term times the market's variance. ``curvature`` is that term, ``upside`` Henriksson and Merton's, and
+    ``intercept`` what is earned a year where the market does not move: convexity that was bought is paid from it.
     """
 
     by: Literal["holdings", "returns"]
     per_year: Measure
     curvature: Measure
     upside: Measure
+    intercept: Measure | None = None
+
+
+class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid."""
+
+    tilt: Measure
+    timing: Measure
 
 
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -348,8 +377,9 @@ class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
     """What a return is made of.
 
     ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
-    ``trading``; over several seeds they are those of an account that holds all seeds in equal parts. ``market`` is
-    what the market behind the ``common`` part returned: the only one an account is measured by.
+    ``trading`` (``costs`` and ``fills``, the moves within the day, sum to it where they are told apart); over
+    several seeds they are those of an account that holds all seeds in equal parts. ``market`` is what
+    the market behind the ``common`` part returned: the only one an account is measured by.
     ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
     of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
     which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
@@ -373,6 +403,7 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
 
     passive: PassiveEvidence | None = None
     timing: TimingEvidence | None = None
+    styles: StyleEvidence | None = None
     tail: TailEvidence | None = None
     stability: StabilityEvidence | None = None
     concentration: ConcentrationEvidence | None = None
@@ -483,7 +514,9 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
     elif "style" in known:
         steps.append(step("Style", "style"))
     steps.append(step("Selection", "selection"))
-    if "trading" in known:
+    if {"costs", "fills"} <= known:
+        steps += [step("Fills", "fills"), step("Costs", "costs")]
+    elif "trading" in known:
         steps.append(step("Trading", "trading"))
     total = one.total
     return (

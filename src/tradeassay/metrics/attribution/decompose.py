@@ -22,7 +22,8 @@ TOLERANCE = 1e-12
 class DailyParts:
     """``total`` = ``common`` + sum of ``style`` + ``selection`` + ``trading``, every day.
 
-    All have shape (T,), ``style`` and ``exposures`` (T, K). ``uncovered`` is the part of ``selection`` earned by
+    All have shape (T,), ``style`` and ``exposures`` (T, K). ``tilt`` is what the mean exposures alone would have
+    earned: the rest of ``style`` is timing. ``uncovered`` is the part of ``selection`` earned by
     names outside the regression, ``covered_share`` (NaN when nothing is held) the share of what is held, both
     sides counted, that is inside it or in a fund, which is the market. ``exposures`` is the portfolio's exposure,
     ``invested`` its net and ``gross`` its gross weight at the start of the day; ``funds`` is the gross weight of
@@ -33,6 +34,7 @@ class DailyParts:
     total: Floats
     common: Floats
     style: Floats
+    tilt: Floats
     selection: Floats
     uncovered: Floats
     trading: Floats
@@ -83,6 +85,7 @@ def decompose(
         total=held if total is None else total,
         common=invested * model.common + (funds * model.residuals).sum(axis=1),
         style=exposures * model.premia,
+        tilt=model.premia @ exposures.mean(axis=0) if exposures.size else np.zeros(held.size),
         selection=(inside * model.residuals).sum(axis=1) + uncovered,
         uncovered=uncovered,
         trading=np.zeros_like(held) if total is None else total - held,
@@ -141,6 +144,7 @@ def fit_returns(model: StyleModel, total: Floats, *, lags: int = 0) -> ReturnsFi
         total=total,
         common=common,
         style=style,
+        tilt=style.sum(axis=1),
         selection=rest,
         uncovered=zeros,
         trading=zeros,

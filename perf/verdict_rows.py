@@ -1,0 +1,298 @@
+"""Accounts that were once judged wrongly, some hundreds of each kind, drawn afresh: how often is it true?
+
+    python perf/verdict_rows.py [--accounts 200] [--first 730000] [--only convex,memory]
+
+Nobody is asked and no world is made: daily parts, or returns, are drawn with sizes of their own and go through the
+door that everybody's go through. *Praised* is skill, timing or mixed. Every row says what it must not exceed, or
+must reach; the exit status is 1 when a row misses it by more than chance (Wilson, 95 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tradeassay.assay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
+from tradeassay.assay.verdict.build import TrialSetting, assay_series, with_daily
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, memory_evidence
+from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence, Ranks
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.data.tables.account import OwnSeries
+from tradeassay.metrics import rate_measure
+
+Series = np.ndarray
+Draw = np.random.Generator
+Rows = dict[str, Series]
+PRAISE = ("skill", "timing", "mixed")
+CONFIG = VerdictConfig(draws=100)
+YEAR, LONG = 252, 756
+
+
+@dataclass
+class Row:
+    """One kind of account: which words count, whether at most or at least so often, and what was said."""
+
+    name: str
+    words: tuple[str, ...]
+    most: float | None = None
+    least: float | None = None
+    said: Counter[str] = field(default_factory=Counter)
+
+    def judged(self) -> tuple[Measure, bool]:
+        """Return how often the words were said, and whether the bar is missed for certain."""
+        hits = sum(self.said[word] for word in self.words)
+        share = rate_measure(hits, sum(self.said.values()), nothing="nobody was judged", level=0.95)
+        low, high = share.low or 0.0, 1.0 if share.high is None else share.high
+        missed = (self.most is not None and low > self.most) or (self.least is not None and high < self.least)
+        return share, missed
+
+
+def market(rng: Draw, n: int = LONG) -> Series:
+    """Return a market's days: fat tails, and volatility that comes in clusters."""
+    scale = np.empty(n)
+    now = 1.0
+    for day, shock in enumerate(rng.normal(0.0, 0.06, n)):
+        now = float(np.exp(0.97 * np.log(now) + shock))
+        scale[day] = now
+    return 0.08 / YEAR + rng.uniform(0.008, 0.012) * scale * rng.standard_t(5, n) / np.sqrt(5.0 / 3.0)
+
+
+def by_returns(total: Series, against: Series) -> AgentAssay:
+    """Return the verdict on returns, against a market's."""
+    days = (np.datetime64("2001-01-01") + np.arange(total.size)).astype(str).tolist()
+    table = OwnSeries(
+        returns=dict(zip(days, total.tolist(), strict=True)),
+        against=dict(zip(days, against.tolist(), strict=True)),
+    )
+    return assay_series(table, CONFIG, agent="own")[0]
+
+
+def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
+    """Return the verdict on daily parts, and those of a twin that was played under a mask."""
+    size = rows["common"].size
+    both = [_whole(one) for one in (rows, masked) if one is not None]
+    found = AgentFindings(
+        cell="drawn",
+        benchmark="drawn",
+        dataset="drawn",
+        agent="drawn",
+        by_model=masked is not None,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=size,
+        first="2001-01-01",
+        last="2003-12-31",
+        total=not_scored("not measured yet"),
+        market=not_scored("no index"),
+        luck=LuckEvidence(percentile=not_scored("not asked for"), p=None),
+        leaks=LeakEvidence(tested=True, sentence="nothing moved", bound=0.001),
+        failure_rate=Measure(value=0.0, n=size),
+        ranks=Ranks(of=1, by_return=1, by_selection=1),
+    )
+    days = tuple(str(day) for day in np.datetime64("2001-01-01") + np.arange(size))
+    made = with_daily(found, both[0], YEAR, CONFIG, TrialSetting(sessions=days))
+    if masked is not None:
+        twin = memory_evidence(both[0], both[1], YEAR, CONFIG, against="blinded")
+        made = type(made)(**{name: getattr(made, name) for name in made.__struct_fields__} | {"memory": twin})
+    return judge(made, CONFIG)
+
+
+def _whole(rows: Rows) -> Rows:
+    """Return parts with their sums, and zeros for those that are not given."""
+    nothing = np.zeros(rows["common"].size)
+    rows = {"style": nothing, "tilt": rows.get("style", nothing), "selection": nothing} | rows
+    rows = {"costs": nothing, "fills": nothing} | rows
+    rows["trading"] = rows["costs"] + rows["fills"]
+    rows[EDGE] = rows["selection"] + rows["trading"]
+    return rows | {"total": rows["common"] + rows["style"] + rows[EDGE]}
+
+
+def noise(rng: Draw, yearly: float, n: int = LONG) -> Series:
+    """Return days of chance with a yearly standard deviation."""
+    return yearly / np.sqrt(YEAR) * rng.standard_t(6, n) / np.sqrt(1.5)
+
+
+def timed(rng: Draw, m: Series, chance: float) -> Rows:
+    """Return somebody who is in and out for days at a time, rightly so with a ``chance``."""
+    every = int(rng.integers(3, 8))
+    ahead = np.add.reduceat(m, np.arange(0, m.size, every)) > 0.0
+    right = rng.random(ahead.size) < chance
+    share = np.repeat(np.where(ahead == right, 1.0, rng.uniform(0.0, 0.4)), every)[: m.size]
+    return {"common": share * m, INVESTED: share, "market": m}
+
+
+# One function a row of the list
+
+
+def memory(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Dates or styles that are remembered: the mask takes them."""
+    m, chosen = market(rng), noise(rng, 0.06)
+    chance = rng.uniform(0.72, 0.9)
+    dates, blind = timed(rng, m, chance), timed(rng, m, 0.5)
+    said = by_holdings(dates | {"selection": chosen}, blind | {"selection": noise(rng, 0.06)})
+    yield Row("remembers dates: praised", PRAISE, most=0.05), said
+    yield Row("remembers dates: memory", ("memory",), least=0.8), said
+    styles = styled(rng, rng.uniform(0.75, 0.95)), styled(rng, 0.5)
+    invested = {"common": m, INVESTED: np.ones(m.size), "market": m}
+    said = by_holdings(invested | styles[0], invested | styles[1])
+    yield Row("remembers which style paid: praised", PRAISE, most=0.05), said
+    yield Row("remembers which style paid: memory", ("memory",), least=0.8), said
+    said = by_holdings(timed(rng, m, 0.75), timed(rng, m, 0.75))
+    yield Row("times the market, masked or not: timing", ("timing", "mixed"), least=0.8), said
+    nobody = timed(rng, m, 0.5) | {"selection": chosen}
+    said = by_holdings(nobody, timed(rng, m, 0.5) | {"selection": noise(rng, 0.06)})
+    yield Row("neither, in and out by chance: praised", PRAISE, most=0.05), said
+    yield Row("neither, in and out by chance: blamed", ("memory", "worse", "leak"), most=0.05), said
+
+
+def styled(rng: Draw, chance: float) -> Rows:
+    """Return somebody who leans to either side of a style, for weeks, rightly so with a ``chance``."""
+    premium = noise(rng, 0.05)
+    every = int(rng.integers(5, 21))
+    ahead = np.add.reduceat(premium, np.arange(0, LONG, every)) > 0.0
+    right = rng.random(ahead.size) < chance
+    lean = np.repeat(np.where(ahead == right, 1.0, -1.0) * rng.uniform(0.8, 1.5), every)[:LONG]
+    return {"style": lean * premium, "tilt": lean.mean() * premium, "selection": noise(rng, 0.04)}
+
+
+def costs(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Costs that made the result, and those that did not."""
+    m = market(rng)
+    held = {"common": m, INVESTED: np.ones(m.size), "market": m}
+    spread = rng.uniform(0.05, 0.1)
+    paid = np.abs(noise(rng, 0.01))
+    gain = spread * rng.uniform(2.2, 3.0) / YEAR
+
+    def pays(share: float) -> Series:
+        return -paid / paid.mean() * share
+
+    names = noise(rng, spread)
+    names += gain - names.mean()
+    half = rng.uniform(0.1, 0.39)
+    said = by_holdings(held | {"selection": names, "costs": pays(gain * rng.uniform(0.9, 1.1))})
+    yield Row("costs as large as the edge: costs", ("costs",), least=0.9), said
+    fills = noise(rng, spread)
+    fills += -gain * (1.0 - half) - fills.mean()
+    said = by_holdings(held | {"selection": names, "fills": fills, "costs": pays(gain * half)})
+    yield Row("fills took the edge, costs 10 to 39 % of it: costs", ("costs",), most=0.05), said
+    weak = noise(rng, spread)
+    weak += spread * 1.25 / YEAR - weak.mean()
+    said = by_holdings(held | {"selection": weak, "costs": pays(spread * rng.uniform(0.1, 0.4) / YEAR)})
+    yield Row("gross just certain, net just not: costs", ("costs",), most=0.05), said
+    lost = noise(rng, spread)
+    lost += -gain * (1.0 - half) - lost.mean()
+    said = by_holdings(held | {"selection": lost, "costs": pays(gain * half)})
+    yield Row("names lost, costs 10 to 39 % of it: costs", ("costs",), most=0.05), said
+    said = by_holdings(held | {"selection": noise(rng, spread)})
+    yield Row("a null without costs: costs", ("costs",), most=0.0), said
+    yield Row("a null without costs: praised", PRAISE, most=0.05), said
+
+
+def convex(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Bought and sold convexity at a fair price, and betas that switch: nobody times or chooses."""
+    m = market(rng)
+    every = int(rng.integers(5, 21))
+    beta = np.repeat(np.where(rng.random(LONG) < 0.5, 1.0, rng.uniform(0.0, 0.5)), every)[:LONG]
+    for name, total in {
+        "market plus a put": m + options(m, rng, -rng.uniform(0.0, 0.06), call=False),
+        "straddles": 0.5 * (options(m, rng, 0.0, call=True) + options(m, rng, 0.0, call=False)),
+        "short strangles": -0.5
+        * (
+            options(m, rng, rng.uniform(0.01, 0.05), call=True)
+            + options(m, rng, -rng.uniform(0.01, 0.05), call=False)
+        ),
+        "doubling": doubled(m, rng.uniform(0.3, 0.6)),
+        "a weekly coin": beta * m,
+        "switching betas": m * np.where(rng.random(LONG) < 0.5, 1.5, 0.5) + noise(rng, 0.01),
+    }.items():
+        yield Row(f"{name}: praised", PRAISE, most=0.05), by_returns(total + noise(rng, 0.005), m)
+    share = np.where((m > 0) == (rng.random(LONG) < 0.62), 1.0, 0.0)
+    yield Row("a true timer, by returns: found", PRAISE, least=0.8), by_returns(share * m, m)
+
+
+def options(m: Series, rng: Draw, strike: float, *, call: bool) -> Series:
+    """Return the daily gains of one option on the market, bought for a month at a time.
+
+    Its price is Black and Scholes' at the volatility of the sixty days before, marked every day.
+    """
+    from scipy.special import ndtr
+
+    n, term = m.size, 21
+    found = np.zeros(n)
+    # What comes at that price on average: the drift is not in it.
+    for start in range(0, n, term):
+        days = m[start : start + term]
+        vol = m[max(0, start - 60) : start].std() if start >= 60 else m[:60].std()
+        level = np.concatenate([[1.0], np.cumprod(1.0 + days)])
+        left = (term - np.arange(level.size)) * vol**2
+        struck = 1.0 + strike
+        with np.errstate(divide="ignore"):
+            root = np.sqrt(np.maximum(left, 1e-12))
+            up = (np.log(level / struck) + 0.5 * left) / root
+        value = level * ndtr(up) - struck * ndtr(up - root)
+        value = value if call else value - level + struck
+        found[start : start + term] = np.diff(value)[: days.size]
+    return found
+
+
+def doubled(m: Series, first: float) -> Series:
+    """Return what somebody makes who doubles after every loss, up to four times, and begins again after a gain."""
+    stake, made = first, np.empty(m.size)
+    for day, move in enumerate(m.tolist()):
+        made[day] = stake * move
+        stake = first if move > 0 else min(2.0 * stake, 16.0 * first, 2.0)
+    return made
+
+
+def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Styles that are timed, held, or changed by chance."""
+    m = market(rng)
+    held = {"common": m, INVESTED: np.ones(m.size), "market": m}
+    yield Row("times styles: timing", ("timing", "mixed"), least=0.8), by_holdings(held | styled(rng, 0.85))
+    yield Row("changes styles by chance: praised", PRAISE, most=0.05), by_holdings(held | styled(rng, 0.5))
+    premium = noise(rng, 0.05) + rng.uniform(0.02, 0.06) / YEAR
+    tilt = {"style": premium, "tilt": premium, "selection": noise(rng, 0.04)}
+    yield Row("leans to one style that pays: praised", PRAISE, most=0.05), by_holdings(held | tilt)
+
+
+ROWS: dict[str, Callable[[Draw], Iterator[tuple[Row, AgentAssay]]]] = {
+    "memory": memory,
+    "costs": costs,
+    "convex": convex,
+    "style": style,
+}
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--accounts", type=int, default=200)
+    parser.add_argument("--first", type=int, default=730_000)
+    parser.add_argument("--only", default=",".join(ROWS))
+    asked = parser.parse_args()
+    failed = False
+    print("| account | accounts | said | bar |")
+    print("|---|---|---|---|")
+    for name in asked.only.split(","):
+        rows: dict[str, Row] = {}
+        for number in range(asked.accounts):
+            for row, judged in ROWS[name](np.random.default_rng([asked.first, number])):
+                rows.setdefault(row.name, row).said[judged.verdict.kind] += 1
+        for row in rows.values():
+            share, missed = row.judged()
+            bar = f"at most {row.most:.0%}" if row.most is not None else f"at least {row.least:.0%}"
+            failed |= missed
+            span = f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%})"
+            print(f"| {row.name} | {share.n} | {span} | {bar}{': missed' if missed else ''} |")
+            print(f"    {dict(row.said)}", file=sys.stderr)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
