@@ -452,8 +452,9 @@ def test_cash_is_no_market() -> None:
     total = np.random.default_rng(12).normal(0.002, 0.01, 300)
     with pytest.raises(UserError, match="cash is no market"):
         assay(account(total, np.random.default_rng(1).normal(0, 1e-5, 300)))
-    with pytest.raises(UserError, match="cash is no market"):
-        assay(OwnAccount(returns=account(total, None), against=account(np.full(300, 0.0001), None)))
+    made = assay(OwnAccount(returns=account(total, None), against=account(np.full(300, 0.0001), None))).agents[0]
+    assert made.verdict.kind == "open"
+    assert "what it is compared with is cash, which is no market" in made.verdict.sentence
     with pytest.raises(UserError, match="a price or the returns of cash"):
         assay(account(total, 0.0001 + np.random.default_rng(1).normal(0, 1e-5, 300)))
     with pytest.raises(UserError, match="5 rows are too few"):

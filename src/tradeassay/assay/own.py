@@ -45,12 +45,16 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     ``benchmark`` for the market's rules, and how many ``names`` were held with which yearly one-way ``turnover``.
 
     An account's returns may also be a pandas or polars table, hold its value instead, and be compared with
-    ``against``: another table of returns, or a column of the same. ``reading`` says what cannot be told from them.
+    ``against``: another table of returns, or a column of the same. ``cash`` is a table of what cash earned,
+    ``factors`` one with the returns of styles, a column each (``RF`` in it is cash, ``Mkt-RF`` the market); both
+    may be ``french``. ``reading`` says what cannot be told from the account's table.
     """
 
     weights: str | None = None
     returns: str | object | None = None
     against: str | object | None = None
+    cash: str | object | None = None
+    factors: str | object | None = None
     reading: TableReading = TableReading()
     dataset: str | None = None
     universe: str = "all"

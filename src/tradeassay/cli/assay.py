@@ -177,6 +177,10 @@ def assay_run(
     metavar="MARKET",
     help="sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.",
 )
+@click.option("--cash", metavar="FILE", help="What cash earned: a file, or french; none for returns beyond it.")
+@click.option(
+    "--factors", metavar="FILE", help="Returns of styles, a column each (RF and Mkt-RF among them), or french."
+)
 @click.option("--dataset", metavar="NAME", help="The data set with the prices of what was held.")
 @click.option(
     "--universe", metavar="NAME", default="all", show_default=True, help="An index of the data set, or all."

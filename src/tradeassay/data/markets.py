@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,7 +14,8 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
 from tradeassay.data.datasets import load_stored
-from tradeassay.data.tables.account import OwnSeries
+from tradeassay.data.tables.account import OwnSeries, read_columns
+from tradeassay.data.tables.columns import plain_title
 
 
 class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,13 +79,69 @@ def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
     table = import_module(f"arch.data.{market.module}").load()
     if market.module != "frenchdata":
         return table.index.strftime("%Y-%m-%d").tolist(), table["Adj Close"].to_numpy(float), "the package arch"
-    # Its months are read as nanoseconds since 1970.
+    ends = _months(table)
+    grown = np.cumprod(1.0 + (table["Mkt-RF"] + table["RF"]).to_numpy(float) / 100.0)
+    return ends, np.concatenate([[1.0], grown]), "the package arch"
+
+
+def _months(table: Any) -> list[str]:
+    """Return the last days of French's months, which are read as nanoseconds since 1970, and of the one before."""
     months = table.index.astype("int64").tolist()
     starts = np.array([f"{month // 100}-{month % 100:02d}" for month in months], dtype="datetime64[M]")
     ends = ((starts + 1).astype("datetime64[D]") - 1).astype(str).tolist()
-    grown = np.cumprod(1.0 + (table["Mkt-RF"] + table["RF"]).to_numpy(float) / 100.0)
-    before = str(starts[0].astype("datetime64[D]") - 1)
-    return [before, *ends], np.concatenate([[1.0], grown]), "the package arch"
+    return [str(starts[0].astype("datetime64[D]") - 1), *ends]
+
+
+FRENCH = "french"
+"""Kenneth French's monthly factors, SMB and HML, with the market and the Treasury bill."""
+_CASH = ("rf", "cash", "risk free", "bills", "t bills")
+_MARKET = ("mkt rf", "mktrf")
+
+
+@dataclass(frozen=True, slots=True)
+class FactorTable:
+    """Returns by factor; ``market``, beyond cash, and ``cash`` where the table has them."""
+
+    factors: dict[str, OwnSeries]
+    market: OwnSeries | None
+    cash: OwnSeries | None
+    notes: tuple[str, ...]
+
+
+def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
+    """Return the factors of a table, one a column, or French's by name; with ``cash`` that column is all it needs.
+
+    Raises :class:`UserError` with one line for a file that is not there, or holds none.
+    """
+    if isinstance(what, str) and what == FRENCH:
+        table = import_module("arch.data.frenchdata").load()
+        since, *ends = _months(table)
+        note = f"French's monthly factors, {ends[0]} to {ends[-1]}, from the package arch"
+        each = {
+            str(name): OwnSeries(
+                returns=dict(zip(ends, (table[name].to_numpy(float) / 100.0).tolist(), strict=True)),
+                year=12,
+                notes=(note,),
+                since=since,
+            )
+            for name in table.columns
+        }
+    elif isinstance(what, str) and not Path(what).is_file():
+        raise UserError(f"no file {what}", hint=f"give a file of returns, or '{FRENCH}' for Kenneth French's")
+    else:
+        each = read_columns(Path(what) if isinstance(what, str) else what)
+    plain = {plain_title(name).replace("-", " "): name for name in each}
+    found = [next((plain[one] for one in words if one in plain), None) for words in (_CASH, _MARKET)]
+    if cash and found[0] is None and len(each) == 1:
+        found[0] = next(iter(each))
+    factors = {name: series for name, series in each.items() if name not in found}
+    if not factors and not cash:
+        raise UserError("there is no factor in the table", hint="give one column a factor, beside the date")
+    if cash and found[0] is None:
+        raise UserError("which column of the table is cash?", hint="call it 'cash' or 'RF'")
+    held, market = (None if name is None else each[name] for name in found)
+    notes = next(iter(each.values())).notes
+    return FactorTable(factors=factors, market=market, cash=held, notes=notes)
 
 
 def offer(days: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ from tradeassay.assay.verdict.diagnostics import (
     Tried,
     concentration_of,
     curve_of,
+    is_cash,
     passive_evidence,
     stability_evidence,
     tail_evidence,
@@ -67,8 +68,15 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
-from tradeassay.data.markets import MARKETS, offer, read_market
-from tradeassay.data.tables.account import OwnSeries, columns_of, read_series, with_benchmark
+from tradeassay.data.markets import FRENCH, MARKETS, offer, read_factors, read_market
+from tradeassay.data.tables.account import (
+    OwnSeries,
+    beside,
+    columns_of,
+    compounded,
+    read_series,
+    with_benchmark,
+)
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.metrics import (
     BootstrapConfig,
@@ -328,6 +336,7 @@ def with_daily(
     by_returns = found.method == "returns"
     lags = stale_lags(total, market) if by_returns and market is not None else 0
     claims = {} if by_returns else claims_of(daily)
+    unstyled = total - daily["style"] if by_returns else total
     styles = None
     if "style_timing" in claims and total.size >= config.least:
         tilt, moved = daily["tilt"], claims["style_timing"]
@@ -358,7 +367,13 @@ def with_daily(
         timing=None
         if market is None
         else timing_evidence(
-            total, market, claims.get("timing"), year, config, comparisons, returns_only=by_returns
+            unstyled,
+            market,
+            claims.get("timing"),
+            year,
+            config,
+            comparisons,
+            returns_only=by_returns,
         ),
         styles=styles,
         tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
@@ -502,14 +517,58 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     given = own.returns if own.returns is not None else own.weights
     title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
     if own.weights is None and own.dataset is None:
-        if isinstance(own.against, str) and own.against in MARKETS and MARKETS[own.against].dividends:
-            config = msgspec.structs.replace(config, dividends=0.0)
-        judged, notes = assay_series(_series(own), config, agent=title)
+        series = _explained(own)
+        french = isinstance(own.factors, str) and own.factors == FRENCH and own.against is None
+        named = isinstance(own.against, str) and own.against in MARKETS and MARKETS[own.against].dividends
+        config = msgspec.structs.replace(
+            config,
+            dividends=0.0 if named or french else config.dividends,
+            interest=config.interest if series.cash is None else 0.0,
+        )
+        judged, notes = assay_series(series, config, agent=title)
         return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     taken = attribute_tables(own, bootstrap=bootstrap)
     judged = _judged(own, taken, config, title)
     return Assay(title=title, source="own", config=config, agents=(judged,), notes=taken.notes)
+
+
+def _explained(own: OwnAccount) -> OwnSeries:
+    """Return the account's returns with those of its market, of cash and of factors, as far as they are given."""
+    if own.factors is None and own.cash is None:
+        return _series(own)
+    table = None if own.factors is None else read_factors(own.factors)
+    cash = None if table is None else table.cash
+    beyond_it = isinstance(own.cash, str) and own.cash == NO_CASH
+    if own.cash is not None and not beyond_it:
+        cash = read_factors(own.cash, cash=True).cash
+    first = None if table is None else next(iter(table.factors.values()))
+    if first is not None and own.against is None and table is not None and table.market is not None:
+        account = _series(msgspec.structs.replace(own, reading=replace(own.reading, against=None)))
+        told = tuple(note for note in account.notes if not note.startswith("no market was given"))
+        account = replace(account, against=None, notes=told)
+        bills = {} if cash is None else beside(table.market, cash)
+        whole = {day: value + bills.get(day, 0.0) for day, value in table.market.returns.items()}
+        series = with_benchmark(
+            account, replace(table.market, returns=whole, notes=("the market is the factors' own",))
+        )
+    else:
+        series = _series(own)
+    if first is not None and first.year < series.year:
+        market = None if series.against is None else OwnSeries(returns=series.against, year=series.year)
+        series = compounded(series, first)
+        series = series if market is None else with_benchmark(series, market)
+    earned = None if cash is None else beside(series, replace(cash, notes=()))
+    if beyond_it and series.against is not None:
+        # The account's returns are beyond cash as they are, and the market's must be.
+        beyond = {day: value - (earned or {}).get(day, 0.0) for day, value in series.against.items()}
+        series, earned = replace(series, against=beyond), dict.fromkeys(series.returns, 0.0)
+    return replace(
+        series,
+        cash=earned,
+        factors={} if table is None else {name: beside(series, one) for name, one in table.factors.items()},
+        notes=(*series.notes, *(() if table is None else table.notes)),
+    )
 
 
 def _series(own: OwnAccount) -> OwnSeries:
@@ -541,6 +600,8 @@ def _series(own: OwnAccount) -> OwnSeries:
     return with_benchmark(series, other)
 
 
+NO_CASH = "none"
+"""What is given as cash for returns that are beyond it already, as those of one side less another."""
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
 _LEAST_SHARED = 20
 _STILL = 0.02
@@ -554,31 +615,23 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     Raises :class:`UserError` when the two share too few days.
     """
     notes = list(series.notes)
-    days = tuple(series.returns)
-    market: Floats | None = None
-    if series.against is not None:
-        shared = tuple(day for day in days if day in (series.against or {}))
-        if len(days) < _LEAST_SHARED:
-            raise UserError(
-                f"{len(days)} rows are too few to compare with a benchmark",
-                hint=f"give at least {_LEAST_SHARED}, or leave the benchmark out",
-            )
-        if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
-            raise UserError(
-                f"the account and its benchmark share {len(shared)} of {len(days)} days",
-                hint="give both for the same days, in the same form",
-            )
-        if len(shared) < len(days):
-            notes.append(f"left out because the benchmark has no return there: {len(days) - len(shared)} rows")
-        days = shared
-        market = np.array([series.against[day] for day in days])
+    why = "no benchmark is given"
+    if series.against is not None and is_cash(np.array([*series.against.values()]), series.year):
+        why = "what it is compared with is cash, which is no market"
+        notes.append(why)
+        series = replace(series, cash=series.cash or series.against, against=None)
+    days = _shared_days(series, notes)
+    market = None if series.against is None else np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])
     if market is not None and market.std() < _STILL * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
             hint="cash is no market: give the returns of what could have been held, or leave the benchmark out",
         )
-    daily = _rows_of_series(total, market)
+    cash = np.zeros(total.size) if series.cash is None else np.array([series.cash[day] for day in days])
+    known = {} if market is None else series.factors
+    factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
+    daily, betas = _rows_of_series(total, market, cash, factors)
     found = AgentFindings(
         cell="own",
         benchmark="",
@@ -593,7 +646,11 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         last=days[-1] if days else None,
         method="returns",
         total=not_scored("nothing was played"),
-        market=_market(None),
+        market=not_scored(why),
+        exposures={
+            name: Measure(value=significant(beta), note="constant, estimated from returns")
+            for name, beta in betas.items()
+        },
         luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
         leaks=LeakEvidence(tested=False),
         failure_rate=not_scored(NO_RUN),
@@ -603,32 +660,66 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     references = {} if market is None else {"the benchmark": market}
     setting = TrialSetting(references=references, sessions=days)
     found = _with_history(with_daily(found, daily, series.year, config, setting), total, days, series.year, config)
-    none = not_scored("no factors are known: style cannot be measured")
-    parts = {**found.parts, "style": none}
+    parts = dict(found.parts)
+    if not factors:
+        parts["style"] = not_scored("no factors are known: style cannot be measured")
+        found = msgspec.structs.replace(found, style_variance=None, active_variance=None)
     if found.passive is not None and found.edge is not None and found.passive.portfolio != CASH:
         # Beyond the one benchmark there is: that is the edge, and has its interval.
         found = msgspec.structs.replace(
             found, passive=msgspec.structs.replace(found.passive, beyond=found.edge.tested)
         )
     if market is None:
-        parts = {**parts, "common": not_scored("no benchmark is given"), "selection": not_scored(ALONE)}
-    found = msgspec.structs.replace(found, parts=parts, styled=0.0, style_variance=None, active_variance=None)
+        parts = {**parts, "common": not_scored(why), "selection": not_scored(ALONE)}
+        found = msgspec.structs.replace(found, market=not_scored(why))
+    found = msgspec.structs.replace(found, parts=parts, styled=1.0 if factors else 0.0)
     return judge(found, config), tuple(notes)
 
 
-def _rows_of_series(total: Floats, market: Floats | None) -> dict[str, Floats]:
+def _shared_days(series: OwnSeries, notes: list[str]) -> tuple[str, ...]:
+    """Return the days on which an account and all that it is compared with have a return; notes say the rest."""
+    days = tuple(series.returns)
+    others = {"its benchmark": series.against, "cash": series.cash, **series.factors}
+    for what, other in others.items():
+        if other is None:
+            continue
+        if len(days) < _LEAST_SHARED:
+            raise UserError(
+                f"{len(days)} rows are too few to compare with {what.replace('its', 'a')}",
+                hint=f"give at least {_LEAST_SHARED}, or leave {what} out",
+            )
+        shared = tuple(day for day in days if day in other)
+        if len(shared) < max(_LEAST_SHARED, 0.5 * len(days)):
+            raise UserError(
+                f"the account and {what} share {len(shared)} of {len(days)} days",
+                hint="give both for the same days, in the same form",
+            )
+        if len(shared) < len(days):
+            name = what.replace("its", "the")
+            notes.append(f"left out because {name} has no return there: {len(days) - len(shared)} rows")
+        days = shared
+    return days
+
+
+def _rows_of_series(
+    total: Floats, market: Floats | None, cash: Floats, factors: Mapping[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, float]]:
+    """Return daily parts, and the exposures to factors; interest on what is not in the market counts as market."""
     nothing = np.zeros(total.size)
-    common = nothing
+    common, style, betas = cash, nothing, {}
+    rows: dict[str, Floats] = {}
     if market is not None:
         lags = stale_lags(total, market)
-        late = lagged(market, lags)
-        fit = Regression(total[lags:], [series[lags:] for series in late])
-        common = np.column_stack(late) @ fit.coefficients[1:]
-    rows = {"total": total, "common": common, "style": nothing, "selection": total - common, "trading": nothing}
-    rows[EDGE] = rows["selection"]
-    if market is not None:
-        rows["market"] = market
-    return rows
+        late = lagged(market - cash, lags)
+        fit = Regression((total - cash)[lags:], [series[lags:] for series in (*late, *factors.values())])
+        common = cash + np.column_stack(late) @ fit.coefficients[1 : 2 + lags]
+        betas = dict(zip(factors, fit.coefficients[2 + lags :].tolist(), strict=True))
+        each = {f"style.{name}": betas[name] * row for name, row in factors.items()}
+        style = np.sum([*each.values()], axis=0) if each else nothing
+        rows = {"market": market, **each}
+    rows |= {"total": total, "common": common, "style": style, "trading": nothing}
+    rows[EDGE] = rows["selection"] = total - common - style
+    return rows, betas
 
 
 def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:

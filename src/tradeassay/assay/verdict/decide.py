@@ -15,6 +15,7 @@ import msgspec
 from tradeassay.assay.verdict.evidence import above, below, convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
+    pace,
     part_of,
     percent,
     signed,
@@ -329,9 +330,9 @@ def _contradicted(found: AgentFindings) -> bool:
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    # What matters most comes first: the sentence has room for three. That is what is particular to this account,
-    # then, of returns alone, that any style looks like an edge, then what was not examined.
-    limits = _edge_limits(found, config) if kind in ("skill", "mixed") else []
+    # What matters most comes first: the sentence has room for three. That is style where nobody measured it, which
+    # looks like any edge, then what is particular to this account, then what was not examined.
+    limits = _edge_limits(found, config) if kind in ("skill", "mixed") or "edge" in claims(found, config) else []
     if kind == "memory":
         lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
         if not any(one is not None and above(one.gap) for one in lost):
@@ -339,12 +340,18 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
             limits = [f"memory is not certain: the mask takes {' and '.join(taken)} a year"]
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
-        limits.append(f"style is not measured: {there}")
+        limits.insert(0, f"style is not measured: {there}")
     return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
 
 
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
+    if found.method == "returns":
+        unseen = "holdings and leaks" if found.luck.p is not None else "holdings, random portfolios and leaks"
+        return [
+            "hindsight is not excluded: returns do not say when what was held was chosen; survivors look skilled",
+            f"returns alone say no more: {unseen} cannot be examined",
+        ]
     masked = found.mask not in (None, "bright") or (
         found.memory is not None and found.memory.gap.value is not None
     )
@@ -358,12 +365,7 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append("leaks are not excluded: no leak test was made")
     elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
         limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
-    if found.method == "returns":
-        known = "exposures are estimated from returns alone"
-        limits.append(
-            f"holdings are unknown: {known if part_of(found, 'common') is not None else 'so are exposures'}"
-        )
-    elif found.parts and part_of(found, "trading") is None:
+    if found.parts and part_of(found, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:
         limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
@@ -440,7 +442,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     assert edge is not None
     seeds = f" over its {found.seeds} seeds in equal parts" if found.seeds > 1 else ""
     name = f"{found.agent}, the baseline," if found.baseline else found.agent
-    made = f"{name} returned {percent(found.total.value)}{seeds}"
+    made = f"{name} returned {percent(found.total.value)}{pace(found)}{seeds}"
     yearly = yearly_of(found, config)
     if kind == "leak":
         return _leak(made, found, firm=firm)
@@ -470,10 +472,9 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "market":
         return _market(made, found, config)
     if kind == "open":
-        return (
-            f"{made}, and nothing says what the market returned meanwhile: give a benchmark's returns (--against) "
-            "or a data set (--dataset) to learn what it is made of."
-        )
+        why = found.market.reason or "no benchmark is given"
+        mend = "give a market's returns (--against) or a data set (--dataset) to learn what it is made of"
+        return f"{made}, and {why}: {mend}."
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
 
 
@@ -602,7 +603,7 @@ def _of_costs(made: str, found: AgentFindings) -> str:
     edge = found.edge
     assert edge is not None
     assert edge.costs is not None
-    taken = percent(edge.costs.value)
+    taken = f"{abs(edge.costs.value or 0.0):.1%}"
     if above(edge.gross):
         brought = f"it earned {spanned(edge.gross)} a year before costs"
         return f"{made}; costs ate its edge: {brought}, they took {taken}, and {spanned(edge.tested)} is left."
@@ -620,7 +621,7 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     late = " with a lag" if followed.lagged > 0.05 else ""
     share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
     beyond, value = followed.beyond, followed.beyond.value or 0.0
-    if below(beyond) and value <= -config.floor:
+    if (below(beyond) or beyond.low is None) and value <= -config.floor:
         rest = "what leverage, fees or trading cost"
     elif not above(beyond) or value < config.floor:
         rest = "nothing worth calling an edge"

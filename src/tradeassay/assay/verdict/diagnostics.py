@@ -59,6 +59,19 @@ _SPANS = (1, 5)
 """Sessions over which options are sold: a day, a week."""
 
 
+_RISES = 0.98
+"""The share of rows on which cash does not fall."""
+
+
+def is_cash(returns: Floats, year: int) -> bool:
+    """Return whether returns are those of cash: they hardly ever fall, and each is close to the one before."""
+    if returns.size < TRACKED or float(returns.mean()) * year > 0.25 or (returns > -1e-4).mean() < _RISES:
+        return False
+    gap = returns - returns.mean()
+    whole = float(gap @ gap)
+    return whole <= 1e-12 or float(gap[1:] @ gap[:-1]) / whole > 0.5
+
+
 def passive_evidence(
     total: Floats,
     references: Mapping[str, Floats],
@@ -70,10 +83,10 @@ def passive_evidence(
 ) -> PassiveEvidence | None:
     """Return the passive portfolio that explains the account best; None without any that moves.
 
-    What moves by less than :data:`STILL` and earns no more than interest is cash.
+    What moves by less than :data:`STILL`, or as cash does, and earns no more than interest is cash.
     """
-    enough = total.size >= TRACKED
-    if enough and float(total.std()) * math.sqrt(year) < STILL and abs(float(total.mean())) * year < INTEREST:
+    enough = total.size >= TRACKED and abs(float(total.mean())) * year < INTEREST
+    if enough and (float(total.std()) * math.sqrt(year) < STILL or is_cash(total, year)):
         return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
     best: tuple[str, Regression] | None = None
     least = config.least if lags else TRACKED

@@ -13,10 +13,18 @@ def percent(value: float | None) -> str:
     """Return a share in per cent with its sign and a true minus."""
     if value is None:
         return "n/a"
-    text = f"{abs(value):.1%}"
-    if float(text[:-1]) == 0.0:
+    text = f"{abs(value):.1%}" if abs(value) < 10.0 else f"{abs(value):,.0%}"
+    if float(text[:-1].replace(",", "")) == 0.0:
         return text
     return f"\u2212{text}" if value < 0 else f"+{text}"
+
+
+def pace(found: AgentFindings) -> str:
+    """Return what a return over several years is a year; nothing for a shorter one."""
+    total, years = found.total.value, found.sessions / found.year
+    if total is None or not total > -1.0 or years < 1.5:
+        return ""
+    return f" ({percent((1.0 + total) ** (1.0 / years) - 1.0)} a year)"
 
 
 def spanned(measure: Measure) -> str:
@@ -184,7 +192,9 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
         lines.append(f"being invested when the market rose brought {spanned(found.timing.per_year)} a year")
     if "style_timing" in stays and found.styles is not None:
         lines.append(f"leaning to styles when they paid brought {spanned(found.styles.timing)} a year")
-    if trials is not None and trials.void_at is not None and trials.void_at > 20:
+    # Whoever chose afterwards needs no tries, and returns do not say when it was.
+    by_chance = trials is not None and found.method != "returns"
+    if by_chance and trials is not None and trials.void_at is not None and trials.void_at > 20:
         lines.append(f"it would take {_tries(trials.void_at)} to find as much by chance")
     halves = found.stability
     if halves is not None and min(halves.first.value or 0.0, halves.second.value or 0.0) >= config.floor:
@@ -220,7 +230,7 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
     if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
         lines.append(_among(found))
     if edge.costs is not None and above(edge.gross) and not above(edge.tested) and edge.most_of_gain:
-        lines.append(f"before costs {spanned(edge.gross)} a year; they took {percent(edge.costs.value)}")
+        lines.append(f"before costs {spanned(edge.gross)} a year; they took {abs(edge.costs.value or 0.0):.1%}")
     if found.could_not and edge.tested.low is not None and not above(edge.tested):
         lines.append(found.power)
     kept = found.concentration

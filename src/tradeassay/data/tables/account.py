@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,7 +97,8 @@ _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 class OwnSeries:
     """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
     guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
-    values: each is then what was earned since the row before.
+    values: each is then what was earned since the row before. ``cash`` is what cash earned on the same rows,
+    ``factors`` what styles did, each beyond cash or of one side less another.
     """
 
     returns: dict[str, float]
@@ -105,6 +106,8 @@ class OwnSeries:
     year: int = 252
     notes: tuple[str, ...] = ()
     since: str | None = None
+    cash: dict[str, float] | None = None
+    factors: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +335,35 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
         notes=(said, *notes),
         since=None if first in returns else first,
     )
+
+
+def read_columns(source: Path | object) -> dict[str, OwnSeries]:
+    """Read a table with returns in every column but the date's, all in one unit: that of what moves most.
+
+    Raises :class:`UserError` with one line for what cannot be read.
+    """
+    table = _Table(source)
+    day_title = table.dates()
+    days = read_days(table.name, table.columns[day_title], None)
+    notes: list[str] = []
+    year = _year(sorted(set(days)), notes)
+    read = {
+        title: read_numbers(table.name, title, values, days)
+        for title, values in table.columns.items()
+        if title != day_title and plain_title(title)
+    }
+    widest = max((_spread(numbers) for numbers, _ in read.values()), default=0.0) * math.sqrt(year / 252.0)
+    percent = widest > _PERCENT_FROM or any(signs for _, signs in read.values())
+    order = np.argsort(np.array(days)).tolist()
+    said = (f"{table.name}: read as {_ROWS.get(year, 'daily')} {'per cent' if percent else 'fractions'}", *notes)
+    return {
+        title: OwnSeries(
+            returns={days[row]: float(numbers[row]) * (0.01 if percent else 1.0) for row in order},
+            year=year,
+            notes=said,
+        )
+        for title, (numbers, _) in read.items()
+    }
 
 
 def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]) -> tuple[str, bool]:
@@ -659,6 +691,33 @@ def _dated(series: OwnSeries) -> list[OwnSeries]:
         since = None if series.since is None else ends[series.since]
         found.append(replace(series, returns=returns, since=since, notes=(*series.notes, *said)))
     return found
+
+
+def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
+    """Return what another series earned on an account's rows, where both have them.
+
+    What has fewer rows a year is taken to have grown evenly in between, as interest does.
+    """
+    if other.year >= series.year:
+        pair = with_benchmark(replace(series, against=None), other)
+        mine, against = series.returns, pair.against or {}
+        # What was compounded over a day that one of them lacks belongs to no row of the account.
+        same = [day for day, value in pair.returns.items() if abs(value - mine.get(day, math.inf)) < 1e-9]
+        return {day: against[day] for day in same if day in against}
+    rows = np.array([*other.returns], dtype="datetime64[D]")
+    starts = np.concatenate([[rows[0] - np.timedelta64(365 // other.year, "D")], rows]).astype(float)
+    grown = np.concatenate([[0.0], np.cumsum(np.log1p(np.array([*other.returns.values()])))])
+    days = np.array([*series.returns], dtype="datetime64[D]").astype(float)
+    before = np.concatenate([[days[0] - 1.0], days[:-1]])
+    earned = np.expm1(np.interp(days, starts, grown) - np.interp(before, starts, grown))
+    inside = (before >= starts[0]) & (days <= starts[-1])
+    return {day: float(one) for day, one, known in zip(series.returns, earned, inside, strict=True) if known}
+
+
+def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return an account over another table's rows, which are fewer a year."""
+    note = f"the account is compounded to {other.year} rows a year, those of its factors"
+    return OwnSeries(returns=_spans(series.returns, other), year=other.year, notes=(*series.notes, note))
 
 
 def _likeness(pair: OwnSeries) -> float:
