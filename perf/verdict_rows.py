@@ -62,14 +62,16 @@ def market(rng: Draw, n: int = LONG) -> Series:
     return 0.08 / YEAR + rng.uniform(0.008, 0.012) * scale * rng.standard_t(5, n) / np.sqrt(5.0 / 3.0)
 
 
-def by_returns(total: Series, against: Series) -> AgentAssay:
-    """Return the verdict on returns, against a market's."""
+def by_returns(total: Series, against: Series, cash: Series | None = None) -> AgentAssay:
+    """Return the verdict on returns, against a market's, and with what cash earned."""
     days = (np.datetime64("2001-01-01") + np.arange(total.size)).astype(str).tolist()
     table = OwnSeries(
         returns=dict(zip(days, total.tolist(), strict=True)),
         against=dict(zip(days, against.tolist(), strict=True)),
+        cash=None if cash is None else dict(zip(days, cash.tolist(), strict=True)),
     )
-    return assay_series(table, CONFIG, agent="own")[0]
+    config = CONFIG if cash is None else VerdictConfig(draws=100, interest=0.0, dividends=0.0)
+    return assay_series(table, config, agent="own")[0]
 
 
 def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
@@ -261,11 +263,26 @@ def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     yield Row("leans to one style that pays: praised", PRAISE, most=0.05), by_holdings(held | tilt)
 
 
+def neutral(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Accounts that hold no market and earn interest on all they have, with cash given.
+
+    The test of a mean finds 92 % of ratios of 2, and 100 % of ratios of 3, over so many sessions.
+    """
+    m = market(rng)
+    cash = np.repeat(rng.uniform(0.0, 0.05, LONG // 63), 63) / YEAR
+    for ratio, least in ((2.0, 0.89), (3.0, 0.97)):
+        total = cash + 0.02 * ratio / YEAR + rng.normal(0.0, 0.02 / np.sqrt(YEAR), LONG)
+        yield Row(f"market-neutral, ratio {ratio:.0f}: found", PRAISE, least=least), by_returns(total, m, cash)
+    total = cash + rng.normal(0.0, 0.02 / np.sqrt(YEAR), LONG)
+    yield Row("market-neutral, no skill: praised", PRAISE, most=0.05), by_returns(total, m, cash)
+
+
 ROWS: dict[str, Callable[[Draw], Iterator[tuple[Row, AgentAssay]]]] = {
     "memory": memory,
     "costs": costs,
     "convex": convex,
     "style": style,
+    "neutral": neutral,
 }
 
 

@@ -207,6 +207,7 @@ class _Trial:
             untested={channel: why for channel, why in channels.items() if why is not None},
             withheld=sum(stamp.through != "prompt" for day in days for stamp in day.late),
             notes=self._notes(days, repeatable),
+            files_open=self.subject.own_code,
         )
 
     def _try(self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...]) -> None:

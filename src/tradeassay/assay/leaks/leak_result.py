@@ -52,6 +52,9 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     days: int = 1
 
 
+FILES_OPEN = "files were open to it: whether it read the data from the disk is not known"
+
+
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a test.
 
@@ -59,7 +62,8 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     is the share of sessions whose decision, or what a model was shown for it, changed, by channel; Wilson's
     interval says how much so few sessions can exclude. ``untested`` names the channels that the data does not
     have. ``repeatable`` is False for an agent that answers differently to the same questions: then only planted
-    facts and time stamps can tell. ``whole`` is whether the test saw the whole window.
+    facts and time stamps can tell. ``whole`` is whether the test saw the whole window. ``files_open`` is whether
+    the agent is somebody's own code that ran beside the data: what it read from the disk is no channel of it.
     """
 
     agent: str
@@ -75,6 +79,7 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     untested: dict[str, str]
     withheld: int
     notes: tuple[str, ...] = ()
+    files_open: bool = False
 
     @property
     def leaks(self) -> bool:
@@ -117,7 +122,8 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         return (
             f"No leak was found: other futures moved nothing in {every} {self.sessions} sessions; "
             "leaks on more than "
-            f"{_up(self.undetected or 0.0)} of days are excluded."
+            f"{_up(self.undetected or 0.0)} of days are excluded"
+            + (f", but {FILES_OPEN}." if self.files_open else ".")
         )
 
 

@@ -177,9 +177,10 @@ class Sweep:
 
 
 class TestedAgent(Protocol):
-    """An agent that can be tested."""
+    """An agent that can be tested; ``own_code`` is whether somebody's own code played in this process."""
 
     name: str
+    own_code: bool
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Play the whole window on the true data."""
@@ -215,10 +216,13 @@ class RuleSubject:
     def __init__(self, name: str, make: Callable[[], Agent], benchmark: Benchmark, episode: EpisodeSpec) -> None:
         self.name = name
         self._make, self._benchmark, self._episode = make, benchmark, episode
+        self.own_code = False
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Play the window."""
-        records = steps(snapshot, self._benchmark, self._episode, self._make())
+        agent = self._make()
+        self.own_code = type(agent).__module__.partition(".")[0] != "tradeassay"
+        records = steps(snapshot, self._benchmark, self._episode, agent)
         return tuple(PlayedDay(one.step, one.session, one.decision) for one in records)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
@@ -256,6 +260,8 @@ class ModelSubject:
     ``opened`` opens it. With ``answers``, recorded by (step, number of the question), nobody is asked: the
     conversation is played again.
     """
+
+    own_code = False
 
     def __init__(
         self,

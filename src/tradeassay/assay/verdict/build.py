@@ -413,7 +413,11 @@ def _leaks(report: LeakTestReport | None) -> LeakEvidence:
     found = dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
     tested_well = report.leaks or (report.repeatable and report.decisions_with_orders > 0)
     return LeakEvidence(
-        tested=tested_well, findings=tuple(found), sentence=report.sentence, bound=report.undetected
+        tested=tested_well,
+        findings=tuple(found),
+        sentence=report.sentence,
+        bound=report.undetected,
+        files_open=report.files_open,
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from tradeassay.assay.verdict.evidence import above, below, convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
+    in_rows,
     pace,
     part_of,
     percent,
@@ -70,7 +71,7 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
             because=("a failed run is a failed run, not a return of zero",),
         )
     kind = kind_of(found, config)
-    limits = limits_of(found, config, kind)
+    limits = in_rows(found, *limits_of(found, config, kind))
     # A verdict is firm where nothing that would have to be excluded is left.
     if kind == "leak":
         firm = bool(found.leaks.findings)
@@ -85,11 +86,11 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         kind=kind,
         label=_label(kind, found, config, firm=firm),
         firm=firm,
-        sentence=sentence(kind, found, config, limits, firm=firm),
-        because=because(found, config),
+        sentence=in_rows(found, sentence(kind, found, config, limits, firm=firm))[0],
+        because=in_rows(found, *because(found, config)),
         limits=limits,
-        speaks_for=speaks_for(found, config, persisting(found, config)[0]),
-        speaks_against=(*speaks_against(found, config), *limits),
+        speaks_for=in_rows(found, *speaks_for(found, config, persisting(found, config)[0])),
+        speaks_against=(*in_rows(found, *speaks_against(found, config)), *limits),
     )
 
 
@@ -337,7 +338,7 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
         lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
         if not any(one is not None and above(one.gap) for one in lost):
             taken = [spanned(one.gap) for one in lost if one is not None]
-            limits = [f"memory is not certain: the mask takes {' and '.join(taken)} a year"]
+            limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
         limits.insert(0, f"style is not measured: {there}")
@@ -365,6 +366,8 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append("leaks are not excluded: no leak test was made")
     elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
         limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
+    if leaks.tested and leaks.files_open and not leaks.findings:
+        limits.append("files were open to it: whether it read the data from the disk is not known")
     if found.parts and part_of(found, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tradeassay.assay.verdict.evidence import above, below, convex, least_edge, never_moves
@@ -25,6 +26,19 @@ def pace(found: AgentFindings) -> str:
     if total is None or not total > -1.0 or years < 1.5:
         return ""
     return f" ({percent((1.0 + total) ** (1.0 / years) - 1.0)} a year)"
+
+
+_ROWS = {52: "week", 12: "month", 4: "quarter"}
+_SESSION = re.compile(r"\b(session|day)(s?)\b")
+
+
+def in_rows(found: AgentFindings, *lines: str) -> tuple[str, ...]:
+    """Return lines that call a monthly account's rows months, not days; its name stays as it is."""
+    word = _ROWS.get(found.year)
+    if word is None:
+        return lines
+    held = (line.replace(found.agent, "\0") for line in lines)
+    return tuple(_SESSION.sub(rf"{word}\2", line).replace("\0", found.agent) for line in held)
 
 
 def spanned(measure: Measure) -> str:
@@ -201,7 +215,8 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
         both = f"{percent(halves.first.value)} and {percent(halves.second.value)} a year"
         lines.append(f"the edge is positive in both halves: {both}")
     if found.leaks.tested and not found.leaks.findings and found.leaks.bound is not None:
-        lines.append(f"leaks on more than {found.leaks.bound:.1%} of days are excluded")
+        beside = ", except by reading files" if found.leaks.files_open else ""
+        lines.append(f"leaks on more than {found.leaks.bound:.1%} of days are excluded{beside}")
     return tuple(lines)
 
 

@@ -222,13 +222,15 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent.
 
-    ``bound`` is the share of days up to which a leak could have been missed, None where that is not known.
+    ``bound`` is the share of days up to which a leak could have been missed, None where that is not known;
+    ``files_open`` that the agent could have read the data from the disk, which the test does not see.
     """
 
     tested: bool
     findings: tuple[str, ...] = ()
     sentence: str = ""
     bound: float | None = None
+    files_open: bool = False
 
 
 CASH = "cash"

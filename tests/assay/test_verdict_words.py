@@ -1,0 +1,202 @@
+"""No sentence contradicts its own page: thousands of findings are drawn, and every line is read against them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_verdict import LEANS, follows, found, span
+
+from tradeassay.assay import VerdictConfig
+from tradeassay.assay.verdict import AgentFindings, Verdict, decide
+from tradeassay.assay.verdict.record import (
+    Contrast,
+    Edge,
+    LeakEvidence,
+    LuckEvidence,
+    MemoryEvidence,
+    StabilityEvidence,
+    StyleEvidence,
+    TailEvidence,
+    TimingEvidence,
+)
+from tradeassay.core.measure import Measure, not_scored
+
+CONFIG = VerdictConfig()
+PRAISE = ("skill", "timing", "mixed")
+
+
+class Drawn:
+    """Findings by chance, with sizes that lie on both sides of every threshold."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def often(self, chance: float) -> bool:
+        return bool(self.rng.random() < chance)
+
+    def measure(self, size: float = 0.08) -> Measure:
+        value = float(self.rng.normal(0.0, size))
+        return span(value, float(self.rng.uniform(0.001, 1.2 * size)))
+
+    def contrast(self) -> Contrast:
+        gap, masked = self.measure(), self.measure()
+        shrinks = (gap.value or 0.0) > 0.0 and self.often(0.5)
+        return Contrast(gap=gap, masked=masked, confirmed=bool((masked.low or 0.0) > 0), shrinks=shrinks)
+
+    def edge(self) -> Edge:
+        tested, costs = self.measure(), -abs(float(self.rng.normal(0.0, 0.05)))
+        gross = span((tested.value or 0.0) - costs, (tested.high or 0.0) - (tested.value or 0.0))
+        known = self.often(0.7)
+        return Edge(
+            tested=tested,
+            ratio=span(20.0 * (tested.value or 0.0), float(self.rng.uniform(0.5, 3.0))),
+            gross=gross,
+            comparisons=1,
+            at_least=(tested.low or 0.0) + 0.01,
+            costs=Measure(value=costs) if known else None,
+            most_of_gain=known and (gross.value or 0.0) / 2.0 + costs < -0.01,
+            most_of_loss=known and (gross.value or 0.0) - costs > 0.01,
+        )
+
+    def memory(self) -> MemoryEvidence:
+        one = self.contrast()
+        return MemoryEvidence(
+            against="blinded",
+            gap=one.gap,
+            masked=one.masked,
+            parts={"common": self.measure()},
+            confirmed=one.confirmed,
+            shrinks=one.shrinks,
+            both=self.measure() if self.often(0.5) else None,
+            timing=self.contrast(),
+            style_timing=self.contrast(),
+            doubted=self.often(0.1),
+            fade=self.measure() if self.often(0.2) else None,
+        )
+
+    def findings(self) -> AgentFindings:
+        rng, returns = self.rng, self.often(0.4)
+        share = float(rng.random())
+        luck = LuckEvidence(percentile=span(share, 0.01), p=max(1e-4, 1 - share), p_low=share, portfolios=10_000)
+        changes: dict[str, Any] = {
+            "edge": self.edge(),
+            "total": self.measure(0.4),
+            "sessions": int(rng.choice([43, 100, 252, 756, 1200])),
+            "active_variance": float(rng.choice([0.001, 0.2])),
+            "style_variance": float(rng.random()),
+            "leaks": LeakEvidence(
+                tested=self.often(0.7),
+                bound=float(rng.choice([0.01, 0.2])),
+                files_open=self.often(0.3),
+                findings=("bars",) if self.often(0.03) else (),
+            ),
+            "luck": LuckEvidence(percentile=not_scored("none"), p=None) if self.often(0.3) else luck,
+            "timing": TimingEvidence(
+                by="returns" if returns else "holdings",
+                per_year=self.measure(),
+                curvature=self.measure(),
+                upside=self.measure(),
+                intercept=self.measure(),
+            ),
+            "tail": TailEvidence(
+                skew=float(rng.normal(0, 3)),
+                worst=-float(rng.uniform(0.01, 0.3)),
+                worst_session="2024-03-01",
+                drawdown=-0.2,
+                crash=self.often(0.5),
+                option_like=self.often(0.1),
+            ),
+            "stability": StabilityEvidence(
+                first=self.measure(), second=self.measure(), without_best=self.measure()
+            ),
+            "exposures": LEANS["exposures"] if self.often(0.5) else {},
+        }
+        if self.often(0.3):
+            changes["passive"] = follows(float(rng.choice([0.5, 0.995])), float(rng.normal(0, 0.03)))
+        if returns:
+            changes |= {"method": "returns", "styled": float(rng.choice([0.0, 1.0])), "dataset": ""}
+            changes["year"] = int(rng.choice([252, 52, 12, 4]))
+            changes["luck"] = LuckEvidence(percentile=not_scored("returns alone"), p=None)
+        else:
+            changes["styles"] = StyleEvidence(tilt=self.measure(), timing=self.measure())
+            if self.often(0.5):
+                changes |= {"by_model": True, "memory": self.memory()}
+        return found(**changes)
+
+
+def certain(measure: Measure | None) -> bool:
+    return measure is not None and measure.low is not None and (measure.low > 0 or (measure.high or 0.0) < 0)
+
+
+def contradictions(one: AgentFindings, said: Verdict) -> list[str]:
+    """Return what a careful reader would find wrong between the sentence, the lists and the numbers."""
+    edge, wrong = one.edge, []
+    assert edge is not None
+    text = " ".join((said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against))
+
+    def holds(rule: str, kept: bool) -> None:
+        if not kept:
+            wrong.append(rule)
+
+    told = said.sentence.partition(". But ")[0]
+    sure = " ".join(said.speaks_for)
+    plain = "cannot be told from luck" in told and said.kind in ("luck", "style")
+    holds("'cannot be told' beside an interval without zero", not (plain and certain(edge.tested)))
+    holds("names 'cannot be told' and are certain", "nothing in the names" not in told or not certain(edge.tested))
+    doubted = said.kind != "luck" or "above zero for certain" not in sure or " but " in told or "limits" in told
+    holds("certain in the list, luck in the sentence, no reason", doubted)
+    both = "above zero for certain" in text and "zero is not excluded" in text
+    holds("certain and not excluded", not both)
+    holds("for and against say the same", not set(said.speaks_for) & set(said.speaks_against))
+    holds("supported with limits", not ("supported" in said.label and said.limits))
+    holds("a firm word of praise with limits", not (said.firm and said.kind in PRAISE and said.limits))
+    holds("a gain with a loser's word", re.search(r"(loses|lost|fell behind: )\+", told) is None)
+    holds("a loss with a gainer's word", re.search(r"(took|takes|ate) \u2212", told) is None)
+    if said.kind == "costs":
+        paid = -((edge.costs and edge.costs.value) or 0.0)
+        most = max(abs(edge.gross.value or 0.0), abs(edge.tested.value or 0.0)) / 2.0
+        holds("costs that are less than half of it", paid > most)
+    if said.kind == "memory" and one.memory is not None:
+        gaps = [one.memory.gap, *(c.gap for c in (one.memory.timing, one.memory.style_timing) if c)]
+        gaps += [one.memory.fade] if one.memory.fade else []
+        holds("memory where no mask takes anything", any((gap.value or 0.0) > 0 for gap in gaps))
+    if said.kind in PRAISE and one.styled is not None and one.styled < CONFIG.styled:
+        holds("unmeasured style is not the first limit", said.limits[0].startswith("style is not measured"))
+    if one.year in (52, 12, 4):
+        holds("months are called days", re.search(r"\b(days?|sessions?)\b", text) is None)
+    for value, low, high in re.findall(
+        r"([+\u2212]?[\d.,]+)% \(([+\u2212]?[\d.,]+)% to ([+\u2212]?[\d.,]+)%\)", text
+    ):
+        inside = [float(part.replace("\u2212", "-").replace(",", "")) for part in (low, value, high)]
+        holds(f"an interval without its number: {value}", inside == sorted(inside))
+    return wrong
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_sentence_contradicts_its_own_page(part: int) -> None:
+    seen: set[str] = set()
+    for seed in range(1000 * part, 1000 * part + 1000):
+        one = Drawn(seed).findings()
+        said = decide(one, CONFIG)
+        seen.add(said.kind)
+        assert contradictions(one, said) == [], (seed, said.kind, said.sentence, said.speaks_for)
+    assert {"skill", "timing", "mixed", "luck", "market", "costs", "worse", "memory", "tail", "leak"} <= seen
+
+
+def test_the_reader_finds_a_contradiction() -> None:
+    one = found()
+    said = decide(one, CONFIG)
+    lie = msgspec.structs.replace(
+        said, kind="luck", sentence="one returned +20.0%, which cannot be told from luck."
+    )
+    assert contradictions(one, said) == []
+    assert "'cannot be told' beside an interval without zero" in contradictions(one, lie)
