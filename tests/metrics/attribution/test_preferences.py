@@ -17,6 +17,7 @@ def days(exposures: np.ndarray, gross: np.ndarray, share: float = 1.0) -> DailyP
         total=zeros,
         common=zeros,
         style=np.zeros((n, 2)),
+        tilt=np.zeros(len(exposures)),
         selection=zeros,
         uncovered=zeros,
         trading=zeros,
