@@ -380,3 +380,12 @@ def test_nobody_is_asked_in_a_conversation_unless_named() -> None:
     """Without agents, a run plays every rule; models and foreign agents have to be named."""
     chosen = {agent.name for agent in make_spec(benchmarks=("daily-us-v1",)).agents}
     assert "equal-weight" in chosen and not chosen & {"model", "http", "pipe", "python"}
+
+
+def test_an_answer_cannot_claim_more_tokens_than_can_be_added_up() -> None:
+    request = AskModel(purpose="decide", attempt=1, messages=(Message(role="user", text="?"),))
+    place = QuestionPlace(episode="e", step=0, sample=0, index=0)
+    body = b'{"text": "x", "usage": {"input_tokens": %d}}'
+    assert read_reply(body % 10**12, request, place).usage.input_tokens == 10**12
+    with pytest.raises(Unusable, match="input_tokens"):
+        read_reply(body % 10**30, request, place)

@@ -137,6 +137,14 @@ def test_reversal_takes_the_losers_of_the_last_five_sessions(observe: Any) -> No
     assert weights(ask("reversal", observe(table), k=1, buffer=0.0)) == {"S1": 1.0}
 
 
+def test_sectors_rotate_into_those_that_rose_most(observe: Any) -> None:
+    names = tuple(Instrument(symbol=s, sector=sector) for s, sector in zip("ABC", ["x", "x", "y"], strict=True))
+    table = np.full((10, 3), 100.0)
+    table[-1] = 110.0, 106.0, 107.0  # x rose by 8 on average, y by 7
+    seen = observe(table, instruments=names)
+    assert weights(ask("sector-equal", seen, buffer=0.0, best=1, lookback=5)) == {"A": 0.5, "B": 0.5}
+
+
 def test_sector_equal_splits_twice(observe: Any) -> None:
     names = tuple(
         Instrument(symbol=s, sector=sector) for s, sector in zip("ABCD", ["x", "x", "y", None], strict=True)

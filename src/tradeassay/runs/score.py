@@ -48,9 +48,9 @@ NET_RETURN = "return_net_of_inference"
 """Last value less the dollars spent on answers / initial value - 1."""
 PRICE_INDEX = "the index is a price index: dividends are not in it"
 PAPER_OWN = tuple(
-    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier".split()
+    "turnover hhi cash_ratio abstention_rate parse_failure_rate ece tool_validity_rate brier excess_return".split()
 )
-"""Measures that KTD-Fin's paper defines itself."""
+"""Measures that KTD-Fin's paper defines itself; excess return is summed up as they are, over seeds."""
 
 
 class Inference(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,7 +285,8 @@ def _series_once(
     journal = folder.events(episode.key)
     if not episode.baseline or not journal.is_file():
         return series_of(folder, episode, outcome, benchmark, snapshot)
-    made_of = sha256_of((outcome, benchmark.index, benchmark.periods_per_year, snapshot.sha256))
+    rules = (benchmark.protocol, benchmark.convention, benchmark.index, benchmark.periods_per_year)
+    made_of = sha256_of((outcome, rules, snapshot.sha256))
     key = (sha256_file(journal), made_of)
     if key not in _SERIES:
         while len(_SERIES) >= 4:

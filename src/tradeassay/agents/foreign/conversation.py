@@ -85,12 +85,16 @@ class CallSaid(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, object] = {}
 
 
+Tokens = Annotated[int, Meta(ge=0, le=10**12)]
+"""What one answer may claim: sums of more would break a run when it is scored."""
+
+
 class UsageSaid(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer took, if the agent wants to say so."""
 
-    input_tokens: Annotated[int, Meta(ge=0)] = 0
-    output_tokens: Annotated[int, Meta(ge=0)] = 0
-    usd: Annotated[float, Meta(ge=0)] | None = None
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    usd: Annotated[float, Meta(ge=0, le=1e9)] | None = None
 
 
 class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
