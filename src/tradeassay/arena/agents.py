@@ -47,11 +47,13 @@ class EntryAgent:
     """The agent of an entry, ready to be asked, and the model it asks (None for rules and outsiders).
 
     ``each_call``: answers are written one by one, because asking again would cost money or give another answer.
+    ``recorded``: answers are at hand, so that nobody is waited for and time is no matter.
     """
 
     agent: InsideAgent | OutsideAgent
     model: Model | None = None
     each_call: bool = True
+    recorded: bool = False
     outside: OutsideAgent | None = field(init=False, default=None)
     """The agent, where it decides by itself."""
 
@@ -175,7 +177,7 @@ def _agent(
     # A scripted or recorded model repeats its answers for free: no need to write them one by one.
     paid = not recorded and parse_name(entry.model).route != "scripted"
     made = make_architecture(entry.architecture, entry.params, conduct_of(season))
-    return EntryAgent(made, models[entry.model], each_call=paid)
+    return EntryAgent(made, models[entry.model], each_call=paid, recorded=recorded)
 
 
 def _rule(entry: Entry) -> ConstantAction | Trend:

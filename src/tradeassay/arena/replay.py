@@ -6,10 +6,9 @@ again is taken as recorded, and counted: what agents outside decided, and that n
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import msgspec
@@ -18,8 +17,8 @@ from sqlalchemy import Connection, Engine, select
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import ClosedSlot, ModelCall
-from tradeassay.arena.state.store import Store, read_call
-from tradeassay.arena.state.tables import calls, decisions
+from tradeassay.arena.state.store import CALLS, Store, read_call
+from tradeassay.arena.state.tables import decisions
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Packet
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
@@ -60,8 +59,8 @@ class Evidence:
         if self._round[0] != (asset, session):
             entries = self._slots.get((asset, session), {})
             found: dict[str, dict[int, ModelCall]] = {}
-            for row in self._db.execute(select(calls).where(calls.c.slot.in_(entries))):
-                found.setdefault(entries[row.slot], {})[row.number] = read_call(row)
+            for row in self._db.execute(CALLS, {"slots": list(entries)}):
+                found.setdefault(entries[row[0]], {})[row[1]] = read_call(row)
             self._round = (asset, session), found
         return self._round[1].get(entry, {})
 
@@ -142,7 +141,6 @@ class RecordedModel:
         day = str(place.step)
         call = self._evidence.calls(asset, f"{day[:4]}-{day[4:6]}-{day[6:]}", entry).get(place.index)
         if call is None:
-            await asyncio.sleep(0)  # questions that were put together are answered first
             raise RunError(NO_REPLY)
         reply = msgspec.json.decode(call.reply, type=ModelReply)
         self._evidence.count(self.name, request, reply, f"{asset} {day}, {entry}")
@@ -181,11 +179,35 @@ def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:
 
 
 class ReplayStore(Store):
-    """The journal of a replay. Replies are compared with those on record instead of being written again."""
+    """The journal of a replay. Replies are compared with those on record instead of being written again.
+
+    Nobody else reads it, and nothing of it is kept: all of it is one transaction.
+    """
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         super().__init__(engine)
         self._evidence = evidence
+        self._connection = engine.connect()
+        self._connection.begin()
+        self._failed: Exception | None = None
+
+    @contextmanager
+    def change(self) -> Iterator[Connection]:
+        if self._failed is not None:  # nothing was taken back, so nothing can be tried again
+            raise self._failed
+        try:
+            yield self._connection
+        except Exception as error:
+            self._failed = error
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        yield self._connection
+
+    def close(self) -> None:
+        self._connection.close()
+        self.engine.dispose()
 
     def decide(self, made: Any, worker: str) -> int:
         checked = [self._evidence.check(one) for one in made]

@@ -12,8 +12,9 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -292,7 +293,7 @@ class _Season:
             finally:
                 with again.read() as db:
                     self._compare(season, db, {(due.asset, due.session): due.at for due in dues}, until)
-                again.engine.dispose()
+                again.close()
         self._settled("calls", iter(evidence.faults))
         left = sum(not due.closing for due in dues) - len(played)
         if left > 0:
@@ -556,7 +557,9 @@ class _Journal:
         if table.name in self._read:
             return self._read[table.name]
         key, _, order = _KEYS[table.name]
-        kept = [place for place, column in enumerate(table.c.keys()) if column in _kept(table)]
+        named, kept, group = (_picked(table, names) for names in (key, _kept(table), order[1:]))
+        slotted = table is decisions or "slot" in table.c
+        slot_at = table.c.keys().index("id" if table is decisions else "slot") if slotted else 0
         found: Rows = {}
         count: Counter[Place] = Counter()
         query = select(table)
@@ -565,23 +568,29 @@ class _Journal:
         if order:
             query = query.order_by(table.c[order[0]])
         for row in self._db.execute(query).all():
-            values = row._mapping
-            place: Place = tuple(values[name] for name in key)
+            place: Place = named(row)
             own: Place = ()
             if table is memories:
                 own = (self._slots.get(row.slot),)
-            elif "slot" in table.c or table is decisions:
-                slot = row.id if table is decisions else row.slot
-                place = (*self._slots.get(slot, ("nothing", "", row.entry)), *place)
+            elif slotted:
+                place = (*(self._slots.get(row[slot_at]) or ("nothing", "", row.entry)), *place)
             if order:
-                group = tuple(values[name] for name in order[1:])
-                count[group] += 1
-                own = (count[group],)
+                kind = group(row)
+                count[kind] += 1
+                own = (count[kind],)
             if place in found:
                 self.twice.append((table.name, place))
-            found[place] = (*(row[at] for at in kept), *own)
+            found[place] = kept(row) + own
         self._read[table.name] = found
         return found
+
+
+def _picked(table: Table, names: tuple[str, ...]) -> Callable[[Row[Any]], Place]:
+    """Return what takes some columns of a table's row: nearly all of a comparison is this."""
+    at = [table.c.keys().index(name) for name in names]
+    if len(at) < 2:
+        return lambda row: tuple(row[place] for place in at)
+    return itemgetter(*at)
 
 
 def _kept(table: Table) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -256,7 +256,7 @@ class _Asking:
             symbol=packet.symbol,
             kind="a stock" if packet.kind == "stock" else "a crypto-currency",
             position=HELD[packet.position],
-            body=prose(self._everything()),
+            body=_body(self._everything()),
             task=TASKS[self.wanted],
             **self._form(),
         )
@@ -290,19 +290,39 @@ class _Asking:
             return self.shown
         return {**self.shown, "account": packet.account, "exposures": dict(packet.exposures)}
 
-    def _form(self) -> dict[str, str]:
-        """Return the example of the answer and what its fields may hold, without those the season does not use."""
-        names = [
-            name
-            for name in self.wanted.__struct_fields__
-            if not (name in ("allocation", "max_exposure") and not self.conduct.allocations)
-            and not (name == "message" and not self.conduct.messages)
-        ]
-        key = f"{self.role.name}/{self.packet.date}/{self.packet.symbol}"
-        drawn = hashlib.sha256(key.encode()).digest()
-        example = {name: _EXAMPLES[name](drawn) for name in names}
-        fields = "\n".join(f"{name}: {_FIELDS[name]}" for name in names)
-        return {"example": msgspec.json.encode(example).decode(), "fields": fields}
+    def _form(self) -> Mapping[str, str]:
+        return _form(self.role.name, self.packet.date, self.packet.symbol, self.wanted, self.conduct)
+
+
+@lru_cache(maxsize=512)
+def _form(role: str, date: str, symbol: str, wanted: type[msgspec.Struct], conduct: Conduct) -> Mapping[str, str]:
+    """Return the example of the answer and what its fields may hold, without those the season does not use."""
+    names = [
+        name
+        for name in wanted.__struct_fields__
+        if not (name in ("allocation", "max_exposure") and not conduct.allocations)
+        and not (name == "message" and not conduct.messages)
+    ]
+    drawn = hashlib.sha256(f"{role}/{date}/{symbol}".encode()).digest()
+    example = {name: _EXAMPLES[name](drawn) for name in names}
+    fields = "\n".join(f"{name}: {_FIELDS[name]}" for name in names)
+    return {"example": msgspec.json.encode(example).decode(), "fields": fields}
+
+
+_bodies: dict[bytes, str] = {}
+
+
+def _body(shown: Json) -> str:
+    """Return what is shown in words. Sixteen personas, and every model on a desk of one kind, are shown the same:
+    it is written once.
+    """
+    key = msgspec.json.encode(shown)
+    text = _bodies.get(key)
+    if text is None:
+        if len(_bodies) >= 256:
+            _bodies.clear()
+        text = _bodies[key] = prose(shown)
+    return text
 
 
 _HOLD = {
@@ -364,11 +384,11 @@ def _required(wanted: type[msgspec.Struct]) -> tuple[str, ...]:
 
 def _read(reply: ModelReply, wanted: type[A]) -> A:
     """Return a role's answer; raises :class:`Refused` with what is wrong with it, in words."""
-    body = answer_object(reply.text, wanted.__struct_fields__[0])
+    whole = body = answer_object(reply.text, wanted.__struct_fields__[0])
     if body is None and reply.stop != "length":
         body = unclosed_object(reply.text)
     # An object that was left open is no answer in the form that was asked for.
-    kind = "schema" if answer_object(reply.text, "") is not None else "parse"
+    kind = "schema" if whole is not None else "parse"
     if body is None:
         raise Refused(kind, f"it holds no JSON object that can be read: {unreadable(reply.text)}.")
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,9 +116,17 @@ class _NoModel:
 
 
 async def deliberated(
-    dialogue: Generator[Any, Any, AgentChoice], slot: Slot, answerer: Answerer, record: _SlotRecord
+    dialogue: Generator[Any, Any, AgentChoice],
+    slot: Slot,
+    answerer: Answerer,
+    record: _SlotRecord,
+    *,
+    in_turn: bool = False,
 ) -> AgentChoice:
-    """Carry a deliberation to its end. Questions that come together are asked at once, numbered in their order."""
+    """Carry a deliberation to its end. Questions that come together are asked at once, numbered in their order.
+
+    ``in_turn`` asks them one after another, which is less work where nobody has to be waited for.
+    """
     answer, number = recorded(answerer, record), 0
     try:
         now = advance(dialogue)
@@ -126,8 +134,8 @@ async def deliberated(
             asked = now if isinstance(now, tuple) else (now,)
             wanted = [Asked(question, question_place(slot, number + i)) for i, question in enumerate(asked)]
             number += len(wanted)
-            if len(wanted) == 1:
-                replies = [await answer(wanted[0])]
+            if len(wanted) == 1 or in_turn:
+                replies = await _in_turn(answer, wanted)
             else:
                 # What was answered stays on record when one of the others raises or time runs out.
                 tasks = [asyncio.ensure_future(answer(one)) for one in wanted]
@@ -140,6 +148,20 @@ async def deliberated(
         return now.result
     finally:
         dialogue.close()
+
+
+async def _in_turn(
+    answer: Callable[[Asked[AskModel]], Awaitable[ModelReply]], wanted: Sequence[Asked[AskModel]]
+) -> list[ModelReply]:
+    replies, failed = [], None
+    for one in wanted:
+        try:
+            replies.append(await answer(one))
+        except Exception as error:  # the others are on record all the same
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return replies
 
 
 class Closing:
@@ -199,8 +221,8 @@ class Slots:
             spent = over_budget(self.store, self.season, slot) if agent.model is not None else None
             if spent is not None and not known.calls:
                 decided = _closed(slot, packet, record, _failure("over_budget", spent))
-            elif agent.repeatable and agent.model is None:
-                # A rule answers at once: a timeout around it would cost more than it does.
+            elif agent.repeatable and (agent.model is None or agent.recorded):
+                # A rule or a record answers at once: a timeout around it would cost more than it does.
                 decided = _closed(slot, packet, record, await _choose(slot, agent, packet, known, record))
             else:
                 making = _choose(slot, agent, packet, known, record)
@@ -223,7 +245,8 @@ class Slots:
 async def _choose(slot: Slot, agent: EntryAgent, packet: Packet, known: Known, record: _SlotRecord) -> AgentChoice:
     if agent.outside is not None:
         return await agent.outside.decide(packet)
-    return await deliberated(agent.deliberate(packet, known.memory), slot, agent.model or _NoModel(), record)
+    dialogue, model = agent.deliberate(packet, known.memory), agent.model or _NoModel()
+    return await deliberated(dialogue, slot, model, record, in_turn=agent.recorded)
 
 
 def question_place(slot: Slot, number: int) -> QuestionPlace:

@@ -48,6 +48,11 @@ _PREVIOUS = (
     .order_by(rounds.c.session.desc())
     .limit(1)
 )
+_PRICED = (
+    update(rounds)
+    .where(rounds.c.id == bindparam("which"))
+    .values(base_price=bindparam("b_base"), next_price=bindparam("b_next"), next_session=bindparam("b_session"))
+)
 _LATER = bookings.alias("later")
 _HELD = (
     select(
@@ -132,8 +137,7 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
             settled = own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved)
             made.append((slot, settled))
         book(db, made, rewarded=season.rules.feedback)
-        prices = {"base_price": base, "next_price": price, "next_session": session}
-        db.execute(update(rounds).where(rounds.c.id == round.id).values(**prices))
+        db.execute(_PRICED, {"which": round.id, "b_base": base, "b_next": price, "b_session": session})
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)

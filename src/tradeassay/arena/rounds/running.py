@@ -394,7 +394,6 @@ class Runner:
         """Ask everybody who has not answered, until all have or the time is over."""
         closing = Closing(self.store, self.worker)
         slots = Slots(store=self.store, season=self.season, agents=self.agents, closing=closing)
-        place = (round.season, round.asset, round.session)
         told: Mapping[str, Packet] | None = None
 
         def claim() -> tuple[Slot, ...]:
@@ -412,11 +411,10 @@ class Runner:
                 if told is None:
                     told = await self._patiently(lambda: packets(self.store, self.season, round))
                 await self._decide_slots(slots, mine, told)
-                continue
-            here = await self._patiently(lambda: self.store.round(*place))
-            if here is None or here.phase != "opened" or not self.store.open_slots(round.id):
+            if not await self._patiently(lambda: self.store.open_slots(round.id)):
                 return
-            await asyncio.sleep(self.poll_s)  # another worker still has some
+            if not mine:
+                await asyncio.sleep(self.poll_s)  # another worker still has some
 
     async def _decide_slots(self, slots: Slots, mine: tuple[Slot, ...], told: Mapping[str, Packet]) -> None:
         """Decide slots side by side and write down what came of it; a slot that could not be is claimed again."""

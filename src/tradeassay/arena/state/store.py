@@ -69,6 +69,24 @@ _LAST_ROUND = (
 _PACKET = select(rounds.c.packet).where(rounds.c.id == bindparam("round"))
 _OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), decisions.c.status == "open")
 _CLAIMED = tuple(decisions.c[name] for name in "id round season asset session stage entry status".split())
+_LEASE = decisions.c.lease_until
+_FREE = _LEASE.is_(None) | (_LEASE <= bindparam("now")) | (decisions.c.lease_owner == bindparam("worker"))
+_CLAIM = (
+    select(*_CLAIMED)
+    .where(decisions.c.round == bindparam("round"), decisions.c.status == "open", _FREE)
+    .order_by(decisions.c.id)
+    .limit(bindparam("most"))
+)
+_SOME = decisions.c.id.in_(bindparam("ids", expanding=True))
+_TAKE = update(decisions).where(_SOME).values(lease_owner=bindparam("worker"), lease_until=bindparam("until"))
+_OURS = select(decisions.c.id).where(
+    _SOME, decisions.c.status == "open", decisions.c.lease_owner == bindparam("worker")
+)
+_ASKED = calls.c.slot.in_(bindparam("slots", expanding=True))
+CALLS = select(calls).where(_ASKED).order_by(calls.c.slot, calls.c.number)
+_PHASE = select(rounds.c.phase).where(rounds.c.id == bindparam("round"))
+_MOVE = update(rounds).where(rounds.c.id == bindparam("which")).values(phase=bindparam("to"))
+_ADD_ROUND, _ADD_SLOT = insert(rounds).returning(rounds.c.id), insert(decisions)
 _MINE = (memories.c.season == bindparam("season"), memories.c.asset == bindparam("asset"))
 _MEMORIES = select(memories.c.entry, memories.c.body).where(*_MINE)
 _DECIDED = (
@@ -180,8 +198,8 @@ class Store:
                 there = _find_round(db, season.id, opening.asset, opening.session)
                 if there is not None:
                     return there
-                id = db.execute(insert(rounds).values(**row).returning(rounds.c.id)).scalar_one()
-                db.execute(insert(decisions), [_new_slot(season, id, opening, e.id) for e in season.everyone])
+                id = db.execute(_ADD_ROUND, row).scalar_one()
+                db.execute(_ADD_SLOT, [_new_slot(season, id, opening, e.id) for e in season.everyone])
                 told = {"asset": opening.asset, "session": opening.session, "price": opening.packet.price}
                 tell(db, season.id, "opened", opening.opened_at, told)
                 if opening.missed:
@@ -216,18 +234,12 @@ class Store:
 
         A worker gets its own leases back at once: it can only ask again after it has died.
         """
-        own, lease = decisions.c, decisions.c.lease_until
-        free = lease.is_(None) | (lease <= now) | (own.lease_owner == worker)
-        query = (
-            select(*_CLAIMED).where(own.round == round, own.status == "open", free).order_by(own.id).limit(most)
-        )
-        if self._locks:
-            query = query.with_for_update(skip_locked=True)
+        query = _CLAIM.with_for_update(skip_locked=True) if self._locks else _CLAIM
+        asked = {"round": round, "worker": worker, "now": now, "most": most}
         with self.write("claim") as db:
-            found = tuple(read_slot(row) for row in db.execute(query))
+            found = tuple(Slot(**row) for row in db.execute(query, asked).mappings())
             if found:
-                mine = own.id.in_([slot.id for slot in found])
-                db.execute(update(decisions).where(mine).values(lease_owner=worker, lease_until=until))
+                db.execute(_TAKE, {"ids": [slot.id for slot in found], "worker": worker, "until": until})
         return found
 
     def open_slots(self, round: int) -> int:
@@ -238,10 +250,9 @@ class Store:
         """Return the answers that slots of one round have had, and what their agents remember of the asset."""
         if not claimed:
             return {}
-        query = select(calls).where(calls.c.slot.in_([slot.id for slot in claimed])).order_by(calls.c.number)
         first, made = claimed[0], dict[int, list[ModelCall]]()
         with self.read() as db:
-            for row in db.execute(query):
+            for row in db.execute(CALLS, {"slots": [slot.id for slot in claimed]}):
                 made.setdefault(row.slot, []).append(read_call(row))
             found = db.execute(_MEMORIES, {"season": first.season, "asset": first.asset})
             bodies = {row.entry: unpacked(row.body) for row in found}
@@ -255,21 +266,17 @@ class Store:
             _insert_calls(db, [(slot, call) for call in made])
 
     def calls(self, slot: int) -> tuple[ModelCall, ...]:
-        query = select(calls).where(calls.c.slot == slot).order_by(calls.c.number)
         with self.read() as db:
-            return tuple(read_call(row) for row in db.execute(query))
+            return tuple(read_call(row) for row in db.execute(CALLS, {"slots": [slot]}))
 
     def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
         """Close slots, each with its choice, its memory and the calls not yet written.
 
         Returns how many were closed: a slot that is no longer this worker's is left alone.
         """
-        ids = [decided.slot.id for decided in made]
-        ours = select(decisions.c.id).where(
-            decisions.c.id.in_(ids), decisions.c.status == "open", decisions.c.lease_owner == worker
-        )
+        ours = {"ids": [decided.slot.id for decided in made], "worker": worker}
         with self.write("decide") as db:
-            held = set(db.execute(ours.with_for_update() if self._locks else ours).scalars())
+            held = set(db.execute(_OURS.with_for_update() if self._locks else _OURS, ours).scalars())
             mine = [decided for decided in made if decided.slot.id in held]
             _close(db, mine)
         return len(mine)
@@ -336,15 +343,15 @@ class Store:
 
         Returns False, with nothing done, when the round has left the phase it was read in or ``moves`` gives None.
         """
-        lock = select(rounds.c.phase).where(rounds.c.id == round.id)
         with self.write(to) as db:
-            phase = db.execute(lock.with_for_update() if self._locks else lock).scalar_one()
+            lock = _PHASE.with_for_update() if self._locks else _PHASE
+            phase = db.execute(lock, {"round": round.id}).scalar_one()
             if phase != round.phase:
                 return False
             told = moves(db)
             if told is None:
                 return False
-            db.execute(update(rounds).where(rounds.c.id == round.id).values(phase=to))
+            db.execute(_MOVE, {"which": round.id, "to": to})
             tell(db, round.season, to, now, {"asset": round.asset, "session": round.session, **told})
         return True
 
@@ -395,12 +402,13 @@ def _missed_because(cause: str) -> str:
 
 
 def read_call(row: Any) -> ModelCall:
+    _, number, purpose, digest, request, reply = row
     return ModelCall(
-        number=row.number,
-        purpose=row.purpose,
-        request_sha256=row.request_sha256,
-        request=unpacked(row.request),
-        reply=unpacked(row.reply),
+        number=number,
+        purpose=purpose,
+        request_sha256=digest,
+        request=unpacked(request),
+        reply=unpacked(reply),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
@@ -29,6 +29,28 @@ _CHECKS = msgspec.json.Decoder(tuple[ItemCheck, ...])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _RAW = msgspec.json.Decoder(RawItem)
 _REPLY = msgspec.json.Decoder(ModelReply)
+
+_OF = {
+    table.name: (table.c.season == bindparam("season"), table.c.asset == bindparam("asset"))
+    for table in (stream_rounds, stream_items, stream_inbox)
+}
+_GIVEN = select(stream_rounds.c.news).where(*_OF["stream_rounds"], stream_rounds.c.session == bindparam("session"))
+_RECENT = and_(stream_items.c.kind == "news", stream_items.c.published_at >= bindparam("since"))
+_KNOWN = (
+    select(stream_items)
+    .where(*_OF["stream_items"], or_(_RECENT, stream_items.c.id.in_(bindparam("ids", expanding=True))))
+    .order_by(stream_items.c.published_at)
+)
+_CAME_IN = (
+    select(stream_inbox.c.body)
+    .where(
+        *_OF["stream_inbox"],
+        stream_inbox.c.known_at >= bindparam("since"),
+        stream_inbox.c.known_at <= bindparam("at"),
+    )
+    .order_by(stream_inbox.c.known_at, stream_inbox.c.key)
+)
+_ADD_ITEM, _ADD_ROUND = insert(stream_items), insert(stream_rounds)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,20 +80,15 @@ class StreamStore:
             return self._news(db, due)
 
     def _news(self, db: Connection, due: Due) -> tuple[NewsShown, ...] | None:
-        own = stream_rounds.c
-        where = (own.season == self._season, own.asset == due.asset, own.session == due.session)
-        body = db.execute(select(own.news).where(*where)).scalar()
+        body = db.execute(_GIVEN, {"season": self._season, "asset": due.asset, "session": due.session}).scalar()
         return None if body is None else _NEWS.decode(body)
 
     def known(self, asset: str, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
         """Return the asset's items on record that matter now: news from ``since`` on, and what came in again."""
         ids = [item_id(self._season, asset, one) for one in raw]
-        own = stream_items.c
-        recent = and_(own.kind == "news", own.published_at >= iso(since))
-        query = select(stream_items).where(own.season == self._season, own.asset == asset)
-        query = query.where(or_(recent, own.id.in_(ids))).order_by(own.published_at)
+        asked = {"season": self._season, "asset": asset, "since": iso(since), "ids": ids}
         with self._store.read() as db:
-            return tuple(_read_item(row) for row in db.execute(query))
+            return tuple(_read_item(row) for row in db.execute(_KNOWN, asked))
 
     def write(self, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
         """Write an edition, or return the one that is there: the first one counts."""
@@ -83,8 +100,8 @@ class StreamStore:
                 if there is not None:
                     return there
                 if edition.items:
-                    db.execute(insert(stream_items), [_row(item) for item in edition.items])
-                db.execute(insert(stream_rounds).values(**row, news=body.decode(), sha256=sha256_bytes(body)))
+                    db.execute(_ADD_ITEM, [_row(item) for item in edition.items])
+                db.execute(_ADD_ROUND, {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
                 count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
                 event = {"asset": due.asset, "session": due.session, "shown": len(edition.news), **count}
                 tell(db, self._season, "stream", iso(due.at), event)
@@ -144,11 +161,9 @@ class StreamStore:
         Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never
         ends would hold up the round.
         """
-        own = stream_inbox.c
-        query = select(own.body).where(own.season == self._season, own.asset == asset)
-        query = query.where(own.known_at >= since, own.known_at <= at).order_by(own.known_at, own.key)
+        asked = {"season": self._season, "asset": asset, "since": since, "at": at}
         with self._store.read() as db:
-            found = [_RAW.decode(row.body) for row in db.execute(query)]
+            found = [_RAW.decode(body) for body in db.execute(_CAME_IN, asked).scalars()]
         count: Counter[str] = Counter()
         newest = []
         for item in reversed(found):
