@@ -7,8 +7,9 @@ again is taken as recorded, and counted: what agents outside decided, and that n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -16,8 +17,8 @@ from sqlalchemy import Connection, Engine, select
 
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.rows import ClosedSlot, ModelCall
-from tradeassay.arena.state.store import CALLS, Store, read_call
+from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Slot, unpacked
+from tradeassay.arena.state.store import CALLS, CLAIM, Store, close_slots, read_call
 from tradeassay.arena.state.tables import decisions
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Packet
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
@@ -59,8 +60,9 @@ class Evidence:
         if self._round[0] != (asset, session):
             entries = self._slots.get((asset, session), {})
             found: dict[str, dict[int, ModelCall]] = {}
-            for row in self._db.execute(CALLS, {"slots": list(entries)}):
-                found.setdefault(entries[row[0]], {})[row[1]] = read_call(row)
+            once = cache(unpacked)  # models on desks of one kind are asked the same
+            for row in self._db.execute(CALLS, {"slots": list(entries)}).all():
+                found.setdefault(entries[row[0]], {})[row[1]] = read_call(row, once)
             self._round = (asset, session), found
         return self._round[1].get(entry, {})
 
@@ -190,6 +192,7 @@ class ReplayStore(Store):
         self._connection = engine.connect()
         self._connection.begin()
         self._failed: Exception | None = None
+        self._memories: dict[tuple[str, str], bytes] = {}
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
@@ -209,6 +212,19 @@ class ReplayStore(Store):
         self._connection.close()
         self.engine.dispose()
 
-    def decide(self, made: Any, worker: str) -> int:
-        checked = [self._evidence.check(one) for one in made]
-        return super().decide([msgspec.structs.replace(one, unwritten=()) for one in checked], worker)
+    def claim(self, round: int, worker: str, now: float, until: float, most: int) -> tuple[Slot, ...]:
+        """Return open slots; nobody else could claim them."""
+        asked = {"round": round, "worker": worker, "now": now, "most": most}
+        return tuple(Slot(**row) for row in self._connection.execute(CLAIM, asked).mappings())
+
+    def known(self, claimed: Sequence[Slot]) -> dict[int, Known]:
+        return {slot.id: Known(memory=self._memories.get((slot.entry, slot.asset))) for slot in claimed}
+
+    def decide(self, made: Sequence[ClosedSlot], worker: str) -> int:
+        checked = [msgspec.structs.replace(self._evidence.check(one), unwritten=()) for one in made]
+        with self.change() as db:
+            close_slots(db, checked)
+        for one in checked:
+            if one.choice.memory is not None:
+                self._memories[one.slot.entry, one.slot.asset] = one.choice.memory
+        return len(checked)

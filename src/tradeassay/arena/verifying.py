@@ -7,6 +7,7 @@ decisions are still made again from what was shown, and every account from the d
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import shutil
 import sqlite3
@@ -284,6 +285,7 @@ class _Season:
                 with again.write("replies") as db:
                     db.execute(insert(stream_calls), live)
             how = PlayOptions(worker="replay", opener=evidence.opener, feed=feed, outside=evidence.outside)
+            gc.freeze()  # what is on record stays until the end: it need not be looked through again and again
             try:
                 asyncio.run(play(spec, again, None, until, how))
             except (TradeassayError, *UNDECODABLE) as error:
@@ -291,6 +293,7 @@ class _Season:
                 self._say("replay", "contradicted")
                 return
             finally:
+                gc.unfreeze()
                 with again.read() as db:
                     self._compare(season, db, {(due.asset, due.session): due.at for due in dues}, until)
                 again.close()

@@ -189,8 +189,10 @@ def consult(
     not asked again: the layer below has tried already. A refusal says in words what was wrong and shows the form
     again; only the last answer is kept in the conversation. The same wrong answer twice in a row ends it.
     """
-    asking = _Asking(role=role, packet=packet, shown=shown, wanted=wanted, conduct=transcript.conduct)
-    opening, given = asking.opening(), asking.given()
+    if packet.account is not None and "outcomes" in shown:
+        # Who sees own outcomes sees the account over all assets too, where there is one.
+        shown = {**shown, "account": packet.account, "exposures": dict(packet.exposures)}
+    first = _question(role, packet, shown, wanted, transcript.conduct)
 
     def count(kind: str, detail: str) -> None:
         if kind == GIVE_UP:  # a role without an answer left is silent, and the desk shows it so
@@ -202,7 +204,9 @@ def consult(
             transcript.talk.append(Contribution(role=role.name, step=role.step, text=said))
 
     def again(reply: ModelReply, wrong: str) -> Tail:
-        return (Message(role="assistant", text=reply.text[:EARLIER]), asking.again(wrong))
+        form = _form(role.name, packet.date, packet.symbol, wanted, transcript.conduct)
+        asked = PROMPTS.fill("again", wrong=wrong, **form).strip()
+        return (Message(role="assistant", text=reply.text[:EARLIER]), Message(role="user", text=asked))
 
     def cut(reply: ModelReply) -> Tail:
         transcript.failures.append(ChoiceFailure(kind="length", text=f"{role.name}: the answer was cut off"))
@@ -212,12 +216,10 @@ def consult(
         raise GaveUp("no answer came")
 
     inquiry = Inquiry(
-        ask=lambda tail, attempt: AskModel(
-            purpose=role.name,
-            messages=(*opening, *tail),
-            answer_schema=_schema(wanted),
-            attempt=attempt,
-            given=given,
+        ask=lambda tail, attempt: (
+            msgspec.structs.replace(first, messages=(*first.messages, *tail), attempt=attempt)
+            if tail or attempt > 1
+            else first
         ),
         read=lambda reply: _read(reply, wanted),
         again=lambda reply, refused, left: again(reply, str(refused)),
@@ -237,61 +239,62 @@ def consult(
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """One question to a role, in words and as data."""
+_Place = tuple[DeskRole, str, str, str, int, type[msgspec.Struct], Conduct, bytes]
+_questions: dict[_Place, AskModel] = {}
+_bodies: dict[bytes, str] = {}
 
-    role: DeskRole
-    packet: Packet
-    shown: Json
-    wanted: type[msgspec.Struct]
-    conduct: Conduct
 
-    def opening(self) -> tuple[Message, ...]:
-        role, packet = self.role, self.packet
-        system = _system(role.name, role.prompt, role.character, self.conduct.hold)
-        user = PROMPTS.fill(
-            "ask",
-            date=packet.date,
-            symbol=packet.symbol,
-            kind="a stock" if packet.kind == "stock" else "a crypto-currency",
-            position=HELD[packet.position],
-            body=_body(self._everything()),
-            task=TASKS[self.wanted],
-            **self._form(),
-        )
-        return (Message(role="system", text=system), Message(role="user", text=user.strip()))
+def _question(
+    role: DeskRole, packet: Packet, shown: Json, wanted: type[msgspec.Struct], conduct: Conduct
+) -> AskModel:
+    """Return a question to a role, in words and as data.
 
-    def again(self, wrong: str) -> Message:
-        return Message(role="user", text=PROMPTS.fill("again", wrong=wrong, **self._form()).strip())
-
-    def given(self) -> Given:
-        """Return the question as data, for agents that do not read prose."""
-        payload = {
-            "kind": KINDS[self.wanted],
-            "role": self.role.name,
-            "date": self.packet.date,
-            "symbol": self.packet.symbol,
-            "asset_kind": self.packet.kind,
-            "position": self.packet.position,
-            **self._everything(),
-        }
-        return Given(
-            session=self.packet.date,
-            rules=msgspec.json.encode(self.conduct).decode(),
+    It is made once for all models on a desk of one kind; what sixteen personas are shown is put into words once.
+    """
+    material = msgspec.json.encode(shown)
+    place = (role, packet.date, packet.symbol, packet.kind, packet.position, wanted, conduct, material)
+    made = _questions.get(place)
+    if made is not None:
+        return made
+    for kept in (_questions, _bodies):
+        if len(kept) >= 512:
+            kept.clear()
+    body = _bodies.get(material)
+    if body is None:
+        body = _bodies[material] = prose(shown)
+    user = PROMPTS.fill(
+        "ask",
+        date=packet.date,
+        symbol=packet.symbol,
+        kind="a stock" if packet.kind == "stock" else "a crypto-currency",
+        position=HELD[packet.position],
+        body=body,
+        task=TASKS[wanted],
+        **_form(role.name, packet.date, packet.symbol, wanted, conduct),
+    )
+    system = _system(role.name, role.prompt, role.character, conduct.hold)
+    payload = {
+        "kind": KINDS[wanted],
+        "role": role.name,
+        "date": packet.date,
+        "symbol": packet.symbol,
+        "asset_kind": packet.kind,
+        "position": packet.position,
+        **shown,
+    }
+    made = _questions[place] = AskModel(
+        purpose=role.name,
+        messages=(Message(role="system", text=system), Message(role="user", text=user.strip())),
+        answer_schema=_schema(wanted),
+        # The question as data, for agents that do not read prose.
+        given=Given(
+            session=packet.date,
+            rules=msgspec.json.encode(conduct).decode(),
             observation=msgspec.json.encode(payload).decode(),
-            answer_schema=_schema(self.wanted),
-        )
-
-    def _everything(self) -> Json:
-        """Return what is shown; who sees own outcomes sees the account over all assets too, where there is one."""
-        packet = self.packet
-        if packet.account is None or "outcomes" not in self.shown:
-            return self.shown
-        return {**self.shown, "account": packet.account, "exposures": dict(packet.exposures)}
-
-    def _form(self) -> Mapping[str, str]:
-        return _form(self.role.name, self.packet.date, self.packet.symbol, self.wanted, self.conduct)
+            answer_schema=_schema(wanted),
+        ),
+    )
+    return made
 
 
 @lru_cache(maxsize=512)
@@ -307,22 +310,6 @@ def _form(role: str, date: str, symbol: str, wanted: type[msgspec.Struct], condu
     example = {name: _EXAMPLES[name](drawn) for name in names}
     fields = "\n".join(f"{name}: {_FIELDS[name]}" for name in names)
     return {"example": msgspec.json.encode(example).decode(), "fields": fields}
-
-
-_bodies: dict[bytes, str] = {}
-
-
-def _body(shown: Json) -> str:
-    """Return what is shown in words. Sixteen personas, and every model on a desk of one kind, are shown the same:
-    it is written once.
-    """
-    key = msgspec.json.encode(shown)
-    text = _bodies.get(key)
-    if text is None:
-        if len(_bodies) >= 256:
-            _bodies.clear()
-        text = _bodies[key] = prose(shown)
-    return text
 
 
 _HOLD = {

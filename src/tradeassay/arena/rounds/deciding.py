@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -55,6 +56,16 @@ def packets(
     }
 
 
+@lru_cache(maxsize=512)
+def _written(request: AskModel) -> tuple[bytes, str]:
+    """Return a question as it is kept, and its hash; several models are asked the same one.
+
+    The question as data is left out: it is never sent to a model, and says what the messages say.
+    """
+    body = canonical_json(msgspec.structs.replace(request, given=msgspec.UNSET))
+    return body, sha256_bytes(body)
+
+
 class _SlotRecord:
     """Keeps what is said in one slot; a :class:`~tradeassay.play.episode.Recorder`.
 
@@ -72,10 +83,8 @@ class _SlotRecord:
         self.usage = Usage(usd=0.0)
 
     def known(self, asked: Asked[AskModel]) -> ModelReply | None:
-        # The question as data is never sent to a model, and says what the messages say.
-        body = canonical_json(msgspec.structs.replace(asked.request, given=msgspec.UNSET))
         number = asked.place.index
-        self._asked[number] = body, sha256_bytes(body)
+        self._asked[number] = _written(asked.request)
         self.count += 1
         call = self._known.get(number)
         if call is None:

@@ -129,7 +129,7 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
         values = _values(db, season, round.stage) if season.rules.cross_asset else None
         executed = {
             row.slot: Booking(**{name: getattr(row, name) for name in Booking.__struct_fields__})
-            for row in db.execute(_EXECUTED, {"round": round.id})
+            for row in db.execute(_EXECUTED, {"round": round.id}).all()
         }
         made = []
         for slot in _slots(db, round):
@@ -164,7 +164,7 @@ def outcomes(
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
     query, some = (_PAST, {}) if only is None else (_PAST_OF, {"only": list(only)})
-    for entry, session, action, position, earned in db.execute(query, {"rounds": ids, **some}):
+    for entry, session, action, position, earned in db.execute(query, {"rounds": ids, **some}).all():
         outcome = SettledOutcome(
             date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0
         )
@@ -226,4 +226,4 @@ def _exposures(db: Connection, season: Season, stage: Stage) -> dict[str, dict[s
 
 
 def _slots(db: Connection, round: Round) -> list[Slot]:
-    return [Slot(**row) for row in db.execute(_SLOTS, {"round": round.id}).mappings()]
+    return [Slot(**row) for row in db.execute(_SLOTS, {"round": round.id}).mappings().all()]

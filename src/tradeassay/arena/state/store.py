@@ -71,7 +71,7 @@ _OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), deci
 _CLAIMED = tuple(decisions.c[name] for name in "id round season asset session stage entry status".split())
 _LEASE = decisions.c.lease_until
 _FREE = _LEASE.is_(None) | (_LEASE <= bindparam("now")) | (decisions.c.lease_owner == bindparam("worker"))
-_CLAIM = (
+CLAIM = (
     select(*_CLAIMED)
     .where(decisions.c.round == bindparam("round"), decisions.c.status == "open", _FREE)
     .order_by(decisions.c.id)
@@ -234,7 +234,7 @@ class Store:
 
         A worker gets its own leases back at once: it can only ask again after it has died.
         """
-        query = _CLAIM.with_for_update(skip_locked=True) if self._locks else _CLAIM
+        query = CLAIM.with_for_update(skip_locked=True) if self._locks else CLAIM
         asked = {"round": round, "worker": worker, "now": now, "most": most}
         with self.write("claim") as db:
             found = tuple(Slot(**row) for row in db.execute(query, asked).mappings())
@@ -278,7 +278,7 @@ class Store:
         with self.write("decide") as db:
             held = set(db.execute(_OURS.with_for_update() if self._locks else _OURS, ours).scalars())
             mine = [decided for decided in made if decided.slot.id in held]
-            _close(db, mine)
+            close_slots(db, mine)
         return len(mine)
 
     def miss(self, round: Round, now: str, cause: str) -> int:
@@ -300,7 +300,7 @@ class Store:
                 )
                 for row in db.execute(query.with_for_update(of=decisions) if self._locks else query)
             ]
-            _close(db, answered)
+            close_slots(db, answered)
             closed = db.execute(
                 update(decisions)
                 .where(decisions.c.round == round.id, decisions.c.status == "open")
@@ -401,7 +401,7 @@ def _missed_because(cause: str) -> str:
     return _ENCODE((ChoiceFailure(kind="missed", text=cause[:2000]),)).decode()
 
 
-def read_call(row: Any) -> ModelCall:
+def read_call(row: Any, unpacked: Callable[[bytes], bytes] = unpacked) -> ModelCall:
     _, number, purpose, digest, request, reply = row
     return ModelCall(
         number=number,
@@ -426,7 +426,7 @@ def decided_row(decided: ClosedSlot) -> dict[str, Any]:
     }
 
 
-def _close(db: Connection, made: Sequence[ClosedSlot]) -> None:
+def close_slots(db: Connection, made: Sequence[ClosedSlot]) -> None:
     """Write down decisions, each with its memory and the calls not yet written."""
     if made:
         rows = [(one.slot.id, decided_row(one)) for one in made]
