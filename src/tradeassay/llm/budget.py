@@ -75,10 +75,11 @@ def most_tokens(text: str) -> int:
 
 def request_texts(request: AskModel) -> list[str]:
     texts = [message.text for message in request.messages]
-    texts += [
-        part for message in request.messages for call in message.calls for part in (call.name, call.arguments)
-    ]
-    texts += [part for tool in request.tools for part in (tool.name, tool.description, tool.schema)]
+    for message in request.messages:
+        for call in message.calls:
+            texts += (call.name, call.arguments)
+    for tool in request.tools:
+        texts += (tool.name, tool.description, tool.schema)
     if request.answer_schema is not None:
         texts.append(request.answer_schema)
     return texts
