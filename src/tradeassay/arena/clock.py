@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -21,26 +22,83 @@ class ArenaClock(Clock, Protocol):
         """Whether time passes by itself, so that a session can be missed."""
         ...
 
+    @property
+    def certain(self) -> bool:
+        """Whether something may be given up as late."""
+        ...
+
+    @property
+    def jumped(self) -> str:
+        """What has become of a clock that somebody set, until that is believed; else nothing."""
+        ...
+
     async def wait_until(self, at: Instant) -> None:
         """Return once it is ``at`` or later."""
         ...
 
 
+def _since_boot() -> float:
+    """Seconds that nobody can set; a machine's sleep counts where the system counts it."""
+    kind = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if kind is None else time.clock_gettime(kind)
+
+
 class LiveClock:
-    """The machine's clock. Waits in short steps, so that a machine that slept wakes up in time."""
+    """The machine's clock, checked against one that nobody can set (``steady``, in seconds).
+
+    When the two part by more than two seconds, time goes on as before until the new time has stood for
+    ``believe_s``: a clock that is wrong for a minute loses nothing. After a start nothing is certain for as long.
+    Waits in short steps, so that a machine that slept wakes up in time.
+    """
 
     live = True
 
-    def __init__(self, wall: Clock | None = None, sleep: Sleep = asyncio.sleep, *, step_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        wall: Clock | None = None,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        step_s: float = 30.0,
+        steady: Callable[[], float] | None = None,
+        believe_s: float = 300.0,
+    ) -> None:
         self._wall = wall or WallClock()
+        # A clock that is given without another one is taken at its word.
+        self._steady = steady or (_since_boot if wall is None else lambda: self._wall.now() / SECOND)
+        self._believe_s = believe_s if steady is not None or wall is None else 0.0
         self._sleep = sleep
         self._step_s = step_s
+        self._since = self._steady()
+        self._offset = self._wall.now() - int(self._since * SECOND)
+        self._other: Instant | None = None
 
     def now(self) -> Instant:
-        return self._wall.now()
+        told, passed = self._wall.now(), self._steady()
+        offset = told - int(passed * SECOND)
+        if abs(offset - self._offset) <= 2 * SECOND:
+            self._offset, self._other = offset, None  # small steps are how clocks are set right
+            return told
+        if self._other is None or abs(offset - self._other) > 2 * SECOND:
+            self._other, self._since = offset, passed
+        elif passed - self._since >= self._believe_s:
+            self._offset, self._other = offset, None
+            return told
+        return self._offset + int(passed * SECOND)
+
+    @property
+    def certain(self) -> bool:
+        return not self.jumped and self._steady() - self._since >= self._believe_s
+
+    @property
+    def jumped(self) -> str:
+        self.now()
+        if self._other is None:
+            return ""
+        by = (self._other - self._offset) / SECOND
+        return f"the machine's clock was set by {by:+,.0f} s: believed once that has stood {self._believe_s:g} s"
 
     async def wait_until(self, at: Instant) -> None:
-        while (left := at - self._wall.now()) > 0:
+        while (left := at - self.now()) > 0:
             await self._sleep(min(left / SECOND, self._step_s))
 
 
@@ -52,6 +110,8 @@ class ReplayClock:
     """
 
     live = False
+    certain = True
+    jumped = ""
 
     def __init__(self, start: Instant = 0, speed: float | None = None, sleep: Sleep = asyncio.sleep) -> None:
         self._at = start

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -265,6 +266,40 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if any(entry.id == BASELINE for entry in self.entries):
             return self.entries
         return (*self.entries, Entry(id=BASELINE, architecture="rule", label="Buy and hold"))
+
+
+class Amendment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator changed while a season ran. ``retire``: an asset has no session after ``day``.
+    ``withdraw``: an entry is not asked after ``day``; its position stays. ``reopen``: the session ``day`` of an
+    asset, which was skipped, is played after all. ``sha256`` holds this one and all before it.
+    """
+
+    number: int
+    at: str
+    by: str
+    change: Literal["retire", "withdraw", "reopen"]
+    what: str
+    day: str
+    sha256: str = ""
+
+    def after(self, before: str) -> str:
+        """Return the hash of this amendment behind the one with the hash ``before``."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "sha256"}
+        return sha256_bytes(canonical_json({**said, "before": before}))
+
+
+def amended(season: Season, amendments: Iterable[Amendment]) -> Season:
+    """Return a season whose retired assets end when they were retired. It is for planning: its hash is another."""
+    ends = {one.what: one.day for one in amendments if one.change == "retire"}
+    if not ends:
+        return season
+    assets = tuple(
+        msgspec.structs.replace(asset, last=min(ends[asset.symbol], season.days(asset)[1] or "9"))
+        if asset.symbol in ends
+        else asset
+        for asset in season.assets
+    )
+    return msgspec.structs.replace(season, assets=assets)
 
 
 _ALWAYS: dict[type, frozenset[str]] = {

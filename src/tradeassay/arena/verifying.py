@@ -30,12 +30,13 @@ from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
 from tradeassay.arena.rounds.deciding import Closing, Slots, packets
 from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
-from tradeassay.arena.season import BudgetRules, Season
+from tradeassay.arena.season import BudgetRules, Season, amended
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Known, Slot, read_round, unpacked
 from tradeassay.arena.state.store import Store, decided_row
 from tradeassay.arena.state.tables import (
     CREATE_SLOTS,
+    amendments,
     bookings,
     corrections,
     decisions,
@@ -178,7 +179,18 @@ def _chosen(season: Season) -> str:
 
 
 def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
-    for table in (rounds, decisions, bookings, rewards, events, memories, stream_items, stream_rounds, skipped):
+    for table in (
+        rounds,
+        decisions,
+        bookings,
+        rewards,
+        events,
+        memories,
+        stream_items,
+        stream_rounds,
+        skipped,
+        amendments,
+    ):
         for season in db.execute(select(table.c.season).distinct()).scalars():
             if season not in known:
                 yield f"{table.name} has rows of '{str(season)[:80]}', which is not there"
@@ -255,16 +267,31 @@ class _Season:
             self._say("tokens", "cannot be checked", f"{what} ({count} replies)")
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
+        self._amendments(season)
         judged = select(func.count(stream_reviews.c.item)).join(stream_items)
         if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
+
+    def _amendments(self, season: Season) -> None:
+        """What the operator changed is hashed, one behind the other, and told in the journal."""
+        made, before = self._store.amendments(season.id), season.sha256
+        query = select(events.c.body).where(events.c.season == season.id, events.c.kind == "amended")
+        told = self._db.execute(query.order_by(events.c.seq)).scalars().all()
+        if told != [msgspec.json.encode(msgspec.structs.asdict(one)).decode() for one in made]:
+            self._broken("amendments", "the journal tells of others than are on record")
+        for number, one in enumerate(made, 1):
+            if (one.number, one.sha256) != (number, one.after(before)):
+                self._broken("amendments", f"amendment {one.number} is not what its hash says")
+            before = one.sha256
+        if made:
+            self._say("amendments", "cannot be checked", f"{len(made)} of the operator, as recorded")
 
     # -- played again --------------------------------------------------------------------------------------------
 
     def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
         """Play the season again into a journal of its own, as far as it was played, and compare row by row."""
         try:
-            dues = feed.due(season)
+            dues = feed.due(amended(season, self._store.amendments(season.id)))
         except TradeassayError as error:
             self._settled("rounds and prices", iter([("the season", error.message)]))
             return
@@ -281,9 +308,11 @@ class _Season:
                 for row in self._db.execute(select(stream_calls))
                 if parse_name(row.model).route != "scripted"
             ]
-            if live:
-                with again.write("replies") as db:
-                    db.execute(insert(stream_calls), live)
+            said = self._db.execute(select(amendments).where(amendments.c.season == season.id)).mappings().all()
+            with again.write("replies") as db:
+                for table, rows in ((stream_calls, live), (amendments, said)):
+                    if rows:
+                        db.execute(insert(table), [dict(row) for row in rows])
             how = PlayOptions(worker="replay", opener=evidence.opener, feed=feed, outside=evidence.outside)
             gc.freeze()  # what is on record stays until the end: it need not be looked through again and again
             try:
@@ -657,7 +686,7 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
         names = (*_kept(table), "place")  # of a row among its kind, where there is an order
         for place in {**again, **found}:
             given, wanted = found.get(place), again.get(place)
-            if given == wanted or (table is events and place[0] == "review"):
+            if given == wanted or (table is events and place[0] in ("review", "amended")):
                 continue
             under_way = _about(table, place, open_)
             where = f"{table.name} {' '.join(map(str, place))[:120]}"

@@ -266,7 +266,14 @@ def standings(
         say(board.note)
 
 
-_ACTIONS = {"register": ("address", "renew"), "bar": ("by",), "key": ("revoke",)}
+_ACTIONS = {
+    "register": ("address", "renew"),
+    "bar": ("by",),
+    "key": ("revoke",),
+    "retire": ("last", "by"),
+    "withdraw": ("last", "by"),
+    "reopen": ("by",),
+}
 """What an operator can do, and the options that belong to it."""
 
 
@@ -277,7 +284,8 @@ _ACTIONS = {"register": ("address", "renew"), "bar": ("by",), "key": ("revoke",)
 @click.option("--address", help="register: where the agent is asked (http or https); without one it polls.")
 @click.option("--renew", is_flag=True, help="register: give a new token; the old one stops working.")
 @click.option("--revoke", is_flag=True, help="key: revoke it instead.")
-@click.option("--by", metavar="NAME", help="bar: who decides. Default: operator.")
+@click.option("--last", metavar="DAY", help="retire, withdraw: the last session. Default: the newest so far.")
+@click.option("--by", metavar="NAME", help="Who decides or amends. Default: operator.")
 @_db
 @json_option
 def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: bool, **given: Any) -> None:
@@ -288,6 +296,9 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     bar                                list live bars that look wrong and hold up their rounds
     bar ASSET SESSION accept|refuse    its round continues, or waits for another bar
     key operator|expert [NAME]         give a key, shown only once; an older one stops working
+    retire ASSET                       it has no more sessions; its last decision is still settled
+    withdraw ENTRY                     it is not asked any more; its position stays
+    reopen SESSION                     play a skipped session after all, if no later one was played
     """
     _need_extra()
     from tradeassay.arena.queries.seasons import opened_store, season_ids
@@ -300,9 +311,11 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
         return
     with opened_store(db, id) as store:
         season = id or next(iter(season_ids(store)), "")
-    if action == "register":
-        if len(what) != 1:
-            raise click.UsageError("amend register takes one ENTRY")
+    if action in _TAKES and len(what) != 1:
+        raise click.UsageError(f"amend {action} takes one {_TAKES[action]}")
+    if action in ("retire", "withdraw", "reopen"):
+        _amend(action, what[0], season, db, given["last"], given["by"] or "operator", as_json=as_json)
+    elif action == "register":
         from tradeassay.arena.api.doors import register_entry
 
         token = register_entry(db, season, what[0], address=given["address"], renew=given["renew"])
@@ -314,6 +327,25 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
         _decide_bar(what, season, db, given["by"] or "operator", as_json=as_json)
     else:
         _list_bars(season, db, as_json=as_json)
+
+
+_TAKES = {"register": "ENTRY", "retire": "ASSET", "withdraw": "ENTRY", "reopen": "SESSION"}
+
+
+def _amend(action: str, what: str, id: str, db: str, last: str | None, by: str, *, as_json: bool) -> None:
+    from tradeassay.arena.amending import amend
+    from tradeassay.arena.queries.seasons import opened_store, read_season
+    from tradeassay.core.time import WallClock, iso
+
+    with opened_store(db, id) as store:
+        season = read_season(store, id)
+        assert season is not None  # it was found just now
+        now = iso(WallClock().now())
+        made = amend(store, season, action, what, last=last, by=by, now=now)  # type: ignore[arg-type]  # one of three
+    if as_json:
+        print_json(made)
+    for one in made:
+        say(f"season '{id}', amendment {one.number}: {one.change} {one.what}, {one.day}")
 
 
 def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import read_workers
-from tradeassay.arena.season import BASELINE, Entry, OptionalRules, Season
+from tradeassay.arena.season import BASELINE, Amendment, Entry, OptionalRules, Season, amended
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, rounds, seasons
@@ -142,7 +142,8 @@ def progress_of(store: Store, season: Season) -> Progress:
                 closed[asset] = max(closed.get(asset, ""), session)
         mine = select(func.count()).where(corrections.c.season == season.id)
         corrected = int(db.execute(mine).scalar_one())
-    ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
+    planned = amended(season, store.amendments(season.id))
+    ends = [(closed.get(asset.symbol, ""), planned.days(asset)[1]) for asset in planned.assets]
     return Progress(
         session=newest,
         rounds=total,
@@ -233,13 +234,14 @@ class SeasonRules(msgspec.Struct, frozen=True, kw_only=True):
     optional: OptionalRules
     assets: tuple[AssetRule, ...]
     entries: tuple[Entry, ...]
+    amendments: tuple[Amendment, ...] = ()
 
 
 _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
 """Settings that are shown. An outside agent's may hold addresses or commands, which are nobody's business."""
 
 
-def season_rules(season: Season) -> SeasonRules:
+def season_rules(season: Season, made: tuple[Amendment, ...] = ()) -> SeasonRules:
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
     plain: dict[str, Any] = {name: getattr(season, name) for name in names}
     return SeasonRules(
@@ -261,4 +263,5 @@ def season_rules(season: Season) -> SeasonRules:
             msgspec.structs.replace(entry, params={k: v for k, v in entry.params.items() if k in _OPEN})
             for entry in season.everyone
         ),
+        amendments=made,
     )

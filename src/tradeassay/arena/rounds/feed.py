@@ -11,12 +11,13 @@ found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
 import msgspec
 import numpy as np
@@ -318,6 +319,47 @@ def calendar_of(asset: Asset) -> CalendarName:
     return "XSHG" if chinese else "XNYS"
 
 
+_ZONES = {"XNYS": "America/New_York", "XSHG": "Asia/Shanghai"}
+
+
+def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[date, Instant]]:
+    """Yield sessions and their closes. Where a calendar's holidays are not known any more, every weekday is one,
+    at the usual time: what was a holiday has no bar and is skipped, with that cause.
+    """
+    told = known_range(calendar)[1]
+    end = last if told is None else min(last, parse_day(told))
+    if first <= end:
+        sessions = sessions_between(calendar, first, end)
+        yield from zip(sessions.days.tolist(), sessions.close_time.tolist(), strict=True)
+    if told is None or last <= end:
+        return
+    usual = sessions_between(calendar, parse_day(told) - timedelta(days=30), parse_day(told))
+    zone = ZoneInfo(_ZONES[calendar])
+    close = moment(int(usual.close_time[~usual.early][-1])).astimezone(zone).time()
+    for number in range((last - end).days):
+        day = end + timedelta(days=number + 1)
+        if day >= first and day.weekday() < 5:
+            yield day, int(datetime.combine(day, close, zone).timestamp()) * SECOND
+
+
+def calendars_end(season: Season, now: Instant) -> tuple[str, bool]:
+    """Return what is to be said of live calendars that end within a year (nothing where all go on), and whether
+    that is within four months, or past.
+    """
+    today, found = moment(now).date(), {}
+    for asset in season.assets:
+        told = known_range(calendar_of(asset))[1]
+        wanted = season.days(asset)[1]
+        if told is not None and (wanted is None or wanted > told):
+            found[calendar_of(asset)] = parse_day(told)
+    ends = {name: day for name, day in found.items() if (day - today).days < 365}
+    if not ends:
+        return "", False
+    told = ", ".join(f"{name} after {day}" for name, day in sorted(ends.items()))
+    text = f"holidays are not known: {told}; from then on every weekday is taken for a session"
+    return f"{text}. Install a newer exchange_calendars", min((day - today).days for day in ends.values()) < 120
+
+
 class LiveFeed:
     """Sessions from the exchanges' calendars, facts from a vendor, through the same as-of views as a replay.
 
@@ -362,13 +404,8 @@ class LiveFeed:
             first, last = season.days(asset)
             # The session after the last one settles it; exchanges close for ten days at the most.
             until = ahead if last is None else min(parse_day(last) + timedelta(days=14), ahead)
-            known = known_range(calendar)[1]
-            until = until if known is None else min(until, parse_day(known))
-            if until < parse_day(first):
-                continue
-            sessions = sessions_between(calendar, first, until)
             over = 0
-            for day, at in zip(sessions.days.tolist(), sessions.close_time.tolist(), strict=True):
+            for day, at in _planned(calendar, parse_day(first), until):
                 over += last is not None and str(day) > last
                 kind = {"closing": over > 0, "review": over > 1}
                 found.append(Due(at=at + delay, place=place, asset=asset.symbol, session=str(day), **kind))

@@ -33,13 +33,18 @@ SILENT_S = 90.0
 BEAT_S = 15.0
 
 
+Level = Literal["warning", "alarm", "stalled"]
+"""A part that the season can do without; something a person should look at; nothing can be played."""
+
+
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that fails again and again: which part, since when, how often, the last words."""
+    """Something that fails again and again: which part, since when, how often, the last words, how bad it is."""
 
     part: str
     since: str
     count: int
     text: str
+    level: Level = "stalled"
 
 
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +58,13 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     next_at: str | None
     troubles: tuple[Trouble, ...]
+
+
+_DOING: dict[Level, str] = {
+    "warning": "the season goes on without it",
+    "alarm": "somebody should look at it",
+    "stalled": "trying again",
+}
 
 
 class Health:
@@ -77,24 +89,26 @@ class Health:
     def _stamp(self) -> str:
         return iso(int(self._now()) * SECOND)
 
-    def trouble(self, part: str, error: BaseException) -> None:
-        """Note that a part failed; the worker is stalled until it works again."""
+    def trouble(self, part: str, error: BaseException, level: Level = "stalled") -> None:
+        """Note that a part failed; the worker is stalled where nothing can be played without it."""
         text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
         with self._lock:
             known = self._troubles.get(part)
             since, count = (self._stamp(), 0) if known is None else (known.since, known.count)
-            self._troubles[part] = Trouble(part=part, since=since, count=count + 1, text=text[:500])
-            self._turn("stalled")
+            noted = Trouble(part=part, since=since, count=count + 1, text=text[:500], level=level)
+            self._troubles[part] = noted
+            if level == "stalled":
+                self._turn("stalled")
         if known is None:
-            self.say(f"{part}: {text.splitlines()[0][:300] if text else 'failed'}; trying again")
+            self.say(f"{part}: {text.splitlines()[0][:300] if text else 'failed'}; {_DOING[level]}")
 
     def fine(self, part: str) -> None:
         if part in self._troubles:
             with self._lock:
                 self._troubles.pop(part, None)
-                well = not self._troubles
-                if well:
+                if not any(one.level == "stalled" for one in self._troubles.values()):
                     self._turn(self._running)
+                well = not self._troubles
             if well:
                 self.say("all is well again")
 
@@ -123,13 +137,13 @@ class Health:
                 troubles=tuple(self._troubles.values()),
             )
 
-    def beat(self, store: Store, *, force: bool = False) -> None:
-        """Write down how the worker is, every few seconds at the most. A database that is gone is no reason to
-        stop.
+    def beat(self, store: Store, *, force: bool = False) -> bool:
+        """Write down how the worker is, every few seconds at the most: False when it was not yet time. A database
+        that is gone is no reason to stop.
         """
         now = self._now()
         if not force and now - self._beat < BEAT_S:
-            return
+            return False
         self._beat = now
         here = self.told()
         copied = {name: getattr(here, name) for name in ("state", "since", "rounds", "next_at")}
@@ -142,6 +156,7 @@ class Health:
                     db.execute(insert(workers).values(**key, **row))
         except SQLAlchemyError:
             pass
+        return True
 
 
 def own_name(base: str, where: str) -> tuple[str, IO[str] | None]:

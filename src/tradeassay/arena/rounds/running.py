@@ -22,12 +22,20 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
 from tradeassay.arena.rounds.deciding import Closing, Slots, packets
-from tradeassay.arena.rounds.feed import AssetFacts, Due, PriceFeed, doubt, needs_a_word, refuse_future
-from tradeassay.arena.rounds.health import Health
+from tradeassay.arena.rounds.feed import (
+    AssetFacts,
+    Due,
+    PriceFeed,
+    calendars_end,
+    doubt,
+    needs_a_word,
+    refuse_future,
+)
+from tradeassay.arena.rounds.health import Health, Level
 from tradeassay.arena.rounds.held_bars import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
-from tradeassay.arena.season import Season
+from tradeassay.arena.season import Amendment, Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import RoundOpening, Store
 from tradeassay.core.arena import NewsShown, Packet
@@ -92,6 +100,7 @@ class Runner:
     beat_s: float = 10.0
     patience: RetryPatience = field(default_factory=RetryPatience)
     health: Health = field(init=False)
+    _amended: list[Amendment] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         health = Health(self.season.id, self.worker, live=self.clock.live, now=self.real_time)
@@ -130,12 +139,16 @@ class Runner:
         planned: set[tuple[str, str]] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
+                known = len(self._amended)
                 left = await self._patiently(self._left, part="plan")
+                planned -= {(one.what, one.day) for one in self._amended[known:] if one.change == "reopen"}
                 left = [(number, due) for number, due in left if (due.asset, due.session) not in planned]
                 for at, group in groupby(left, key=lambda pair: pair[1].at):
                     if until is not None and at > until:
                         return
-                    await self._wait(at)
+                    if await self._wait(at):
+                        left = []
+                        break  # the plan is another
                     here = list(group)
                     planned.update((due.asset, due.session) for _, due in here)
                     if not self.clock.live:
@@ -145,11 +158,14 @@ class Runner:
                         task = tasks.create_task(self._after(running.get(due.asset), due, number))
                         running[due.asset] = task
                         # One that was missed long ago must be dealt with before the next of its kind is due.
-                        if self._too_late(due.at):
+                        if self._too_late(due.asset, due.session, due.at):
                             await asyncio.wait([task])
                 # Live sessions are planned a month ahead, so more may be due later.
+                if await self._patiently(self._news_of_the_operator):
+                    continue
                 over = not self.clock.live or (until is not None and self.clock.now() > until)
-                ends = [self.season.days(asset)[1] for asset in self.season.assets]
+                season = amended(self.season, self._amended)
+                ends = [season.days(asset)[1] for asset in season.assets]
                 today = iso(self.clock.now())[:10]
                 if over or not any(last is None or last >= today for last in ends):
                     return
@@ -178,23 +194,46 @@ class Runner:
         for round in opened:
             await self._execute(round)
 
-    async def _wait(self, at: Instant) -> None:
-        """Wait until an instant, showing now and then that this worker is alive."""
+    async def _wait(self, at: Instant) -> bool:
+        """Wait until an instant, showing that this worker is alive; True when something was amended meanwhile."""
         self.health.waits(at)
-        self.health.beat(self.store)
-        step = int(self.beat_s * SECOND)
+        self._beat()
+        step, looked = int(self.beat_s * SECOND), self.real_time()
         while self.clock.live and at - self.clock.now() > step:
             await self.clock.wait_until(min(at, self.clock.now() + step))
-            self.health.beat(self.store)
+            self._beat()
+            if self.real_time() - looked >= self.beat_s:
+                looked = self.real_time()
+                if await self._patiently(self._news_of_the_operator):
+                    return True
         await self.clock.wait_until(at)
+        return self.clock.live and await self._patiently(self._news_of_the_operator)
+
+    def _news_of_the_operator(self) -> bool:
+        return len(self.store.amendments(self.season.id)) > len(self._amended)
+
+    def _beat(self) -> None:
+        """Show that this worker is alive; say when the clock or a calendar cannot be relied on."""
+        if self.health.beat(self.store) and self.clock.live:
+            ends, soon = calendars_end(self.season, self.clock.now())
+            watched: tuple[tuple[str, str, Level], ...] = (
+                ("calendar", ends, "alarm" if soon else "warning"),
+                ("clock", self.clock.jumped, "alarm"),
+            )
+            for part, why, level in watched:
+                if why:
+                    self.health.trouble(part, TradeassayError(why), level)
+                else:
+                    self.health.fine(part)
 
     def _left(self) -> list[tuple[int, Due]]:
         """Return the decisions that may still need something, each with its place among its asset's sessions."""
+        self._amended[:] = self.store.amendments(self.season.id)
         counts: dict[str, int] = {}
         newest = {a.symbol: self.store.last_round(self.season.id, a.symbol) for a in self.season.assets}
         gone = {(skip.asset, skip.session) for skip in self.store.skipped(self.season.id)}
         left = []
-        for due in self.feed.due(self.season):
+        for due in self.feed.due(amended(self.season, self._amended)):
             number = counts.get(due.asset, 0)
             counts[due.asset] = number + 1
             last = newest[due.asset]
@@ -223,11 +262,11 @@ class Runner:
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round, opened now where it was not; None when there will be none."""
-        wait, closes_at = self.patience.first_s, due.at + self.season.window_s * SECOND
+        wait, closes_at = self.patience.first_s, self._closes(due.asset, due.session, due.at)
         tries, began, since = 0, self.clock.now(), self.real_time()
         while True:
-            self.health.beat(self.store)
-            late = self._too_late(due.at)
+            self._beat()
+            late = await self._late(due.asset, due.session, due.at)
             try:
                 round = self.store.round(self.season.id, due.asset, due.session)
                 if round is None:
@@ -237,25 +276,28 @@ class Runner:
             except Missed as missed:
                 return await self._skipped(due, stage, str(missed))
             except Exception as error:
-                self.health.trouble(_part(error), error)
+                part, level = _part(error, due.asset)
+                self.health.trouble(part, error, level)
                 tries += 1
                 if not self.clock.live:
                     await self._replay_again(error, tries, since)
                     continue
                 if late and not isinstance(error, SQLAlchemyError | OSError):
                     return await self._skipped(due, stage, f"{type(error).__name__}: {error}")
-                self._give_up(_part(error), self.clock.now() - began, error)
+                self._give_up(part, self.clock.now() - began, error)
                 await self._pause(wait)
                 wait = min(wait * 2, self.patience.longest_s)
                 continue
-            for part in ("vendor", "database", "bar", "round"):
+            for part in (f"vendor of {due.asset}", f"bar of {due.asset}", "database", "round"):
                 self.health.fine(part)
+            if round is not None:
+                self.health.fine(f"asset {due.asset}")
             if round is not None or not self.clock.live:
                 return round
             trouble = getattr(self.feed, "last_trouble", "") or "no price"
             if late:
                 return await self._skipped(due, stage, trouble)
-            self.health.trouble("vendor", TradeassayError(trouble))
+            self.health.trouble(f"vendor of {due.asset}", TradeassayError(trouble), "alarm")
             # The vendor is late itself: asked again while there is time, and once after it, to be able to settle.
             await self.clock.wait_until(min(self.clock.now() + self.retry_s * SECOND, closes_at + SECOND))
 
@@ -264,7 +306,10 @@ class Runner:
             return None
         place, now = (self.season.id, due.asset, due.session), iso(self.clock.now())
         await self._patiently(lambda: self.store.skip(*place, stage, cause, now))
-        self.health.fine("vendor")
+        for part in ("vendor", "bar"):
+            self.health.fine(f"{part} of {due.asset}")
+        idle = f"its session {due.session} was skipped: {cause}"
+        self.health.trouble(f"asset {due.asset}", TradeassayError(idle), "alarm")
         return None
 
     async def _open(self, due: Due, stage: Stage) -> Round | None:
@@ -303,7 +348,8 @@ class Runner:
         shared = None
         if self.season.rules.cross_asset:
             shared = msgspec.json.encode(shared_accounts(self.store, self.season, stage)).decode()
-        missed = self._too_late(due.at)
+        missed = self._too_late(due.asset, due.session, due.at)
+        gone = {one.what: one.day for one in self._amended if one.change == "withdraw" and one.day < due.session}
         opening = RoundOpening(
             asset=due.asset,
             session=due.session,
@@ -314,6 +360,7 @@ class Runner:
             missed=missed,
             cause="the arena was not running, or had no data, in time to decide" if missed else "",
             shared=shared,
+            withdrawn=gone,
         )
         return self.store.open_round(self.season, opening)
 
@@ -340,7 +387,7 @@ class Runner:
                 return
         hold_bar(self.store, *place, price=facts.price, reason=why, now=now)
         self.feed.forget(asset, due.session)
-        if self._too_late(due.at):
+        if self._too_late(due.asset, due.session, due.at):
             end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
         raise Held(f"{due.asset} {due.session}: {why}", hint="tradeassay arena amend bar accepts or refuses it")
@@ -385,8 +432,20 @@ class Runner:
         history = self.store.packet(round.id).history
         return (history[-1].date, history[-1].price) if history else None
 
-    def _too_late(self, at: Instant) -> bool:
-        return self.clock.live and self.clock.now() > at + self.season.window_s * SECOND
+    def _closes(self, asset: str, session: str, at: Instant) -> Instant:
+        """Return until when a session may be decided: one that was reopened has its time again."""
+        again = [parse_iso(a.at) for a in self._amended if (a.change, a.what, a.day) == ("reopen", asset, session)]
+        return max((at, *again)) + self.season.window_s * SECOND
+
+    async def _late(self, asset: str, session: str, at: Instant) -> bool:
+        """Return whether a session is over. Nothing is given up on the word of a clock that may be wrong."""
+        while (late := self._too_late(asset, session, at)) and not self.clock.certain:
+            self._beat()
+            await self._pause(self.patience.longest_s)
+        return late
+
+    def _too_late(self, asset: str, session: str, at: Instant) -> bool:
+        return self.clock.live and self.clock.now() > self._closes(asset, session, at)
 
     # -- deciding ------------------------------------------------------------------------------------------------
 
@@ -401,8 +460,8 @@ class Runner:
             return self.store.claim(round.id, self.worker, now, now + self.lease_s, self.at_once)
 
         while True:
-            self.health.beat(self.store)
-            if self._too_late(parse_iso(round.decision_time)):
+            self._beat()
+            if await self._late(round.asset, round.session, parse_iso(round.decision_time)):
                 now = iso(self.clock.now())
                 await self._patiently(lambda: self.store.miss(round, now, "its time to decide was over"))  # noqa: B023 - awaited at once
                 return
@@ -475,7 +534,7 @@ class Runner:
         await self.clock.wait_until(self.clock.now() + int(seconds * SECOND))
 
 
-def _part(error: BaseException) -> str:
+def _part(error: BaseException, asset: str) -> tuple[str, Level]:
     if isinstance(error, Held):
-        return "bar"
-    return "database" if isinstance(error, SQLAlchemyError) else "round"
+        return f"bar of {asset}", "alarm"
+    return "database" if isinstance(error, SQLAlchemyError) else "round", "stalled"

@@ -9,7 +9,7 @@ Statements that every slot or round needs are made once, because building them t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import Any
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, sele
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
-from tradeassay.arena.season import Season
+from tradeassay.arena.season import Amendment, Season
 from tradeassay.arena.state.rows import (
     ClosedSlot,
     Known,
@@ -35,6 +35,7 @@ from tradeassay.arena.state.rows import (
     unpacked,
 )
 from tradeassay.arena.state.tables import (
+    amendments,
     bookings,
     calls,
     decisions,
@@ -66,6 +67,7 @@ _LAST_ROUND = (
     .order_by(rounds.c.session.desc())
     .limit(1)
 )
+_AMENDMENTS = select(amendments).where(amendments.c.season == bindparam("season")).order_by(amendments.c.number)
 _PACKET = select(rounds.c.packet).where(rounds.c.id == bindparam("round"))
 _OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), decisions.c.status == "open")
 _CLAIMED = tuple(decisions.c[name] for name in "id round season asset session stage entry status".split())
@@ -110,7 +112,8 @@ class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
     """A round about to be opened. ``missed``: its time to decide is over, so all its slots are missed, for
     ``cause``.
 
-    ``shared`` is what accounts over all assets are worth now, as JSON.
+    ``shared`` is what accounts over all assets are worth now, as JSON. ``withdrawn`` entries, each with its last
+    day, are not asked.
     """
 
     asset: str
@@ -122,6 +125,7 @@ class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
     missed: bool = False
     cause: str = ""
     shared: str | None = None
+    withdrawn: Mapping[str, str] = {}
 
 
 class Store:
@@ -330,6 +334,34 @@ class Store:
                 for r in db.execute(query)
             )
 
+    def amendments(self, season: str) -> tuple[Amendment, ...]:
+        """Return what the operator has changed so far, oldest first."""
+        with self.read() as db:
+            rows = db.execute(_AMENDMENTS, {"season": season}).mappings().all()
+        return tuple(Amendment(**{name: row[name] for name in Amendment.__struct_fields__}) for row in rows)
+
+    def amend(self, season: Season, made: Sequence[Amendment]) -> tuple[Amendment, ...]:
+        """Write amendments down, numbered and hashed behind those that are there, and tell of them."""
+        found = []
+        with self.write("amend") as db:
+            if self._locks:
+                db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
+            there = db.execute(_AMENDMENTS, {"season": season.id}).all()
+            number, before = len(there), there[-1].sha256 if there else season.sha256
+            for one in made:
+                number += 1
+                one = msgspec.structs.replace(one, number=number)
+                one = msgspec.structs.replace(one, sha256=one.after(before))
+                before = one.sha256
+                row = msgspec.structs.asdict(one)
+                db.execute(insert(amendments).values(season=season.id, **row))
+                if one.change == "reopen":
+                    place = (skipped.c.season == season.id, skipped.c.asset == one.what)
+                    db.execute(delete(skipped).where(*place, skipped.c.session == one.day))
+                tell(db, season.id, "amended", one.at, row)
+                found.append(one)
+        return tuple(found)
+
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
         query = select(memories.c.body).where(*_MINE, memories.c.entry == bindparam("entry"))
         with self.read() as db:
@@ -383,7 +415,9 @@ def _find_round(db: Connection, season: str, asset: str, session: str) -> Round 
 
 
 def _new_slot(season: Season, round: int, opening: RoundOpening, entry: str) -> dict[str, Any]:
-    why = _missed_because(opening.cause) if opening.cause else None
+    gone = opening.withdrawn.get(entry)
+    cause = f"withdrawn by the operator on {gone}" if gone is not None else opening.cause
+    why = _missed_because(cause) if cause else None
     closed = {"status": "missed", "action": "HOLD", "decided_at": opening.opened_at, "failures": why}
     free = {"status": "open", "action": None, "decided_at": None, "failures": None}
     return {
@@ -393,7 +427,7 @@ def _new_slot(season: Season, round: int, opening: RoundOpening, entry: str) -> 
         "session": opening.session,
         "stage": opening.stage,
         "entry": entry,
-        **(closed if opening.missed else free),
+        **(closed if opening.missed or gone is not None else free),
     }
 
 

@@ -205,6 +205,18 @@ skipped = Table(
     *_given(MOMENT, "at"),
 )
 
+amendments = Table(
+    "amendments",  # what the operator changed while the season ran; never changed itself
+    metadata,
+    *_key(NAME, "season"),
+    *_key(Integer(), "number"),
+    *_given(MOMENT, "at"),
+    *_given(NAME, "by", "what"),
+    *_given(WORD, "change"),  # retire, withdraw or reopen
+    *_given(DAY, "day"),
+    *_given(HASH, "sha256"),
+)
+
 workers = Table(
     "workers",  # who plays a season, when it was last heard of, what troubles it
     metadata,

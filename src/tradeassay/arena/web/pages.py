@@ -142,7 +142,7 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
         "feed/", "feed", {"decisions": listed, "events": events}, FeedIndex(decisions=listed, events=events)
     )
     yield _information(state, words)
-    rules = season_rules(state.season)
+    rules = season_rules(state.season, state.store.amendments(state.season.id))
     yield Page("rules/", "rules", {"rules": rules}, rules)
     cited = state.once("cited", state.cited)
     cells = {

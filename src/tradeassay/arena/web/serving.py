@@ -84,11 +84,13 @@ async def play(
         check_data(season)
     base = (platform.node() or "main")[:40]
     worker, held = (how.worker, None) if how.worker else own_name(base, f"{store.engine.url}/{season.id}")
+    clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
     async with AsyncExitStack() as stack:
         if held is not None:
             stack.callback(give_back, held)
+        renamed = parse_renamed(season, how.renamed)
         feed: PriceFeed = how.feed or (
-            LiveFeed(owner=f"{season.id}-{worker}", first=season.first, renamed=parse_renamed(season, how.renamed))
+            LiveFeed(clock=clock, owner=f"{season.id}-{worker}", first=season.first, renamed=renamed)
             if live
             else SnapshotFeed.open(season)
         )
@@ -103,7 +105,6 @@ async def play(
             else None
             for name in (season.summary.model, season.summary.checker)
         ]
-        clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
         runner = Runner(
             season=season,
             store=store,
@@ -141,7 +142,7 @@ async def _collect(
     def heard(found: Collected) -> None:
         if found.failed:
             source, why = found.failed[0]
-            health.trouble("news", SourceError(f"{source}: {why}"))
+            health.trouble("news", SourceError(f"{source}: {why}"), "warning")
         else:
             health.fine("news")
 
@@ -149,7 +150,7 @@ async def _collect(
         try:
             await keep_collecting(store, season, sources, clock, every_s=season.news.every_s, told=heard)
         except Exception as error:  # the database, say: the rounds notice it too, and this goes on when it is back
-            health.trouble("news", error)
+            health.trouble("news", error, "warning")
             await asyncio.sleep(min(season.news.every_s, 60))
 
 
