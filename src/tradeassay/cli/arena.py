@@ -90,6 +90,13 @@ _renamed = click.option(
 @click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
 @click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
 @_allow
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="NETWORK",
+    help="A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
+)
 @_renamed
 @_pages
 @click.option(
@@ -110,6 +117,7 @@ def serve(
     experts: tuple[str, ...],
     register: bool,
     allow: tuple[str, ...],
+    proxies: tuple[str, ...],
     renamed: tuple[str, ...],
     pages: str,
     wait: bool,
@@ -133,6 +141,7 @@ def serve(
         renamed=renamed,
         wait=wait,
         pages=pages,
+        proxies=proxies,
     )
     season = _chosen(replay, file, convention, seed)
     if wait:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,6 +63,8 @@ _PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0
 """Addresses that a file of the site can have: no part begins with a dot."""
 
 _WORTH_PACKING = 1024
+AT_ONCE = 256
+"""How many requests of one client are answered at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +109,13 @@ def create_app(arena: Arena) -> FastAPI:
 
 
 class _Guarded:
-    """Adds the security headers to every answer. HEAD is GET without the body."""
+    """Adds the security headers to every answer. HEAD is GET without the body. Nobody is answered more than so
+    many requests at once, whoever passes them on.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._busy: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -126,6 +132,21 @@ class _Guarded:
                 scope, receive, send
             )
             return
+        client = scope["client"][0] if scope.get("client") else "?"
+        if self._busy[client] >= AT_ONCE:
+            await Response("too many requests at once", 429, {"retry-after": "1"}, "text/plain")(
+                scope, receive, send
+            )
+            return
+        self._busy[client] += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._busy[client] -= 1
+            if self._busy[client] <= 0:
+                del self._busy[client]
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:

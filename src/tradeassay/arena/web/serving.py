@@ -11,6 +11,7 @@ from asyncio import TimerHandle, Transport
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 from typing import Any, ClassVar
@@ -231,7 +232,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 
     ``pages`` is the folder of the site (empty: one named after the database). ``allow`` are private networks in
     which agents may be reached nevertheless, ``renamed`` live symbols that have changed (OLD=NEW). ``wait`` holds
-    a replay until the first agent from outside is registered.
+    a replay until the first agent from outside is registered. ``proxies`` are the networks of proxies that say
+    whose request they pass on.
     """
 
     db: str = "arena.db"
@@ -244,6 +246,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     renamed: tuple[str, ...] = ()
     wait: bool = False
     pages: str = ""
+    proxies: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -261,9 +264,13 @@ MOST_CONNECTIONS = 1200
 
 
 class PatientProtocol(H11Protocol):
-    """Closes connections that take too long to say what they want, and those of an address that has too many."""
+    """Closes connections that take too long to say what they want, and those of an address that has too many.
+
+    A trusted proxy may have any number: those behind it are counted one by one where their requests are answered.
+    """
 
     _here: ClassVar[Counter[str]] = Counter()
+    proxies: ClassVar[Sequence[Network]] = ()
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # uvicorn's own narrowing
         """Count a connection and start its time."""
@@ -271,8 +278,14 @@ class PatientProtocol(H11Protocol):
         self._host = self.client[0] if self.client else "?"
         self._here[self._host] += 1
         self._hurry: TimerHandle | None = self.loop.call_later(HEADERS_S, transport.close)
-        if self._here[self._host] > PER_ADDRESS:
+        if self._here[self._host] > PER_ADDRESS and not self._proxied():
             transport.close()
+
+    def _proxied(self) -> bool:
+        try:
+            return any(ip_address(self._host) in network for network in self.proxies)
+        except ValueError:  # a socket of this machine has no address
+            return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._here[self._host] -= 1
@@ -349,7 +362,10 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         server_header=False,
         http=PatientProtocol,
         limit_concurrency=MOST_CONNECTIONS,
+        proxy_headers=bool(how.proxies),
+        forwarded_allow_ips=list(how.proxies),
     )
+    PatientProtocol.proxies = parse_networks(how.proxies)
     server = ArenaServer(config, doors.closing)
     done = threading.Event()
     writing = threading.Thread(
