@@ -1,4 +1,4 @@
-"""The manual builds, is short enough, and its generated pages are what the code says."""
+"""The manual builds, is short enough, and its generated pages are what the code says; scripts can be read."""
 
 import importlib.util
 import subprocess
@@ -24,6 +24,13 @@ def test_the_manual_can_be_read_in_a_day() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     words = {page.name: len(page.read_text().split()) for page in pages}
     assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda one: -one[1])[:5]
+
+
+def test_shell_can_read_every_script() -> None:
+    scripts = [file for file in (ROOT / "scripts").iterdir() if not file.suffix and file.is_file()]
+    assert len(scripts) >= 5
+    for file in scripts:
+        assert subprocess.run(["bash", "-n", str(file)], capture_output=True, text=True).stderr == "", file.name
 
 
 @pytest.mark.slow
