@@ -51,10 +51,9 @@ name is: days without a valid answer can be compared between masks.
 failure profile looks like. They cannot show skill at trading: the windows are short and the intervals wide. A
 dash is a number that could not be computed.
 
-**On other Python versions.** The models were asked on Python 3.12; every recording was then played again on
-Python 3.11 and replays there. One SmolLM2 program that Python 3.11 cannot parse for its depth was told so only
-in the replay, and two Qwen programs saw another folder in an error message; their later answers stand.
-Recordings of programs name the versions that the programs ran on and are refused under others with one line.
+**On other Python versions.** The models were asked on Python 3.12; every recording replays on Python 3.11. Three
+programs saw another error message there; their later answers stand. Recordings of programs are refused under
+versions other than those they name.
 
 **What is missing.** The mask probe is kept as numbers, not as answers: its questions show real prices, which do
 not ship.

@@ -21,6 +21,8 @@ ALLOWED = {
     "arena/standings/variance.py": {"sum(effects)"},  # arrays, which numpy adds
     "assay/attribution.py": {"sum(trading.values(), np.zeros(daily.trading.size))"},
     "benchmarks/quantcode/scores.py": {"sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())"},
+    "benchmarks/quantcode/tables.py": {"sum((getattr(row, name) for row in printed_rows))"},  # tasks
+    "benchmarks/systrade/tables.py": {"sum(one[1])"},  # submissions
     "data/synthetic/events.py": {"sum(weights)"},  # whole percents
     "code/collapse.py": {"sum((counts[left] & counts[right]).values())"},
 }
