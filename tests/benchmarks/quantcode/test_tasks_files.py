@@ -12,7 +12,7 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
 from tradeassay.code.bars import MARKETS
-from tradeassay.code.collapse import shape_sha256
+from tradeassay.code.collapse import shape_lines
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
 from tradeassay.core.errors import UserError
