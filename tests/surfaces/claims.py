@@ -120,6 +120,8 @@ def foreign_intervals(surface: Surface, known: set[Triple]) -> list[str]:
         for found in _SPANNED.findall(surface.text)
         if (_signless(found[0]), _signless(found[1]), _signless(found[2])) not in known
         and "%" in "".join(found) + "%" * ("." in found[1])
+        # A count beside a range of shares, such as that of a bin, is no interval of it.
+        and ("%" in found[0]) == ("%" in found[1])
     ]
 
 

@@ -31,7 +31,7 @@ from tradeassay.runs.summary import AgentSummary, CellSummary
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-LIMIT = 220
+LIMIT = 150
 """Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""
 MOST_LINES = 12
 """Accounts that a chart draws, beside the market."""
@@ -241,8 +241,9 @@ def traded(agent: AgentSummary) -> dict[str, list[tuple[int, float, float]]]:
     """Return trades (day, price, size) by symbol, the largest traded value first."""
     by_symbol: dict[str, list[tuple[int, float, float]]] = {}
     for trade in () if agent.detail is None else agent.detail.trades:
-        six = (float(f"{trade.price:.6g}"), float(f"{trade.quantity:.6g}"))
-        by_symbol.setdefault(trade.symbol, []).append((_day(trade.session), *six))
+        size = float(f"{trade.quantity:.3g}")
+        place = (_day(trade.session), float(f"{trade.price:.5g}"), int(size) if size.is_integer() else size)
+        by_symbol.setdefault(trade.symbol, []).append(place)
     order = sorted(
         by_symbol, key=lambda symbol: -plain_sum(abs(price * size) for _, price, size in by_symbol[symbol])
     )
