@@ -29,8 +29,8 @@ from tradeassay.report import write_html, write_site
 pytestmark = NEEDS_BROWSER
 # One account stands for all of its page: they are written by one template.
 UNFOLDED = """
-const first = document.querySelector('.panel:not([hidden]) details.agent') || document;
-(first.querySelectorAll ? [first, ...first.querySelectorAll('details')] : []).forEach((one) => { one.open = true });
+const first = document.querySelector('.panel:not([hidden]) details.agent');
+if (first) [first, ...first.querySelectorAll('details')].forEach((one) => { one.open = true });
 """
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
