@@ -322,14 +322,14 @@ def test_a_page_of_rules_has_nothing_of_models() -> None:
 
 @pytest.mark.slow_for("120", "160")
 @pytest.mark.parametrize("width", [60, 100, 120, 160])
-def test_the_terminal_shows_cost_where_there_is_room(width: int) -> None:
+def test_the_terminal_shows_cost_at_any_width(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
     console.print(terminal(model_report()))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(len(one) for one in text.splitlines()) <= width
     assert "live model | scripted model" in " ".join(text.split())
     assert "Mask by mask" in text
-    assert ("price unknown" in text) == (width > 108)
+    assert "price unknown" in text
     assert "+" in text
     rules = RunSummary(title="r", cells=(report().cells[2],), draws=100)
     console = Console(file=io.StringIO(), width=width, force_terminal=False)

@@ -113,6 +113,12 @@ def _signless(text: str) -> str:
     return text.replace(MINUS, "-").lstrip("+")
 
 
+def quoted(*sentences: str) -> set[Triple]:
+    """Return the intervals in sentences that are recorded as they are said."""
+    found = _SPANNED.findall(plain("\n".join(sentences)))
+    return {(_signless(value), _signless(low), _signless(high)) for value, low, high in found}
+
+
 def foreign_intervals(surface: Surface, known: set[Triple]) -> list[str]:
     """Return intervals that are shown and not recorded: two for one number, or one that nobody computed."""
     return [

@@ -22,6 +22,7 @@ from claims import (
     contradictions,
     foreign_intervals,
     plain,
+    quoted,
     recorded,
     run_against_assay,
     visible,
@@ -214,6 +215,7 @@ def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
     found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=portfolios)
     judged, verdicts = _of_assay(found, folder)
     known = recorded(run.scores, data, found)
+    known |= quoted(*(one.memory.sentence for one in found.agents if one.memory is not None))
     wrong = [line for one in (*surfaces, *judged) for line in foreign_intervals(one, known)]
     wrong += [line for one in (*surfaces, *judged) for cell in data.cells for line in wrong_comparisons(one, cell)]
     wrong += _wrong_cells(run, data, {one.name: one.text for one in surfaces})
@@ -290,12 +292,11 @@ def program_disagreements(run: CodeRun, folder: Path) -> list[str]:
     }
     known = recorded(run.scores, page) | CITED
     wrong = [line for name, text in told.items() for line in foreign_intervals(Surface(name, text), known)]
-    kept = {row[0]["text"]: row for row in json.loads(paste(run, "json"))[0]["rows"]}
-    for row in page.board.rows:
+    for row, kept in zip(page.board.rows, json.loads(paste(run, "json"))[0]["rows"], strict=True):
         for place, cell in enumerate(row.cells, 1):
             text = plain(cell_shown(cell).text)
-            if cell.measure is not None and kept[row.head.text][place].get("value") != cell.measure.value:
-                wrong.append(f"json: {row.head.text} {page.board.columns[place]} is {kept[row.head.text][place]}")
+            if cell.measure is not None and kept[place].get("value") != cell.measure.value:
+                wrong.append(f"json: {row.head.text} {page.board.columns[place]} is {kept[place]}")
             for name in ("terminal", "md", "csv", "page", "notebook"):
                 if not any(text in line for line in told[name].splitlines()):
                     wrong.append(f"{name}: {row.head.text} without {page.board.columns[place]} {text}")
