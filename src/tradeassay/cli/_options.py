@@ -87,6 +87,13 @@ def page_option(what: str = "page", **fields: Any) -> Callable[[F], F]:
     return click.option("-o", "--out", "page", help=f"Where to write the {what}.", **fields)
 
 
+def file_option(name: str, help: str, metavar: str = "FILE") -> Callable[[F], F]:
+    """Return an option that names a file which is there."""
+    return click.option(
+        name, type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar=metavar, help=help
+    )
+
+
 def executor_option(
     default: str = "inline", choices: Sequence[str] = ("local", "inline", "ray")
 ) -> Callable[[F], F]:

@@ -12,6 +12,7 @@ from tradeassay.cli._options import (
     Advanced,
     FoldedCommand,
     executor_option,
+    file_option,
     find_run,
     out_option,
     page_option,
@@ -185,12 +186,7 @@ def assay_run(
 @click.option(
     "--universe", metavar="NAME", default="all", show_default=True, help="An index of the data set, or all."
 )
-@click.option(
-    "--weights",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="The weights that were held, beside a table of returns.",
-)
+@file_option("--weights", "The weights that were held, beside a table of returns.")
 @click.option(
     "--between",
     type=click.Choice(["cash", "hold"]),

@@ -14,6 +14,7 @@ from tradeassay.cli._options import (
     asking_options,
     build_spec,
     executor_option,
+    file_option,
     find_run,
     only_benchmark,
     out_option,
@@ -144,25 +145,14 @@ def resume(
 @out_option
 @workers_option
 @click.option("--no-programs", is_flag=True, help="Do not examine the programs of a code run again.")
-@click.option(
-    "--plan",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="The run must be the one that this sealed plan commits to.",
-)
-@click.option(
-    "--allowed-signers",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="A sealed run must be signed by someone in this file (see ssh-keygen).",
-)
+@file_option("--plan", "The run must be the one that this sealed plan commits to.")
+@file_option("--allowed-signers", "A sealed run must be signed by someone in this file (see ssh-keygen).")
 @click.option("--signer", metavar="NAME", help="... and by this signer in particular.")
 @page_option("run's page, with the outcome of every claim")
-@click.option(
+@file_option(
     "--task-file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE.json",
-    help="Your copy of the file that the tasks came from: no path in a recorded run is opened.",
+    "Your copy of the file that the tasks came from: no path in a recorded run is opened.",
+    "FILE.json",
 )
 @click.option(
     "--pages",
@@ -262,12 +252,7 @@ def _holds_an_arena(path: Path) -> bool:
 @out_option
 @click.option("--plan", is_flag=True, help="RUN is a spec file: commit to it before the first answer.")
 @page_option("seal. Default: the run's name with .seal")
-@click.option(
-    "--sign",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="KEY",
-    help="Sign the root with this SSH key (ssh-keygen -Y).",
-)
+@file_option("--sign", "Sign the root with this SSH key (ssh-keygen -Y).", "KEY")
 @click.option("--author", metavar="NAME", help="With --plan: whose plan it is, in the log of plans beside it.")
 @json_option
 def seal(
