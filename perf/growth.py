@@ -2,7 +2,8 @@
 
     python perf/growth.py                       # each axis tenfold from its small end
     python perf/growth.py --far                 # the far ends: 5,000 names, 5,000 sessions, 200 agents, 1,000 runs
-    python perf/growth.py --only agents --picture growth.html
+    python perf/growth.py --far --only agents --size 200   # one slice; growth.json keeps what was measured
+    python perf/growth.py --picture growth.html
 
 Every command runs in a process of its own: CPU seconds and peak memory are the kernel's. The start of the process
 is taken away first. The exponent is the slope between the ends in logarithms; "flat" is a cost below 0.3 s, whose
@@ -82,29 +83,42 @@ def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
     return found
 
 
+def slope(few: float, many: float, least: float, times: float) -> float | None:
+    """Return the exponent between two ends; None where the larger is below ``least``."""
+    return math.log(many / max(few, least / 6.0)) / math.log(times) if many > least else None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--far", action="store_true")
     parser.add_argument("--only", choices=tuple(NEAR))
+    parser.add_argument("--size", type=int, help="measure this size of --only alone, as a slice")
+    parser.add_argument("--kept", type=Path, default=Path("growth.json"), help="where slices are kept")
     parser.add_argument("--picture", type=Path)
     asked = parser.parse_args()
-    axes = FAR if asked.far else NEAR
+    kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
+    for axis, ends in (FAR if asked.far else NEAR).items():
+        for size in ends if asked.only in (None, axis) and asked.size in (None, *ends) else ():
+            if f"{axis} {size}" not in kept and asked.size in (None, size):
+                kept[f"{axis} {size}"] = costs(axis, size)
+                asked.kept.write_text(json.dumps(kept, indent=1))
     rows = []
-    print("| axis | from | to | command | CPU s | exponent | memory MB | largest page MB |")
-    print("|---|---|---|---|---|---|---|---|")
-    for axis, (low, high) in axes.items():
-        if asked.only not in (None, axis):
+    print("| axis | from | to | command | CPU s | exponent | memory MB | exponent | largest page MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for axis in NEAR:
+        sizes = sorted(int(key.split()[1]) for key in kept if key.startswith(axis))
+        if len(sizes) < 2:
             continue
-        first, last = costs(axis, low), costs(axis, high)
+        low, high = sizes[0], sizes[-1]
+        first, last = kept[f"{axis} {low}"], kept[f"{axis} {high}"]
         for command in ("site",) if axis == "runs" else COMMANDS:
             (few, small, _), (many, large, page) = first[command], last[command]
-            slope = math.log(many / max(few, 0.05)) / math.log(high / low) if many > FLAT else None
-            rows.append({"axis": axis, "command": command, "few": few, "many": many, "slope": slope, "page": page})
-            told = "flat" if slope is None else f"{slope:.2f}{' !' if slope > MOST else ''}"
+            grown = (slope(few, many, FLAT, high / low), slope(small, large, 1.0, high / low))
+            rows.append({"axis": axis, "command": command, "few": few, "many": many, "slope": grown[0]})
+            told = ["flat" if one is None else f"{one:.2f}{' !' if one > MOST else ''}" for one in grown]
             print(
-                f"| {axis} | {low:,} | {high:,} | {command} | {few:.1f} to {many:.1f} | {told} | "
-                f"{small:.0f} to {large:.0f} | {page:.2f}{' !' if page > 2 else ''} |",
-                flush=True,
+                f"| {axis} | {low:,} | {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} | "
+                f"{small:.0f} to {large:.0f} | {told[1]} | {page:.2f}{' !' if page > 2 else ''} |"
             )
     print(f"\n{conditions()}")
     if asked.picture is not None:
