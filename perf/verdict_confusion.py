@@ -115,7 +115,9 @@ def standing(share: Measure, most: float) -> Standing:
 def row_of(name: str) -> Row:
     """Return an empty row with its bars."""
     if name.startswith("null"):
-        return Row(name, ("luck", "costs", "style", "market"), praised=0.05, blamed=0.05)
+        # Only of one that pays for trading can it be true that costs took it.
+        paid = ("costs",) if "that pays" in name else ()
+        return Row(name, ("luck", "style", "market", *paid), praised=0.05, blamed=0.05)
     if name in (*PASSIVE, PASSIVES) or name.startswith("stale"):
         return Row(name, ("market",), 1.0, 0.0, 0.0)
     if name.startswith("passive:"):
@@ -161,7 +163,8 @@ def nulls(world: PlantedWorld, count: int) -> Iterator[Said]:
             for by_model, name, first in ((True, "null", 0), (False, "null rule", 10_000)):
                 seeds = range(first + 100 * number, first + 100 * number + count // 3)
                 for kind in judged(part, plant, planting, seeds, by_model=by_model):
-                    yield f"{name}, {length} sessions", kind
+                    pays = " that pays" if plant == "churning" else ""
+                    yield f"{name}{pays}, {length} sessions", kind
 
 
 def skilled(world: PlantedWorld, count: int) -> Iterator[Said]:
