@@ -11,8 +11,13 @@ from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import open_code_executor
 from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.coders import BROKEN, CHEATS, SMA_CROSS, SMA_FRAME
+from tradeassay.llm.scripted import coders
 from tradeassay.sandbox import ask_kernel, refusal
+
+WRITTEN = coders._PROGRAMS
+SMA_CROSS, SMA_FRAME = WRITTEN["sma backtrader"], WRITTEN["sma frame"]
+BROKEN = tuple(WRITTEN[f"{name} backtrader"] for name in coders.BROKEN)
+CHEATS = {kind: [WRITTEN[f"{name} {kind}"] for name in names] for kind, names in coders.CHEATS.items()}
 
 TASK = "d-sma-cross-long"
 
@@ -32,7 +37,7 @@ def test_the_template_fits_its_framework() -> None:
 
 def test_the_mending_one_gets_better_and_the_silent_one_loops() -> None:
     answers = [extract(ask("coder-mends", attempt=n)).code for n in (1, 2, 3)]
-    assert tuple(answers) == BROKEN["backtrader"]
+    assert tuple(answers) == BROKEN
     assert extract(ask("coder-silent")).missing == "loop"
     assert extract(ask("coder-cheat")).code in CHEATS["backtrader"]
     assert extract(ask("coder-cheat", "frame")).code in CHEATS["frame"]
