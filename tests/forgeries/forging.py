@@ -65,8 +65,6 @@ class Forged:
             record["sha256"] = sha256_of(record["config"])
         for cell in content.get("protocols", {}).values():
             cell["config_sha256"] = sha256_of(cell["config"])
-        if "score" in content.get("facts", {}):
-            content["facts"]["score"] = sha256_of(content["spec"]["score"])
         self.write("manifest.json", content)
         with contextlib.suppress(Exception):  # a spec that cannot be read has no hash
             kept = read_manifest(self.path / "manifest.json")
