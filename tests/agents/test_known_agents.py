@@ -105,8 +105,8 @@ def played(file: str, cls: str, benchmark: str, last: str, tmp_path: Path) -> An
 @pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("ktdfin-v1", "2022-02-10")])
 def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("tradingagents_agent.py", "TradingAgents", benchmark, last, tmp_path)
-    mine = frames.trades[frames.trades["agent"] == "TradingAgents"]
-    decided = frames.decisions[frames.decisions["agent"] == "TradingAgents"]
+    mine = frames.trades[frames.trades["agent"] == "rule from a file: TradingAgents"]
+    decided = frames.decisions[frames.decisions["agent"] == "rule from a file: TradingAgents"]
     bought = mine[mine["side"] == "BUY"]
     full, half = ASKED[1][0], ASKED[2][0]
     assert set(bought["symbol"]) == {full, half}, decided[["session", "orders", "failures", "reason"]].to_string()
@@ -130,11 +130,11 @@ def _known(decided: Any) -> list[str]:
 @pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("daily-us-v1", "2022-01-14")])
 def test_ai_hedge_fund_plays(benchmark: str, last: str, tmp_path: Path) -> None:
     frames = played("ai_hedge_fund_agent.py", "AiHedgeFund", benchmark, last, tmp_path)
-    mine = frames.trades[frames.trades["agent"] == "AiHedgeFund"]
+    mine = frames.trades[frames.trades["agent"] == "rule from a file: AiHedgeFund"]
     first, second, third, *_ = ASKED[0][0]
     assert set(mine["symbol"]) == {first, third} and second not in set(mine["symbol"]), "nothing is sold short"
     assert set(mine[mine["symbol"] == first]["side"]) == {"BUY", "SELL"}
-    _known(frames.decisions[frames.decisions["agent"] == "AiHedgeFund"])
+    _known(frames.decisions[frames.decisions["agent"] == "rule from a file: AiHedgeFund"])
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def verified(path: Path) -> tuple[int, str]:
-    return command("verify", path, *(("--workers", "1") if path.is_dir() else ()))
+    """Verify as a user would; lines of progress, which depend on the clock, are left out."""
+    status, said = command("verify", path, *(("--workers", "1") if path.is_dir() else ()))
+    return status, re.sub(r"^\d+ of \d+ \w+\n", "", said, flags=re.M)
 
 
 def placed(source: Path, tmp_path: Path) -> Forged:

@@ -61,7 +61,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def shown(self) -> str:
-        """Its kind; a label is the operator's own word and stands behind it."""
+        """Its kind; a label is the operator's own word and stands behind it. The baseline's label is ours."""
+        if self.id == BASELINE:
+            return self.label
         return f"{self.kind}: {self.label}" if self.label else self.kind
 
 

@@ -221,8 +221,8 @@ def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperPage, _Played, bool]:
                         f"--replay asks nobody, and {model} has no recording here", hint="leave it out"
                     )
             how = msgspec.structs.replace(asking, replay=False)
-        say(f"playing {name}")
         done = run(spec, wanted.folder / name, workers=wanted.workers, progress="auto", asking=how)
+        say(f"played {name}")
         made.append(load_run(done.folder))
     probe = _probe(wanted, asking, made) if wanted.paper == "ktdfin" and wanted.grid else None
     page = paper_page(made, attribution=wanted.options["attribution"], probe=probe)

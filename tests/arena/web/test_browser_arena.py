@@ -131,7 +131,7 @@ def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: 
     names = driver.execute_script(
         f"return [...{chart}.querySelectorAll('.period:not([hidden]) .name:not(.thin)')].map((e) => e.textContent)"
     )
-    assert {"Investor · a", "Trading desk · a", "Buy and hold"} <= set(names) and len(names) == 6
+    assert {"Investor · test/a", "Trading desk · test/a", "Buy and hold"} <= set(names) and len(names) == 6
     assert driver.execute_script(f"return {chart}.querySelectorAll('path.band').length") == 1
     assert driver.execute_script(f"return {chart}.querySelectorAll('path[stroke-dasharray=\"6 4\"]').length") == 1
     driver.execute_script("document.querySelector('.ranges [data-days=\"31\"]').click()")

@@ -60,7 +60,7 @@ def test_the_papers_instruments() -> None:
     assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
     assert "data get yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
-    assert crypto.endswith("-o minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
+    assert crypto.endswith("-p minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
 
 
 def test_own_splits_for_other_years() -> None:
