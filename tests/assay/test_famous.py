@@ -29,7 +29,9 @@ def french() -> pd.DataFrame:
 @cache
 def portfolios() -> pd.DataFrame:
     """Industries, and sorts by size, value and momentum, 1949 to 2017, from linearmodels."""
-    data = pytest.importorskip("linearmodels.datasets.french").load()
+    from linearmodels.datasets import french as sorts
+
+    data = sorts.load()
     data.index = pd.Index((data.pop("dates") + pd.offsets.MonthEnd(0)).dt.strftime("%Y-%m-%d"))
     return data
 
@@ -92,6 +94,7 @@ def test_what_everybody_knows(name: str) -> None:
     assert not (one.verdict.firm and one.verdict.kind in PRAISE)
 
 
+@pytest.mark.slow  # linearmodels comes with requirements/test-all.txt
 @pytest.mark.parametrize("name", SORTED)
 def test_sorts_and_industries_are_style(name: str) -> None:
     column, cash, right = SORTED[name]
@@ -99,6 +102,7 @@ def test_sorts_and_industries_are_style(name: str) -> None:
     assert one.verdict.kind in right, one.verdict.sentence
 
 
+@pytest.mark.slow
 def test_momentum_that_nobody_measures_has_that_as_its_first_limit() -> None:
     one = judged(portfolios()["Mom"], against="us-market", cash="none")
     assert one.verdict.limits[0] == "style is not measured: no factors are known"

@@ -92,7 +92,9 @@ def test_a_recording_is_played_again_by_its_name(
     argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--runs", str(out), "--json"]
     assert main(argv) == 0
     opened = open_recording(shelf)
-    assert score_differences(opened, out / "replay-recorded-sensible") == []
+    assert score_differences(opened, out / "replay-ktdfin-paper-v1-sensible") == []
+    assert main([*argv, "--slug", "mine", "--workers", "1"]) == 0
+    assert score_differences(opened, out / "mine") == []
     assert changed_facts(opened) == [] and recording_faults(opened) == []
     (one,) = list_recordings()
     assert one.name == "sensible/ktdfin-paper" and one.label.models == ("scripted/sensible",)

@@ -283,8 +283,8 @@ def spec_options(command: F) -> F:
 
 
 def only_benchmark(described: dict[str, Any]) -> bool:
-    """Tell whether nothing but one benchmark's id was given to describe a run."""
-    plain = {"what": described["what"], "seeds": 1}
+    """Tell whether nothing but one benchmark's id was given to describe a run, and perhaps how to call it."""
+    plain = {"what": described["what"], "slug": described["slug"], "seeds": 1}
     named = len(described["what"]) == 1 and not described["what"][0].endswith((".toml", ".json"))
     return named and not any(value for key, value in described.items() if value != plain.get(key))
 

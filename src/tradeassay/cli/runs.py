@@ -76,6 +76,7 @@ def run(
     """
     from tradeassay.runs import plan as plan_spec
     from tradeassay.runs import run as run_spec
+    from tradeassay.runs.store.archive import recorded_spec
 
     recorded = described["cassettes"]
     asking = take_asking(described, out, described["what"][0])
@@ -86,7 +87,11 @@ def run(
         and recorded is not None
         and asking.cassettes != recorded
     ):
-        return _play_again(asking, recorded, out, workers, as_json)
+        # One model's recordings of several benchmarks are runs of their own.
+        named = [part.removesuffix(".tar.xz") for part in recorded.parts[-2:] if part != "recorded"]
+        folder = out / (described["slug"] or "-".join(("replay", described["what"][0], *named)))
+        again = run_spec(recorded_spec(asking.cassettes), folder, workers=workers, progress="auto", asking=asking)
+        return finish(again, as_json=as_json)
     slug, code = described["slug"], program_spec(described["what"])
     if code is not None and not plan:
         code = with_beacon(code, beacon)
@@ -103,16 +108,6 @@ def run(
         return 0
     done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
     return finish(done, as_json=as_json)
-
-
-def _play_again(asking: Any, name: Path, out: Path, workers: int | None, as_json: bool) -> int:
-    """Play a recording's own run, of either kind: nothing but its benchmark was named."""
-    from tradeassay.runs import run as run_spec
-    from tradeassay.runs.store.archive import recorded_spec
-
-    spec = recorded_spec(asking.cassettes)
-    slug = "-".join(("replay", *name.parts[-2:])).removesuffix(".tar.xz")
-    return finish(run_spec(spec, out / slug, workers=workers, progress="auto", asking=asking), as_json=as_json)
 
 
 @click.command()
