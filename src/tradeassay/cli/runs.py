@@ -84,8 +84,8 @@ def run(
         not plan
         and asking.replay
         and only_benchmark(described)
-        and recorded is not None
-        and asking.cassettes != recorded
+        and asking.cassettes is not None
+        and recorded not in (None, asking.cassettes)
     ):
         # One model's recordings of several benchmarks are runs of their own.
         named = [part.removesuffix(".tar.xz") for part in recorded.parts[-2:] if part != "recorded"]
