@@ -92,7 +92,8 @@ class Forged:
         content = json.loads((folder / "outcome.json").read_bytes())
         yield content
         content["events_sha256"] = sha256_file(folder / "events.jsonl")
-        (folder / "outcome.json").write_bytes(canonical_json(content))
+        # In the order it was read: a program's record is compared as it was written.
+        (folder / "outcome.json").write_bytes(msgspec.json.encode(content))
         if rescore:
             self.rescore()
 

@@ -92,7 +92,7 @@ def test_a_run_that_was_edited_is_contradicted_by_its_status_alone(
     scores = (folder / "scores.json").read_text()
     (folder / "scores.json").write_text(scores.replace('"value": 0', '"value": 9', 1))
     assert main(["verify", str(folder)]) == 1
-    assert " is CONTRADICTED in 1 places " in capsys.readouterr().out.splitlines()[0]
+    assert " is CONTRADICTED in 1 place " in capsys.readouterr().out.splitlines()[0]
     assert main(["verify", str(tmp_path / "nowhere")]) == 2
 
 

@@ -115,10 +115,12 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def summary(self) -> str:
         """Return what there is to say in one sentence."""
-        size = f"{self.episodes} episodes, {self.steps} steps"
+        found = {"episode": self.episodes, "step": self.steps, "place": len(self.violations)}
+        episodes, steps, places = (f"{many} {what}{'' if many == 1 else 's'}" for what, many in found.items())
+        size = f"{episodes}, {steps}"
         if self.contradicted:
             first = f"; the first: {self.violations[0]}" if self.violations else ""
-            return f"{self.folder} is CONTRADICTED in {len(self.violations)} places ({size}){first}"
+            return f"{self.folder} is CONTRADICTED in {places} ({size}){first}"
         if self.ok:
             return f"{self.folder} is re-derived: {size}, everything comes out as it was recorded."
         open = dict.fromkeys(one.claim for one in self.claims if one.outcome != "re-derived")
