@@ -295,18 +295,7 @@ def review_tables(board: ReviewBoard) -> Iterator[Table]:
     yield Table(
         title="Standings",
         columns=("Author", "By others", "Place", "All reviews", "Place in all"),
-        rows=tuple(
-            Row(
-                Cell(one.author),
-                (
-                    figure(one.peers),
-                    Cell(f"{one.peer_place or 'n/a'}"),
-                    figure(one.everyone),
-                    Cell(f"{one.everyone_place or 'n/a'}"),
-                ),
-            )
-            for one in board.standings
-        ),
+        rows=_standings(board),
         caption="Mean of both marks and the place that follows from it: by others alone, and with the marks "
         "that authors gave their own work.",
     )
@@ -701,22 +690,27 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     ranking = Table(
         title="Ranking with and without bias",
         columns=("", "by others", "place", "with own marks", "place with own marks"),
-        rows=tuple(
-            Row(
-                Cell(one.author),
-                (
-                    figure(one.peers),
-                    Cell(f"{one.peer_place or 'n/a'}"),
-                    figure(one.everyone),
-                    Cell(f"{one.everyone_place or 'n/a'}"),
-                ),
-                ours=True,
-            )
-            for one in board.standings
-        ),
+        rows=_standings(board, ours=True),
         note="printed: the first three places are the same under both",
     )
     return Filled(tables=(summary, ranking), reasons=why)
+
+
+def _standings(board: ReviewBoard, *, ours: bool = False) -> tuple[Row, ...]:
+    """Return each author's mean mark and place, by others alone and with its own marks."""
+    return tuple(
+        Row(
+            Cell(one.author),
+            (
+                figure(one.peers),
+                Cell(f"{one.peer_place or 'n/a'}"),
+                figure(one.everyone),
+                Cell(f"{one.everyone_place or 'n/a'}"),
+            ),
+            ours=ours,
+        )
+        for one in board.standings
+    )
 
 
 def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
