@@ -1,18 +1,22 @@
 """A small OpenAI-compatible server for one GPU: continuous batching, a prompt cache per slot, tool calls.
 
-    python gpu_server.py MODEL.gguf [--tokenizer FOLDER] [--port 8001] [--slots 128] [--context 16384]
+    python gpu_server.py MODEL.gguf [--weights FILE] [--tokenizer FOLDER] [--port 8001] [--slots 128]
+                         [--context 16384]
 
 It reads a GGUF of the Llama or Qwen2 family into bf16; it needs torch, transformers and gguf (for the tokenizer).
 Decoding runs as a CUDA graph over all active slots, prompts are read in chunks between the steps, and a new
 question takes the free slot that shares the longest beginning with it. Greedy or plain temperature sampling:
-``top_p`` and streaming are refused; seeds and answer schemas are not looked at. ``/stats`` counts tokens and
-seconds, ``/props`` shows the chat template. It listens on loopback and asks for no key. ``--device cpu`` runs the
-same code slowly, for a test.
+``top_p`` and streaming are refused; seeds and answer schemas are not looked at. Log-probabilities come with
+``logprobs`` (of an answer's tokens) and from ``/v1/completions`` with ``echo`` (of a prompt's). ``/stats`` counts
+tokens and seconds, ``/props`` shows the chat template. It listens on loopback and asks for no key. ``--weights``
+puts trained tensors (``examples/memory/finetune.py``) in the place of the file's. ``--device cpu`` runs the same
+code slowly, for a test.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import mmap
@@ -32,6 +36,8 @@ BUCKETS = (1, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256)
 PROMPT_CHUNK = 4096
 STEPS_BETWEEN = 4
 SPLITS = 16
+TOP = 8
+"""The most likely tokens whose log-probabilities are kept at every place."""
 CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 
 
@@ -190,10 +196,27 @@ def decode_kernel() -> Any:
     return kernel
 
 
+Said = tuple[int, float, list[int], list[float]]
+"""A token, its log-probability, and the most likely tokens at its place with theirs."""
+
+
+def _likely(torch: Any, scores: Any, tokens: Any) -> tuple[Any, Any, Any]:
+    """Return the log-probability of a token in each row, and the most likely tokens with theirs."""
+    whole = scores.logsumexp(-1, keepdim=True)
+    best, where = scores.topk(TOP, -1)
+    return (scores.gather(-1, tokens[:, None]) - whole)[:, 0], where, best - whole
+
+
+def _said(*columns: Any) -> list[Said]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 class Network:
     """The transformer with its caches: ``prompt`` reads new tokens of several slots, ``step`` adds one to each."""
 
-    def __init__(self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None) -> None:
+    def __init__(
+        self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None, trained: str = ""
+    ) -> None:
         import torch
 
         self.torch = torch
@@ -223,6 +246,22 @@ class Network:
         self.values = torch.zeros(shape, dtype=self.dtype, device=device)
         self.kernel = decode_kernel() if (device == "cuda" if triton is None else triton) else None
         self.graphs: dict[int, tuple[Any, dict[str, Any]]] = {}
+        if trained:
+            self.load(torch.load(trained, map_location=device, weights_only=True))
+
+    def tensors(self) -> dict[str, Any]:
+        """Return all weights by name; a head that is the embedding is not named again."""
+        named = {"embed": self.embed, "norm": self.norm}
+        if self.head is not self.embed:
+            named["head"] = self.head
+        for layer, block in enumerate(self.blocks):
+            named |= {f"{layer}.{name}": weight for name, weight in block.items() if weight is not None}
+        return named
+
+    def load(self, trained: dict[str, Any]) -> None:
+        """Put trained weights, named as :meth:`tensors` names them, in the place of the file's."""
+        for name, weight in self.tensors().items():
+            weight.copy_(trained[name])
 
     def _block(self, w: dict[str, Any], layer: int, interleaved: bool) -> dict[str, Any]:
         torch, name = self.torch, f"blk.{layer}."
@@ -275,8 +314,14 @@ class Network:
             x = x + functional.linear(functional.silu(gate) * up, block["down"])
         return self._norm(x, self.norm)
 
-    def prompt(self, parts: list[tuple[int, int, list[int]]], temperatures: list[float]) -> list[int]:
-        """Read (slot, first place, tokens) of several slots; return the token that follows each."""
+    def prompt(
+        self, parts: list[tuple[int, int, list[int]]], temperatures: list[float], scored: list[list[int] | None]
+    ) -> tuple[list[Said], list[list[Said]]]:
+        """Read (slot, first place, tokens) of several slots; return the token that follows each.
+
+        ``scored`` has the tokens that really follow each of a part's, or None; the second list returned says how
+        likely they were.
+        """
         torch = self.torch
         tokens = torch.tensor([t for _, _, ids in parts for t in ids], device=self.device)
         places = torch.tensor([first + i for _, first, ids in parts for i in range(len(ids))], device=self.device)
@@ -299,16 +344,25 @@ class Network:
 
         ends = torch.tensor([len(ids) for _, _, ids in parts], device=self.device).cumsum(0) - 1
         with torch.inference_mode():
-            x = self._through(tokens, places, slots, attend)[ends]
+            x = self._through(tokens, places, slots, attend)
+            likely: list[list[Said]] = []
+            for end, follow in zip(ends.tolist(), scored, strict=True):
+                begin = end + 1 - (len(follow) if follow else 0)
+                likely.append([])
+                for at in range(0, len(follow or ()), 512):
+                    some = torch.tensor((follow or [])[at : at + 512], device=self.device)
+                    rows = torch.nn.functional.linear(x[begin + at : begin + at + len(some)], self.head).float()
+                    likely[-1] += _said(some, *_likely(torch, rows, some))
             heat = torch.tensor(temperatures, device=self.device)
-            return self._choose(x, heat).tolist()
+            return _said(*self._choose(x[ends], heat)), likely
 
-    def _choose(self, x: Any, heat: Any) -> Any:
+    def _choose(self, x: Any, heat: Any) -> tuple[Any, Any, Any, Any]:
         torch = self.torch
         scores = torch.nn.functional.linear(x, self.head).float()
         noise = -(-(torch.rand_like(scores).clamp_min(1e-20)).log()).clamp_min(1e-20).log()
         warm = scores / heat.clamp_min(1e-6)[:, None] + noise
-        return torch.where(heat[:, None] > 0, warm, scores).argmax(-1)
+        chosen = torch.where(heat[:, None] > 0, warm, scores).argmax(-1)
+        return chosen, *_likely(torch, scores, chosen)
 
     def _attend_one(self, slots: Any, places: Any) -> Any:
         torch = self.torch
@@ -346,10 +400,11 @@ class Network:
         x = self._through(
             state["token"], state["place"], state["slot"], self._attend_one(state["slot"], state["place"])
         )
-        state["token"].copy_(self._choose(x, state["heat"]))
+        for name, found in zip(("token", "sure", "top", "tops"), self._choose(x, state["heat"]), strict=True):
+            state[name].copy_(found)
         state["place"].add_(1).clamp_max_(self.context - 1)
 
-    def step(self, active: list[tuple[int, int, int, float]]) -> list[int]:
+    def step(self, active: list[tuple[int, int, int, float]]) -> list[Said]:
         """Add a token to each (slot, its last token, that token's place, temperature); return the new ones."""
         torch = self.torch
         size = next((bucket for bucket in BUCKETS if bucket >= len(active)), len(active))
@@ -360,16 +415,20 @@ class Network:
                 state = self._state(len(rows))
                 self._fill(state, rows)
                 self._step(state)
-                return state["token"].tolist()
+                return _said(*(state[name] for name in ("token", "sure", "top", "tops")))
             graph, state = self.graphs.get(size) or self.capture(size)
             self._fill(state, rows)
             graph.replay()
-            return state["token"].tolist()[: len(active)]
+            return _said(*(state[name][: len(active)] for name in ("token", "sure", "top", "tops")))
 
     def _state(self, size: int) -> dict[str, Any]:
         torch = self.torch
         kinds = {"token": torch.int64, "place": torch.int64, "slot": torch.int64, "heat": torch.float32}
-        return {name: torch.zeros(size, dtype=kind, device=self.device) for name, kind in kinds.items()}
+        state = {name: torch.zeros(size, dtype=kind, device=self.device) for name, kind in kinds.items()}
+        state["sure"] = torch.zeros(size, device=self.device)
+        state["top"] = torch.zeros((size, TOP), dtype=torch.int64, device=self.device)
+        state["tops"] = torch.zeros((size, TOP), device=self.device)
+        return state
 
     def _fill(self, state: dict[str, Any], rows: list[tuple[int, int, int, float]]) -> None:
         slots, tokens, places, heats = zip(*rows, strict=True)
@@ -402,12 +461,18 @@ class Slot:
         self.used = 0.0
         self.job: dict[str, Any] | None = None
         self.todo: list[int] = []
-        self.said: list[int] = []
+        self.said: list[Said] = []
+        self.scores: list[Said] = []
 
     @property
     def heat(self) -> float:
         """The temperature of the question, 0 for none."""
         return self.job["heat"] if self.job is not None else 0.0
+
+    @property
+    def echo(self) -> bool:
+        """Whether the log-probabilities of the question's own tokens are wanted."""
+        return self.job is not None and self.job["echo"]
 
     def shared(self, ids: list[int]) -> int:
         """Return how many tokens of a question are in the cache already; the last one is always read again."""
@@ -458,8 +523,8 @@ class Engine:
             shared = {slot.number: slot.shared(job["ids"]) for slot in free}
             slot = max(free, key=lambda one: (shared[one.number], -one.used))
             free.remove(slot)
-            kept = shared[slot.number]
-            slot.job, slot.todo, slot.said = job, job["ids"][kept:], []
+            kept = 0 if job["echo"] else shared[slot.number]
+            slot.job, slot.todo, slot.said, slot.scores = job, job["ids"][kept:], [], []
             slot.cached = slot.cached[:kept]
             self.stats["in"] += len(job["ids"])
             self.stats["cached"] += kept
@@ -476,15 +541,19 @@ class Engine:
         if not parts:
             return
         moment = time.perf_counter()
-        found = self.network.prompt(
-            [(slot.number, len(slot.cached), piece) for slot, piece in parts], [slot.heat for slot, _ in parts]
+        found, likely = self.network.prompt(
+            [(slot.number, len(slot.cached), piece) for slot, piece in parts],
+            [slot.heat for slot, _ in parts],
+            # What follows the prompt's last token is not known: any token keeps its place, and is left out below.
+            [[*slot.todo[1 : len(piece) + 1], 0][: len(piece)] if slot.echo else None for slot, piece in parts],
         )
         self.stats["prompt_s"] += time.perf_counter() - moment
-        for (slot, piece), token in zip(parts, found, strict=True):
+        for (slot, piece), said, scores in zip(parts, found, likely, strict=True):
             slot.cached += piece
             slot.todo = slot.todo[len(piece) :]
+            slot.scores += scores
             if not slot.todo:
-                self._take(slot, token)
+                self._take(slot, said)
 
     def step(self) -> bool:
         """Add a token to every active slot; return whether there was one."""
@@ -492,26 +561,29 @@ class Engine:
         if not active:
             return False
         moment = time.perf_counter()
-        found = self.network.step([(slot.number, slot.said[-1], len(slot.cached), slot.heat) for slot in active])
+        found = self.network.step(
+            [(slot.number, slot.said[-1][0], len(slot.cached), slot.heat) for slot in active]
+        )
         self.stats["step_s"] += time.perf_counter() - moment
         self.stats["steps"] += 1
-        for slot, token in zip(active, found, strict=True):
-            slot.cached.append(slot.said[-1])
-            self._take(slot, token)
+        for slot, said in zip(active, found, strict=True):
+            slot.cached.append(slot.said[-1][0])
+            self._take(slot, said)
         return True
 
-    def _take(self, slot: Slot, token: int) -> None:
+    def _take(self, slot: Slot, said: Said) -> None:
         assert slot.job is not None
-        if token in self.ends:
+        if said[0] in self.ends:
             self._done(slot, "stop")
             return
-        slot.said.append(token)
+        if slot.job["most"]:
+            slot.said.append(said)
         if len(slot.said) >= slot.job["most"] or len(slot.cached) + 1 >= self.network.context:
             self._done(slot, "length")
 
     def _done(self, slot: Slot, reason: str) -> None:
         assert slot.job is not None
-        self.answered.put((slot.job["id"], slot.said, reason))
+        self.answered.put((slot.job["id"], slot.said, reason, slot.scores[:-1]))
         self.stats["requests"] += 1
         self.stats["out"] += len(slot.said)
         slot.job, slot.used = None, time.perf_counter()
@@ -575,14 +647,14 @@ class Front:
         self.name = name
         self.number = 0
         self.lock = threading.Lock()
-        self.open: dict[int, queue.Queue[tuple[list[int], str]]] = {}
+        self.open: dict[int, queue.Queue[tuple[list[Said], str, list[Said]]]] = {}
         self.answered = answered
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         while True:
-            number, ids, reason = self.answered.get()
-            self.open.pop(number).put((ids, reason))
+            number, *answer = self.answered.get()
+            self.open.pop(number).put(tuple(answer))
 
     def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Return the status and the body of an answer."""
@@ -595,22 +667,11 @@ class Front:
             )
         except Exception as error:  # whatever a template raises is the request's fault
             return _refused(f"the chat template refused the messages: {error!r}"[:300])
-        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        most = int(body.get("max_completion_tokens") or body.get("max_tokens") or 1024)
-        if len(ids) + 1 >= self.context:
-            return _refused(
-                f"This model's maximum context length is {self.context} tokens, the prompt has {len(ids)}",
-                "context_length_exceeded",
-            )
-        most = min(most, self.context - len(ids))
-        box: queue.Queue[tuple[list[int], str]] = queue.Queue()
-        with self.lock:
-            self.number += 1
-            number = self.number
-            self.open[number] = box
-        self.asked.put({"id": number, "ids": ids, "most": most, "heat": float(body.get("temperature") or 0.0)})
-        said, reason = box.get()
-        written = self.tokenizer.decode(said, skip_special_tokens=False)
+        asked = self._ask(text, body, int(body.get("max_completion_tokens") or body.get("max_tokens") or 1024))
+        if isinstance(asked, str):
+            return _refused(asked, "context_length_exceeded")
+        ids, said, reason, _ = asked
+        written = self.tokenizer.decode([one[0] for one in said], skip_special_tokens=False)
         calls = find_tool_calls(written) if tools else []
         message: dict[str, Any] = {
             "role": "assistant",
@@ -618,13 +679,76 @@ class Front:
         }
         if calls:
             message["tool_calls"], reason = calls, "tool_calls"
-        usage = {
-            "prompt_tokens": len(ids), "completion_tokens": len(said), "total_tokens": len(ids) + len(said),
-        }  # fmt: skip
-        return 200, {
-            "id": uuid.uuid4().hex, "object": "chat.completion", "created": int(time.time()),
-            "model": body.get("model") or self.name, "usage": usage,
-            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason}
+        if body.get("logprobs"):
+            most = int(body.get("top_logprobs") or 0)
+            choice["logprobs"] = {
+                "content": [
+                    {"token": self._word(token), "logprob": sure, "bytes": None, "top_logprobs": [
+                        {"token": self._word(other), "logprob": level, "bytes": None}
+                        for other, level in zip(top[:most], tops, strict=False)
+                    ]} for token, sure, top, tops in said
+                ]
+            }  # fmt: skip
+        return 200, self._body("chat.completion", body, choice, len(ids), len(said))
+
+    def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return the status and the body of a plain completion; ``echo`` also scores the prompt's own tokens."""
+        text = body.get("prompt")
+        if not isinstance(text, str) or not text:
+            return _refused("the prompt must be one text")
+        asked = self._ask(text, body, int(body["max_tokens"]) if body.get("max_tokens") is not None else 16)
+        if isinstance(asked, str):
+            return _refused(asked, "context_length_exceeded")
+        ids, said, reason, scores = asked
+        likely: list[Said | None] = list(said)
+        tokens = [one[0] for one in said]
+        if body.get("echo"):
+            likely = [None, *scores, *likely]
+            tokens = ids + tokens
+        words = [self._word(token) for token in tokens]
+        choice: dict[str, Any] = {"index": 0, "text": self.tokenizer.decode(tokens), "finish_reason": reason}
+        if body.get("logprobs") is not None:
+            most = int(body["logprobs"])
+            choice["logprobs"] = {
+                "tokens": words,
+                "token_logprobs": [one and one[1] for one in likely],
+                "top_logprobs": [
+                    one and {self._word(token): level for token, level in zip(one[2][:most], one[3], strict=False)}
+                    for one in likely
+                ],
+                "text_offset": list(itertools.accumulate(map(len, words[:-1]), initial=0)),
+            }
+        return 200, self._body("text_completion", body, choice, len(ids), len(said))
+
+    def _ask(
+        self, text: str, body: dict[str, Any], most: int
+    ) -> tuple[list[int], list[Said], str, list[Said]] | str:
+        """Return a text's tokens, what was said, why it stopped and the prompt's scores; or what is wrong."""
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        if len(ids) + 1 >= self.context:
+            return f"This model's maximum context length is {self.context} tokens, the prompt has {len(ids)}"
+        box: queue.Queue[tuple[list[Said], str, list[Said]]] = queue.Queue()
+        with self.lock:
+            self.number += 1
+            number = self.number
+            self.open[number] = box
+        heat = float(body.get("temperature") or 0.0)
+        most = min(most, self.context - len(ids))
+        self.asked.put({"id": number, "ids": ids, "most": most, "heat": heat, "echo": bool(body.get("echo"))})
+        said, reason, scores = box.get()
+        return ids, said, reason, scores
+
+    def _word(self, token: int) -> str:
+        return str(self.tokenizer.decode([token], skip_special_tokens=False))
+
+    def _body(
+        self, kind: str, body: dict[str, Any], choice: dict[str, Any], read: int, said: int
+    ) -> dict[str, Any]:
+        return {
+            "id": uuid.uuid4().hex, "object": kind, "created": int(time.time()),
+            "model": body.get("model") or self.name, "choices": [choice],
+            "usage": {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said},
         }  # fmt: skip
 
 
@@ -653,7 +777,8 @@ def serve(arguments: argparse.Namespace, asked: Any, answered: Any, stats: Any) 
             except ValueError:
                 self._send(*_refused("the body is not JSON"))
                 return
-            self._send(*front.answer(body))
+            chat = self.path.endswith("/chat/completions")
+            self._send(*(front.answer(body) if chat else front.complete(body)))
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()
@@ -684,6 +809,7 @@ def main() -> None:
     """Read the options, load the model, serve."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
+    parser.add_argument("--weights", default="", help="trained tensors in the place of the file's")
     parser.add_argument("--tokenizer")
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--slots", type=int, default=128)
@@ -696,7 +822,9 @@ def main() -> None:
     shared = manager.dict(dict.fromkeys(names, 0))
     asked, answered = context.Queue(), context.Queue()
     begun = time.perf_counter()
-    network = Network(arguments.model, arguments.device, arguments.slots, arguments.context)
+    network = Network(
+        arguments.model, arguments.device, arguments.slots, arguments.context, trained=arguments.weights
+    )
     arguments.context = network.context
     if arguments.device == "cuda":
         for bucket in BUCKETS:
