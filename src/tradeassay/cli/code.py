@@ -58,7 +58,7 @@ _REPORTS = (
         help="With --dataset: first days of development, test, and what follows.",
     ),
     click.option(
-        "--data-seed", cls=Advanced, type=int, default=1, show_default=True, help="Which synthetic year."
+        "--data-seed", cls=Advanced, type=int, default=1, show_default=True, help="Which of the secret's years."
     ),
 )
 
@@ -398,13 +398,13 @@ class SubmissionOptions:
     splits: str | None
     data_seed: int
 
-    def bars(self, strategy: str) -> TaskBars:
+    def bars(self, strategy: str, secret: str) -> TaskBars:
         """Return the test year; raises :class:`UserError` for a strategy or data that is not there."""
         from tradeassay.benchmarks.systrade.data import DAYS
         from tradeassay.benchmarks.systrade.examine import bars_for
 
         days = split_list(self.splits) or DAYS
-        return bars_for(strategy, self.dataset, split_list(self.symbols), self.data_seed, days)
+        return bars_for(strategy, self.dataset, split_list(self.symbols), days, secret, self.data_seed)
 
 
 def evaluate_submission(
@@ -414,11 +414,10 @@ def evaluate_submission(
     from tradeassay.benchmarks.systrade.examine import check_submission
     from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 
-    bars = options.bars(strategy)
     if secret is not None:
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
-    found = check_submission(folder, strategy, bars=bars, secret=secret)
+    found = check_submission(folder, strategy, bars=options.bars(strategy, secret), secret=secret)
     for path, text in ((options.junit, found.junit), (options.sarif, found.sarif)):
         if path is not None:
             write_text(path, text())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import load_spec
-from tradeassay.benchmarks.systrade.data import DAYS, splits_of, stored_minutes, stored_year, synthetic_year
+from tradeassay.benchmarks.systrade.data import drawn_year, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
@@ -428,13 +428,15 @@ def check_submission(
     """Examine the submission in a folder against one of the strategies, with no model at all.
     ``secret`` is that of the run to be repeated; one is drawn without it.
 
-    Without ``bars`` the synthetic test year is used. Raises :class:`UserError` for an unknown strategy or a folder
+    Without ``bars`` the synthetic test year that the secret draws is used: a program that knows a year by heart
+    could not be told from one that trades it. Raises :class:`UserError` for an unknown strategy or a folder
     without its two files, SandboxRefused where code cannot be sandboxed.
     """
     spec = load_spec(strategy)
     submission = read_submission(folder)
-    bars = bars if bars is not None else synthetic_year(spec)
-    config = with_secret(config or ScoreConfig(), secret or draw_secret())
+    secret = secret or draw_secret()
+    bars = bars if bars is not None else synthetic_year(spec, seed=drawn_year(spec, secret))
+    config = with_secret(config or ScoreConfig(), secret)
     if executor is None:
         # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
         kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"
@@ -456,9 +458,10 @@ def check_submission(
 
 
 def bars_for(
-    strategy: str, dataset: str | None, symbols: tuple[str, ...], seed: int = 1, splits: tuple[str, ...] = DAYS
+    strategy: str, dataset: str | None, symbols: tuple[str, ...], splits: tuple[str, ...], secret: str, number: int
 ) -> TaskBars:
-    """Return the test year of a strategy: synthetic, or stored bars of a data set's symbols.
+    """Return the test year of a strategy: stored bars of a data set's symbols, or the synthetic one that a run
+    with this secret and data seed is scored on.
 
     Raises :class:`UserError` for an unknown strategy, and for a data set without symbols or the other way round.
     """
@@ -466,7 +469,7 @@ def bars_for(
     if (dataset is None) != (not symbols):
         raise UserError("a data set needs symbols, and symbols a data set", hint="give both or neither")
     if dataset is None:
-        return synthetic_year(spec, seed=seed)
+        return synthetic_year(spec, seed=drawn_year(spec, secret, number))
     test = splits_of(splits)["test"]
     if "1d" in spec.semantics.inputs.timeframes:
         return stored_year(dataset, symbols, test)
