@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -114,6 +115,12 @@ def test_a_folder_of_ones_own_passes(
         assert main([*argv, "--secret", secret, "--bar-log", "out/again.csv", "--json"]) == 0
         years.append((place / "out/again.csv").read_bytes())
     assert years[0] == (place / "out/bars.csv").read_bytes() != years[1]
+    shutil.copytree(place / "mine", place / "patched")
+    source = (place / "patched/strategy.py").read_text()
+    (place / "patched/strategy.py").write_text(source.replace("FAST = 20", "FAST = 30"))
+    for since, kind, status in (("mine", "drift", 1), ("patched", "unchanged", 1)):
+        assert main(["code", "eval", "patched", "--spec", "double-ma", "--since", since, "--json"]) == status
+        assert json.loads(capsys.readouterr().out)["drift"]["kind"] == kind
 
 
 def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(

@@ -49,6 +49,13 @@ _REPORTS = (
     click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
+    click.option(
+        "--since",
+        cls=Advanced,
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER",
+        help="With --spec: an earlier submission; was it repaired, or changed into something else?",
+    ),
     click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
     click.option("--symbols", cls=Advanced, metavar="A,B", help="With --dataset: which of its symbols is meant."),
     click.option(
@@ -231,7 +238,7 @@ def _show_evaluation(found: Evaluation, name: str, home: TaskBars | None, lacks:
         say(f"refused: {attempt}")
 
 
-_OF_FOLDERS = ("junit", "sarif", "page", "bar_log", "splits")
+_OF_FOLDERS = ("junit", "sarif", "page", "bar_log", "since", "splits")
 
 
 def _refuse_given(what: str, **given: Any) -> None:
@@ -393,6 +400,7 @@ class SubmissionOptions:
     sarif: Path | None
     page: Path | None
     bar_log: Path | None
+    since: Path | None
     dataset: str | None
     symbols: str | None
     splits: str | None
@@ -410,14 +418,15 @@ class SubmissionOptions:
 def evaluate_submission(
     folder: Path, strategy: str, options: SubmissionOptions, *, as_json: bool, secret: str | None
 ) -> int:
-    """Check a submission, write what was asked for, and return 0 when every gate held, else 1."""
+    """Check a submission, write what was asked for, and return 0 when it passed, else 1."""
     from tradeassay.benchmarks.systrade.examine import check_submission
     from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 
     if secret is not None:
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
-    found = check_submission(folder, strategy, bars=options.bars(strategy, secret), secret=secret)
+    bars = options.bars(strategy, secret)
+    found = check_submission(folder, strategy, bars=bars, secret=secret, since=options.since)
     for path, text in ((options.junit, found.junit), (options.sarif, found.sarif)):
         if path is not None:
             write_text(path, text())
@@ -433,7 +442,7 @@ def evaluate_submission(
         say(f"scorecard: {write_check_html(found, options.page)}")
     if as_json:
         body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
-        print_json(body)
+        print_json(body | ({} if options.since is None else {"drift": found.drift}))
     else:
         from tradeassay.report import print_check
 

@@ -83,10 +83,16 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
 
     console = stdout()
     card = check.scorecard
-    verdict = "all gates held" if check.passed else "not all gates held"
+    verdict = "all gates held" if check.gates.passed else "not all gates held"
     console.print(Text(f"{name} for {card.strategy} on {card.data}: {verdict}", style="bold"))
     rows = [(gate.name, _status(gate.status), _clean(gate.reason)) for gate in card.gates.gates]
     console.print(StackedTable(("gate", "status", "why"), rows, ruled=False))
+    if check.drift is not None:
+        why = "; ".join((*check.drift.card_changes, *check.drift.reasons))
+        lines = f"{check.drift.changed_lines} of at most {check.drift.budget} lines changed"
+        console.print(
+            Text(_clean(f"since the earlier submission: {check.drift.kind}{f' ({why})' if why else ''}, {lines}"))
+        )
     for dimension in card.sound:
         score = shown(card.sound[dimension], "{:.2f}")
         note = f" ({score.note})" if score.note else ""

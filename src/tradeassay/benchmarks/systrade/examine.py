@@ -22,6 +22,7 @@ from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import drawn_year, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.code.bars import TaskBars
+from tradeassay.code.drift import DriftReport, Traced, check_drift
 from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
@@ -329,12 +330,15 @@ class Examined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCheck:
-    """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran."""
+    """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran. ``drift`` is
+    what became of an earlier submission, None where none was named or this one cannot be parsed.
+    """
 
     scorecard: Scorecard
     trail: Trail | None
     submission: Submission
     write_log: Callable[[], str] | None = None
+    drift: DriftReport | None = None
 
     @property
     def bar_log(self) -> str | None:
@@ -348,8 +352,8 @@ class SubmissionCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate was run and passed."""
-        return self.gates.passed
+        """Whether every gate was run and passed, and an earlier submission was not changed into something else."""
+        return self.gates.passed and (self.drift is None or self.drift.accepted)
 
     def junit(self) -> str:
         """Return the gates as JUnit XML."""
@@ -421,12 +425,13 @@ def check_submission(
     *,
     bars: TaskBars | None = None,
     config: ScoreConfig | None = None,
-    executor: JobExecutor | None = None,
     workers: int = 2,
     secret: str | None = None,
+    since: Path | None = None,
 ) -> SubmissionCheck:
     """Examine the submission in a folder against one of the strategies, with no model at all.
-    ``secret`` is that of the run to be repeated; one is drawn without it.
+    ``secret`` is that of the run to be repeated; one is drawn without it. ``since`` is the folder of an earlier
+    submission: whether this one repaired or changed it is said too.
 
     Without ``bars`` the synthetic test year that the secret draws is used: a program that knows a year by heart
     could not be told from one that trades it. Raises :class:`UserError` for an unknown strategy or a folder
@@ -434,26 +439,26 @@ def check_submission(
     """
     spec = load_spec(strategy)
     submission = read_submission(folder)
+    before = None if since is None else read_submission(since)
     secret = secret or draw_secret()
     bars = bars if bars is not None else synthetic_year(spec, seed=drawn_year(spec, secret))
     config = with_secret(config or ScoreConfig(), secret)
-    if executor is None:
-        # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
-        kind: Literal["sandbox", "trusted-in-process"] = "trusted-in-process"
-        if parse_gate(submission).passed:
-            kind = "sandbox"
-        sandboxed = submission_config()
-        with open_executor(kind, config=sandboxed, workers=workers) as first:
-            with twin_executor(first, sandboxed) if kind == "sandbox" else nullcontext(first) as opened:
-                found = examine_submission(submission, spec, opened, bars, config)
-    else:
-        found = examine_submission(submission, spec, executor, bars, config)
+    # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
+    parsed = parse_gate(submission).passed
+    sandboxed, drift = submission_config(), None
+    with open_executor("sandbox" if parsed else "trusted-in-process", config=sandboxed, workers=workers) as one:
+        with twin_executor(one, sandboxed) if parsed else nullcontext(one) as opened:
+            found = examine_submission(submission, spec, opened, bars, config)
+            if before is not None and parsed:
+                first = Traced(before, run_scenarios(before, spec, opened, config.gates))
+                drift = check_drift(spec, first, Traced(submission, found.scenarios))
     ran = found.scored is not None and found.scored.ok
     return SubmissionCheck(
         scorecard=found.scorecard,
         trail=found.trail,
         submission=submission,
         write_log=partial(bar_log, spec, bars, found.scored) if ran and found.scored is not None else None,
+        drift=drift,
     )
 
 

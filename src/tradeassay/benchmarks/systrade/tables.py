@@ -61,7 +61,9 @@ def systrade_tables(
                 text="Nobody reviewed; name reviewers with `--reviewer`."
                 if scores.reviews is None
                 else review_words(scores.reviews),
-                tables=() if scores.reviews is None else tuple(review_tables(scores.reviews)),
+                tables=()
+                if scores.reviews is None
+                else tuple(review_tables(scores.reviews, {row.model: row for row in scores.models})),
             ),
         ),
         paper=systrade_paper(spec, scores, records, UNTIMED),
@@ -119,10 +121,13 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
                 f"iteration {row.iteration}: {row.tokens.value:,.0f} tokens a submission, "
                 f"{row.reached_goal.value:.1%} of {row.reached_goal.n} reached the goal"
             )
+    held = {row.model: row.gates["leak"].value for row in scores.models}
     for one in scores.reviews.standings if scores.reviews is not None else ():
+        share = held.get(one.author)
+        mark = f"; leak gate held in {share:.0%}" if share is not None and share < 1.0 else ""
         yield (
             f"{one.author}: {_text(one.peers)} by others (place {one.peer_place or 'n/a'}), "
-            f"{_text(one.everyone)} in all reviews (place {one.everyone_place or 'n/a'})"
+            f"{_text(one.everyone)} in all reviews (place {one.everyone_place or 'n/a'}){mark}"
         )
     if scores.reviews is not None:
         given = ", ".join(f"{desk.reviewer} {_text(desk.mean)}" for desk in scores.reviews.desks)
@@ -261,8 +266,10 @@ def review_words(board: ReviewBoard) -> str:
     return f"{words}{interval}{f'; {note}' if note else ''}.{unread}"
 
 
-def review_tables(board: ReviewBoard) -> Iterator[Table]:
-    """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how."""
+def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None) -> Iterator[Table]:
+    """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how. With ``gated``, what
+    the gates found stands beside an author's place: a reader may rank first what reads tomorrow's close.
+    """
     unrated = not_scored("not compared")
     authors = sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0))
     yield Table(
@@ -294,8 +301,8 @@ def review_tables(board: ReviewBoard) -> Iterator[Table]:
     )
     yield Table(
         title="Standings",
-        columns=("Author", "By others", "Place", "All reviews", "Place in all"),
-        rows=_standings(board),
+        columns=("Author", "By others", "Place", "All reviews", "Place in all", *(_REVIEW_GATES if gated else ())),
+        rows=_standings(board, gated),
         caption="Mean of both marks and the place that follows from it: by others alone, and with the marks "
         "that authors gave their own work.",
     )
@@ -696,8 +703,18 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     return Filled(tables=(summary, ranking), reasons=why)
 
 
-def _standings(board: ReviewBoard, *, ours: bool = False) -> tuple[Row, ...]:
+_REVIEW_GATES: Final = ("Leak gate held", "Valid")
+
+
+def _standings(
+    board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None, *, ours: bool = False
+) -> tuple[Row, ...]:
     """Return each author's mean mark and place, by others alone and with its own marks."""
+
+    def found(author: str) -> tuple[Cell, ...]:
+        row = (gated or {}).get(author)
+        return () if row is None else (figure(row.gates["leak"], "share"), figure(row.valid, "share"))
+
     return tuple(
         Row(
             Cell(one.author),
@@ -706,6 +723,7 @@ def _standings(board: ReviewBoard, *, ours: bool = False) -> tuple[Row, ...]:
                 Cell(f"{one.peer_place or 'n/a'}"),
                 figure(one.everyone),
                 Cell(f"{one.everyone_place or 'n/a'}"),
+                *found(one.author),
             ),
             ours=ours,
         )
