@@ -122,14 +122,13 @@ def main() -> None:
             )
     print(f"\n{conditions()}")
     if asked.picture is not None:
-        import plotly.express as express
+        from matplotlib import pyplot
 
-        shown = [{**row, "slope": row["slope"] or 0.0} for row in rows]
-        figure = express.bar(
-            shown, x="command", y="slope", color="axis", barmode="group", title="Exponent of CPU time"
-        )
-        figure.add_hline(y=MOST, line_dash="dash")
-        figure.write_html(asked.picture, include_plotlyjs="cdn")
+        figure, axes = pyplot.subplots(figsize=(9, 4))
+        axes.bar([f"{row['axis']}\n{row['command']}" for row in rows], [row["slope"] or 0.0 for row in rows])
+        axes.axhline(MOST, linestyle="--")
+        axes.set_title("Exponent of CPU time")
+        figure.savefig(asked.picture)
         asked.picture.with_suffix(".json").write_text(json.dumps(rows, indent=1))
 
 

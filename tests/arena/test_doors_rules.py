@@ -16,7 +16,7 @@ from sqlalchemy import select
 from tradeassay.account.daily_target import SharedTarget
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.learning import experiences
+from tradeassay.arena.queries.decisions import experiences
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season

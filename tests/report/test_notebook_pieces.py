@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 from golden import stored as played
 
 import tradeassay
-from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.core.errors import UserError
 
 EVIL = "<script>alert(1)</script>"
 
@@ -70,24 +70,6 @@ def test_a_run_shows_itself() -> None:
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
 
 
-def test_figures_hold_the_numbers(table: pd.DataFrame, judged: tradeassay.ShownAssay) -> None:
-    growth = tradeassay.plot.equity(table, against="market")
-    assert [line.name for line in growth.data] == ["account", "benchmark"]
-    assert growth.data[0].y[-1] == pytest.approx(float(np.prod(1 + table["return"]) - 1))
-    under = tradeassay.plot.drawdown(table["return"])
-    worth = np.cumprod(1 + table["return"].to_numpy())
-    assert min(under.data[0].y) == pytest.approx(
-        float(np.min(worth / np.maximum.accumulate(np.append(1, worth))[1:]) - 1)
-    )
-    steps = tradeassay.plot.made_of(judged).data[0]
-    assert sum(steps.y[:-1]) == pytest.approx(steps.y[-1])
-    assert [line.name for line in tradeassay.plot.equity(judged).data] == [EVIL, "market"]
-    run = tradeassay.load_run(played("daily"))
-    assert len(tradeassay.plot.equity(run).data) == len(
-        {(episode.cell, episode.label) for episode in run.episodes}
-    )
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -101,10 +83,9 @@ def test_figures_hold_the_numbers(table: pd.DataFrame, judged: tradeassay.ShownA
     ],
 )
 def test_what_is_no_table_gets_one_line(wrong: object) -> None:
-    for door in (tradeassay.assay, tradeassay.plot.equity):
-        with pytest.raises(UserError) as told:
-            door(wrong)
-        assert "\n" not in str(told.value)
+    with pytest.raises(UserError) as told:
+        tradeassay.assay(wrong)
+    assert "\n" not in str(told.value)
 
 
 def test_words_for_tables_are_refused_for_runs() -> None:
@@ -112,9 +93,3 @@ def test_words_for_tables_are_refused_for_runs() -> None:
         tradeassay.assay(played("daily"), against="x")
     with pytest.raises(UserError, match="programs"):
         tradeassay.assay(played("quantcode"))
-
-
-def test_without_plotly_the_extra_is_named(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "plotly", None)
-    with pytest.raises(MissingExtra, match=r"tradeassay\[plot\]"):
-        tradeassay.plot.equity(table)

@@ -427,7 +427,7 @@ def health(db: str, as_json: bool) -> None:
 
 
 def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> None:
-    from tradeassay.arena.learning import experiences
+    from tradeassay.arena.queries.decisions import experiences
     from tradeassay.arena.queries.seasons import opened_store, season_ids
 
     with opened_store(db, season) as store:

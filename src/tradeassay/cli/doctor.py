@@ -49,7 +49,6 @@ OPTIONAL = {
     "postgres": ("psycopg", "an arena with several workers"),
     "mcp": ("mcp", "agents that speak MCP"),
     "fast": ("numba", "luck baselines"),
-    "plot": ("plotly", "figures from Python"),
     "polars": ("polars", "runs as polars frames, other projects' layouts of data"),
     "tracking": ("mlflow", "export to experiment trackers"),
     "rl": ("gymnasium", "the market as a Gymnasium environment"),

@@ -1,7 +1,8 @@
 """Decisions as the public may see them: lists, a whole round with all that led to it, prices, positions, events.
 
-Everything here takes ``sealed``: where somebody decides outside, what is not settled stays out of every answer,
-because a competitor could act on it. Pages are files, so nothing may reach them before its time.
+Everything but an entry's own :func:`experiences` takes ``sealed``: where somebody decides outside, what is not
+settled stays out of every answer, because a competitor could act on it. Pages are files, so nothing may reach them
+before its time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sqlalchemy import select
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Phase, SeasonEvent, Stage, Status, read_packet, read_slot
 from tradeassay.arena.state.store import Store, read_call
-from tradeassay.arena.state.tables import calls, decisions, events, rounds, slots
+from tradeassay.arena.state.tables import calls, decisions, events, rewards, rounds, slots
 from tradeassay.core.arena import Action, ChoiceFailure, Contribution, NewsShown, Packet
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
 
@@ -340,3 +341,31 @@ def public_event(event: SeasonEvent) -> SeasonEvent:
         kind = "closed"
         body.pop("cause", None)
     return msgspec.structs.replace(event, kind=kind, body=body)
+
+
+class Experience(msgspec.Struct, frozen=True):
+    """One settled decision: what everybody could know, what this entry did, what it was paid."""
+
+    packet: Packet
+    action: Action
+    position: int
+    reward: float
+
+
+def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tuple[Experience, ...]:
+    """Return an entry's experiences whose slot is greater than ``after``, oldest first.
+
+    Empty in seasons without the rule ``feedback``.
+    """
+    query = (
+        select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward)
+        .join(slots, slots.c.id == rewards.c.slot)
+        .join(rounds, rounds.c.id == slots.c.round)
+        .where(rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
+        .order_by(rewards.c.slot)
+    )
+    with store.read() as db:
+        rows = db.execute(query).all()
+    return tuple(
+        Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward) for row in rows
+    )

@@ -1,27 +1,29 @@
-"""Reinforcement feedback: what a season's reward log holds, and a small learner on the Gymnasium market.
+"""A small learner on the Gymnasium market, and what its practice was worth on days it was not trained on.
 
 A policy buys an asset with a probability that is linear in what it sees. Policy gradients play an episode, push
-what was followed by reward, and play again; :func:`improvement` says what the practice was worth.
+what was followed by reward, and play again. Run as a program it practises in a synthetic world where one
+factor pays.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
 
-from tradeassay.arena.state.rows import read_packet
-from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import rewards, rounds, slots
-from tradeassay.core.arena import Action, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
+from tradeassay.data import open_snapshot, write_snapshot
+from tradeassay.data.synthetic import PlantedStyles, generate, preset
+from tradeassay.factors import FACTOR_NAMES
+from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
 from tradeassay.metrics.bootstrap import seed_resamples
 from tradeassay.metrics.intervals import measure_from
 
@@ -147,30 +149,32 @@ def improvement(
     return measure_from(float(gains.mean()), drawn, level=level, n=len(seeds), note=note)
 
 
-@dataclass(frozen=True, slots=True)
-class Experience:
-    """One settled decision: what everybody could know, what this entry did, what it was paid."""
-
-    packet: Packet
-    action: Action
-    position: int
-    reward: float
-
-
-def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tuple[Experience, ...]:
-    """Return an entry's experiences whose slot is greater than ``after``, oldest first.
-
-    Empty in seasons without the rule ``feedback``.
-    """
-    query = (
-        select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward)
-        .join(slots, slots.c.id == rewards.c.slot)
-        .join(rounds, rounds.c.id == slots.c.round)
-        .where(rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
-        .order_by(rewards.c.slot)
+def planted(folder: Path, premium: float) -> tuple[MakeEnv, MakeEnv]:
+    """Return days to practise on and later ones to be examined on; one factor pays ``premium`` a year."""
+    premia = tuple(premium if name == "CV_VOL" else 0.0 for name in FACTOR_NAMES)
+    config = preset(
+        "us",
+        seed=5,
+        names=12,
+        sessions=260,
+        index_members=10,
+        new_listings=0,
+        delistings=0,
+        fundamentals=False,
+        styles=PlantedStyles(premia=premia),
     )
-    with store.read() as db:
-        rows = db.execute(query).all()
-    return tuple(
-        Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward) for row in rows
+    write_snapshot(generate(config).panel, folder)
+    world = open_snapshot(folder)
+    days = [str(day) for day in world.sessions]
+    return (
+        lambda: DailyMarket(world, sessions=25, actions="discrete", first=days[40], last=days[170]),
+        lambda: DailyMarket(world, sessions=15, actions="discrete", first=days[171]),
     )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as kept:
+        practice, exam = planted(Path(kept) / "world", 4.0)
+        learnt = learn(practice, LearnConfig(episodes=10, rate=0.3))
+        gain = improvement(exam, LinearPolicy.blank(len(COLUMNS)), learnt.policy, range(100, 110))
+    print(f"{gain.value:+.3f} per episode, {gain.low:+.3f} to {gain.high:+.3f}")

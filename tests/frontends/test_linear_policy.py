@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tradeassay.arena.learning import LearnConfig, LinearPolicy, evaluate, improvement, learn
 from tradeassay.core.errors import UserError
-from tradeassay.data import open_snapshot, write_snapshot
-from tradeassay.data.synthetic import PlantedStyles, generate, preset
-from tradeassay.factors import FACTOR_NAMES
-from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
+from tradeassay.frontends.gym_env import COLUMNS
 
-Make = Callable[[], DailyMarket]
+found = spec_from_file_location("linear_policy", Path(__file__).parents[2] / "examples/training/linear_policy.py")
+example = module_from_spec(found)
+sys.modules["linear_policy"] = example
+found.loader.exec_module(example)
+LearnConfig, LinearPolicy, evaluate, improvement, learn, planted = (
+    getattr(example, name)
+    for name in ("LearnConfig", "LinearPolicy", "evaluate", "improvement", "learn", "planted")
+)
 COIN = LinearPolicy.blank(len(COLUMNS))
 
 
-def markets(folder: Path, premium: float) -> tuple[Make, Make]:
-    """Return days to practise on and later ones to be examined on; one factor pays ``premium`` a year."""
-    premia = tuple(premium if name == "CV_VOL" else 0.0 for name in FACTOR_NAMES)
-    config = preset(
-        "us",
-        seed=5,
-        names=12,
-        sessions=260,
-        index_members=10,
-        new_listings=0,
-        delistings=0,
-        fundamentals=False,
-        styles=PlantedStyles(premia=premia),
-    )
-    write_snapshot(generate(config).panel, folder)
-    snapshot = open_snapshot(folder)
-    days = [str(day) for day in snapshot.sessions]
-    return (
-        lambda: DailyMarket(snapshot, sessions=25, actions="discrete", first=days[40], last=days[170]),
-        lambda: DailyMarket(snapshot, sessions=15, actions="discrete", first=days[171]),
-    )
-
-
 def test_practice_pays_where_a_signal_is_planted(tmp_path: Path) -> None:
-    practice, exam = markets(tmp_path / "planted", 4.0)
+    practice, exam = planted(tmp_path / "planted", 4.0)
     learnt = learn(practice, LearnConfig(episodes=16, rate=0.3))
     assert COLUMNS[int(np.argmax(np.abs(learnt.policy.weights)))] == "CV_VOL"
     gain = improvement(exam, COIN, learnt.policy, range(100, 112))
@@ -52,7 +33,7 @@ def test_practice_pays_where_a_signal_is_planted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_practice_is_not_said_to_pay_where_there_is_nothing_to_learn(tmp_path: Path) -> None:
-    practice, exam = markets(tmp_path / "empty", 0.0)
+    practice, exam = planted(tmp_path / "empty", 0.0)
     gain = improvement(exam, COIN, learn(practice, LearnConfig(episodes=8, rate=0.3)).policy, range(100, 110))
     assert gain.low is not None and gain.high is not None and gain.low < 0.0 < gain.high
 
