@@ -11,4 +11,4 @@ for line in sys.stdin:
         answer = {"recommended_action": "HOLD", "reasoning": "no month of history yet"}
     else:
         answer = {"recommended_action": "BUY" if momentum > 0 else "SELL", "reasoning": f"month {momentum:+.1%}"}
-    print(json.dumps(answer), flush=True)
+    print(json.dumps({"id": asked["id"], **answer}), flush=True)

@@ -12,7 +12,11 @@ from typing import Any
 
 
 def reply(asked: dict[str, Any]) -> dict[str, Any]:
-    """Answer one request."""
+    """Answer one request, by name."""
+    return {"id": asked["id"], **answer(asked)}
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
     stage, seen, step = asked["stage"], asked["observation"], asked["step"]
     if stage == "overview":
         names = [row["symbol"] for row in seen["symbols"] if row["buyable"]]

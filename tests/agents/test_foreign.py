@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -42,6 +43,8 @@ Handler = Callable[[dict[str, Any]], Any]
 class Server:
     """A small web server on the loopback address: ``said`` answers, ``heard`` keeps what it was asked."""
 
+    DROP = b'{"half": "an ans'
+
     def __init__(self, said: Handler = foreign_mind.reply, port: int = 0) -> None:
         self.heard: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -57,6 +60,10 @@ class Server:
                 status, body = said if isinstance(said, tuple) else (200, said)
                 raw = body if isinstance(body, bytes) else json.dumps(body).encode()
                 try:
+                    if raw == Server.DROP:
+                        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + raw)
+                        self.connection.shutdown(socket.SHUT_RDWR)
+                        return
                     self.send_response(status)
                     self.send_header("Content-Length", str(len(raw)))
                     self.end_headers()
@@ -143,6 +150,7 @@ def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp
     request = server.heard[0]
     assert set(request) == {
         "protocol",
+        "id",
         "benchmark",
         "episode",
         "session",
@@ -292,13 +300,14 @@ def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_pa
     [
         ((200, b"I would rather not"), "parse"),
         ((200, b'{"text": 1}'), "schema"),
+        ((200, b'{"text": "x"}'), "schema"),
         ((200, b"{}"), "schema"),
         ((200, b'{"text": "a", "answer": {}}'), "schema"),
         ((500, b"{}"), "status"),
         ((302, b""), "status"),
         ((200, b'{"text": "' + b"x" * 2_000_000 + b'"}'), "too_large"),
     ],
-    ids=["parse", "schema", "empty", "both", "status", "redirect", "too-large"],
+    ids=["parse", "schema", "nameless", "empty", "both", "status", "redirect", "too-large"],
 )
 def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Server, tmp_path: Path) -> None:
     """Session 1 is answered badly, three times; the others are played as ever."""
@@ -312,6 +321,88 @@ def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Ser
     assert not done.failed and verify(tmp_path / "r", workers=1).exit_code == 3
 
 
+EXTRA = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    names = asked["observation"]["names"]
+    order = {"symbol": names[asked["step"]]["symbol"], "unit": "target_weight", "amount": 0.1}
+    answer = {"answer": {"orders": [order], "reason": f"of step {asked['step']}"}}
+    if "nameless" not in sys.argv:
+        answer["id"] = asked["id"]
+    print(json.dumps(answer), flush=True)
+    if asked["step"] == 1:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.parametrize("nameless", [False, True])
+def test_a_surplus_line_is_counted_and_shifts_nothing(nameless: bool, tmp_path: Path) -> None:
+    """An agent says its second answer twice. What it says later must not be taken for what it said before."""
+    (tmp_path / "extra.py").write_text(EXTRA)
+    command = f"{sys.executable} {tmp_path / 'extra.py'} {'nameless' if nameless else ''}"
+    agent = AgentSpec(name="pipe", params={"command": command}, label="mine")
+    done = play(agent, tmp_path / "r", "daily-us-v1", last="2022-03-07")
+    told = failures(done)
+    if nameless:
+        assert done.failed and set(told) == {"schema"}
+        detail = next(iter(done.records(mine(done)))).decision.failures[0].detail
+        assert 'repeat the request\'s "id"' in detail
+        return
+    assert told == ["stray"]
+    reasons = [record.decision.reason for record in done.records(mine(done))]
+    assert [reason.rsplit(" ", 1)[-1] for reason in reasons] == ["0", "1", "2", "3", "4"]
+
+
+def test_an_answer_to_another_question_over_http_is_counted(server: Server, tmp_path: Path) -> None:
+    """A server that answers from a queue of its own is one question behind, once."""
+    late: list[dict[str, Any]] = []
+
+    def behind(asked: dict[str, Any]) -> Any:
+        late.append(foreign_mind.reply(asked))
+        return late[-2] if len(late) == 2 else late[-1]
+
+    server.said = behind
+    done = play(server.spec(), tmp_path / "r", "daily-us-v1", last="2022-03-03")
+    assert failures(done) == ["stray"] and not done.failed
+    assert "/0/0, but" in next(f.detail for r in done.records(mine(done)) for f in r.decision.failures)
+    assert server.heard[2]["feedback"]["failures"][0]["kind"] == "stray"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_dropped_connection_is_tried_again(times: int, server: Server, tmp_path: Path) -> None:
+    dropped: list[str] = []
+
+    def drops(asked: dict[str, Any]) -> Any:
+        if asked["step"] == 1 and len(dropped) < times:
+            dropped.append(asked["id"])
+            return (200, Server.DROP)
+        return foreign_mind.reply(asked)
+
+    server.said = drops
+    done = play(server.spec(), tmp_path / "r", "daily-us-v1", last="2022-03-03")
+    if times == 1:
+        assert not done.failed and not failures(done)
+        assert [asked["id"] for asked in server.heard[1:3]] == dropped * 2, "the same question, by name"
+    else:
+        error = done.outcome(mine(done)).error or ""
+        assert "unreachable on 2022-03-02" in error and 'after it answered 200: {"half": "an ans' in error
+
+
+def test_feedback_says_why_at_the_next_stage_of_a_step_too(server: Server, tmp_path: Path) -> None:
+    """KTD-Fin goes on to the submission after a lost round of research; a server's own words are quoted."""
+
+    def falls(asked: dict[str, Any]) -> Any:
+        lost = asked["step"] == 1 and asked["stage"] == "research"
+        return (503, b'{"error": "out of memory"}') if lost else foreign_mind.reply(asked)
+
+    server.said = falls
+    play(server.spec(), tmp_path / "r", "ktdfin-v1", last="2022-03-02")
+    told = [asked["feedback"] for asked in server.heard if asked["step"] == 1 and asked["stage"] == "submit"]
+    detail = 'the agent answered 503: {"error": "out of memory"}'
+    assert told[0] == {"failures": [{"kind": "status", "detail": detail}]}
+
+
 def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) -> None:
     def slow(asked: dict[str, Any]) -> Any:
         if asked["step"] == 0:
@@ -323,6 +414,11 @@ def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) 
     first, second = (record.decision for record in done.records(mine(done)))
     assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
     assert second.status == "ok"
+    assert [asked["feedback"] for asked in server.heard[:4]] == [
+        None,
+        *[{"failures": [{"kind": "timeout", "detail": "no answer within 2 s"}]}] * 2,
+        None,
+    ]
 
 
 def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:

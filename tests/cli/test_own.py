@@ -52,7 +52,8 @@ import json, sys
 from trend import Talks
 talks = Talks()
 for line in sys.stdin:
-    print(json.dumps(talks.reply(json.loads(line))), flush=True)
+    asked = json.loads(line)
+    print(json.dumps({"id": asked["id"], **talks.reply(asked)}), flush=True)
 """
 
 

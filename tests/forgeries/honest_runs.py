@@ -22,7 +22,8 @@ PIPE = """
 import json, sys
 from my_agent import Mine
 for line in sys.stdin:
-    print(json.dumps(Mine().reply(json.loads(line))), flush=True)
+    asked = json.loads(line)
+    print(json.dumps({"id": asked["id"], **Mine().reply(asked)}), flush=True)
 """
 SEASON = """
 id = "spring"
@@ -84,7 +85,7 @@ def over_http(root: Path) -> Path:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps(space["Mine"]().reply(asked)).encode())
+            self.wfile.write(json.dumps({"id": asked["id"], **space["Mine"]().reply(asked)}).encode())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tradeassay.agents.foreign.ama import PythonAgent, SubprocessAgent, load_agent
@@ -31,14 +32,15 @@ import json, sys
 for n, line in enumerate(sys.stdin):
     seen = json.loads(line)
     said = f"{n} {seen['symbol'][0]} {seen['own']['position']}"
-    print(json.dumps({"recommended_action": "BUY", "reasoning": said}))
+    print(json.dumps({"id": seen["id"], "recommended_action": "BUY", "reasoning": said}))
 """
 FLOODS = "import sys\nsys.stdin.readline()\nwhile True: sys.stdout.write('x' * 10000)"
 ENDS = "import sys\nsys.stdin.readline()\nsys.exit(3)"
 TELLS = """
 import json, os, sys
-sys.stdin.readline()
-print(json.dumps({"recommended_action": "HOLD", "reasoning": json.dumps([dict(os.environ), os.getcwd()])}))
+seen = json.loads(sys.stdin.readline())
+told = json.dumps([dict(os.environ), os.getcwd()])
+print(json.dumps({"id": seen["id"], "recommended_action": "HOLD", "reasoning": told}))
 sys.stdin.readline()
 """
 HANGS = """
@@ -64,6 +66,26 @@ def test_a_process_is_asked_line_by_line_and_remembers() -> None:
     found = play(COUNTS, times=3)
     assert [choice.reasoning for choice in found] == ["0 BTC -1", "1 BTC -1", "2 BTC -1"]
     assert {choice.action for choice in found} == {"BUY"}
+
+
+TWICE = COUNTS.replace("    print", "    for _ in range(2 if n == 0 else 1): print")
+
+
+def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day() -> None:
+    """The second packet gets the first one's surplus line; the process then starts afresh."""
+
+    async def run() -> list[AgentChoice]:
+        agent = SubprocessAgent([sys.executable, "-Iu", "-c", TWICE])
+        days = [msgspec.structs.replace(PACKET, date=f"2025-08-0{day}") for day in (1, 2, 3)]
+        found = [await agent.decide(day) for day in days]
+        await agent.close()
+        return found
+
+    first, second, third = asyncio.run(run())
+    assert (first.status, third.status, third.reasoning) == ("decided", "decided", "0 BTC -1")
+    assert second.action == "HOLD" and second.failures[0].kind == "stray"
+    (nameless,) = play(COUNTS.replace('"id": seen["id"], ', ""))
+    assert nameless.failures[0].kind == "schema" and "repeat the request's" in nameless.failures[0].text
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def tools_id(tools: tuple[ToolSpec, ...]) -> str:
 _ENCODER = msgspec.json.Encoder()
 
 
-ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent"})
+ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent", "stray"})
 """Error kinds that count as the model's answer. After any other kind a resumed run asks again."""
 FORMAT = 1
 

@@ -25,7 +25,9 @@ from tradeassay.agents.foreign.transport import (
     PipeTransport,
     PythonCaller,
     Transport,
+    check_id,
     load_class,
+    quoted,
     wants,
 )
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Packet
@@ -45,6 +47,7 @@ MAX_MESSAGE = 500
 class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
 
+    id: str | None = None
     recommended_action: Action
     reasoning: str
     confidence: float | None = None
@@ -65,6 +68,11 @@ _ANSWERS: dict[str, msgspec.json.Decoder[TradingAction]] = {
 WIRES = tuple(_ANSWERS)
 
 
+def packet_id(packet: Packet) -> str:
+    """Return the name of a question, which a program on a pipe repeats in its answer."""
+    return f"{packet.season}/{packet.date}/{packet.symbol}"
+
+
 def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[str, Any]:
     """Return a packet as the contract's request."""
     symbol = packet.symbol
@@ -80,6 +88,7 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[s
         "model": model,
     }
     if own:
+        body["id"] = packet_id(packet)
         body["own"] = {
             "season": packet.season,
             "decided_at": packet.decided_at,
@@ -128,10 +137,18 @@ def encode_request(
     return body
 
 
-def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER, wire: str = "tradeassay") -> AgentChoice:
+def read_answer(
+    body: bytes | str,
+    *,
+    limit: int = MAX_ANSWER,
+    wire: str = "tradeassay",
+    asked: Packet | None = None,
+    must_name: bool = False,
+) -> AgentChoice:
     """Return an agent's answer as a choice; raises :class:`Unusable` for anything else.
 
-    Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range).
+    Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range), and
+    ``stray`` (it names another question than the one that was ``asked``).
     """
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     if len(raw) > limit:
@@ -141,7 +158,9 @@ def read_answer(body: bytes | str, *, limit: int = MAX_ANSWER, wire: str = "trad
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
     except UNDECODABLE as error:
-        raise Unusable("parse", f"no JSON: {error}") from error
+        raise Unusable("parse", f"no JSON ({error}){quoted(raw)}") from error
+    if asked is not None:
+        check_id(answer.id, packet_id(asked), must_name=must_name)
     return to_choice(answer)
 
 
@@ -203,15 +222,15 @@ class HttpAgent:
     async def _ask(self, packet: Packet) -> AgentChoice:
         body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request, wire=self._wire)
         said = await self._transport.exchange(body)
-        return read_answer(said, limit=self._transport.max_answer, wire=self._wire)
+        asked = packet if self._own else None  # the bare contract has no names for its questions
+        return read_answer(said, limit=self._transport.max_answer, wire=self._wire, asked=asked)
 
 
 class SubprocessAgent:
     """Runs a command that speaks the AMA contract as JSON lines. Every failure is a choice that holds.
 
     See :class:`~tradeassay.agents.foreign.transport.PipeTransport` for what the process gets and for the kinds of
-    failure; ``parse`` and ``schema`` are added. Raises :class:`~tradeassay.core.errors.UserError` for an empty
-    command.
+    failure; ``parse``, ``schema`` and ``stray`` are added.
     """
 
     def __init__(
@@ -234,7 +253,7 @@ class SubprocessAgent:
 
     async def _ask(self, packet: Packet) -> AgentChoice:
         line = await self._transport.exchange(encode_request(packet, limit=self._max_request))
-        return read_answer(line, limit=self._transport.max_answer)
+        return read_answer(line, limit=self._transport.max_answer, asked=packet, must_name=True)
 
 
 class Decides(Protocol):

@@ -3,11 +3,13 @@
 A request is one JSON object: what a model would be asked (``messages``, ``tools``, ``must_call``), and the same
 as data (``rules``, ``observation``, ``answer_schema``, ``feedback``). An answer is ``{"text": "..."}``,
 ``{"answer": {...}}`` in the form that is asked for, or ``{"calls": [{"name": "...", "arguments": {...}}]}``.
-Whether it is any good is the benchmark's business, and so are feedback and further attempts.
+Whether it is any good is the benchmark's business, and so are feedback and further attempts. Over a pipe or HTTP
+it also repeats the request's ``id``: after one surplus line an agent would otherwise trade a session late to the
+end, and nobody would see it. An answer to another question is the failure ``stray``.
 
 An unreadable answer never raises: it becomes a reply with an error of the kind ``timeout``, ``unreachable``,
-``status``, ``too_large``, ``parse``, ``schema`` or ``agent``. An agent that is unreachable ends its episode, which
-can be resumed; any other failure only costs that day.
+``status``, ``too_large``, ``parse``, ``schema``, ``stray`` or ``agent``. An agent that is unreachable ends its
+episode, which can be resumed; any other failure only costs that day.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from tradeassay.agents.foreign.transport import (
     PipeTransport,
     PythonCaller,
     Transport,
+    check_id,
     load_class,
+    quoted,
 )
 from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
@@ -56,13 +60,15 @@ class ToolShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question. ``session`` is as the benchmark shows it, which under a mask is not a date.
+    """One question. ``id`` is its name: episode, step, and number within the step. ``session`` is as the benchmark
+    shows it, which under a mask is not a date.
 
     ``episode`` is opaque and salted with the run's secret; questions of one episode share it. ``stage`` and
     ``attempt`` say what is asked and how often it was. ``feedback`` says what was wrong with the attempt before.
     """
 
     protocol: str
+    id: str
     benchmark: str
     episode: str
     step: int
@@ -100,6 +106,7 @@ class UsageSaid(msgspec.Struct, frozen=True, kw_only=True):
 class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
     """An answer as it is read. Fields nobody knows are ignored."""
 
+    id: str | None = None
     text: str | None = None
     answer: dict[str, object] | None = None
     calls: tuple[CallSaid, ...] | None = None
@@ -107,6 +114,15 @@ class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAID = msgspec.json.Decoder(ForeignReply, strict=True)
+
+
+def _episode_id(place: QuestionPlace, salt: str) -> str:
+    return f"e-{sha256_of((salt, place.episode))[:12]}"
+
+
+def question_id(place: QuestionPlace, salt: str) -> str:
+    """Return the name of a question, which no other one of the run has."""
+    return f"{_episode_id(place, salt)}/{place.step}/{place.index}"
 
 
 def encode_request(
@@ -121,8 +137,9 @@ def encode_request(
     return msgspec.json.encode(
         Request(
             protocol=PROTOCOL,
+            id=question_id(place, salt),
             benchmark=benchmark,
-            episode=f"e-{sha256_of((salt, place.episode))[:12]}",
+            episode=_episode_id(place, salt),
             step=place.step,
             session=None if given is None else given.session,
             stage=request.purpose,
@@ -141,8 +158,11 @@ def encode_request(
     )
 
 
-def read_reply(body: bytes, request: AskModel, place: QuestionPlace) -> ModelReply:
-    """Return an answer as the benchmark reads it; raises :class:`Unusable` for an unreadable one."""
+def read_reply(
+    body: bytes, request: AskModel, place: QuestionPlace, salt: str = "", *, must_name: bool = False
+) -> ModelReply:
+    """Return an answer as the benchmark reads it; raises :class:`Unusable` for an unreadable one, one to another
+    question, and, with ``must_name``, one that does not say which question it answers."""
     if len(body) > MAX_ANSWER:
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
     try:
@@ -150,7 +170,8 @@ def read_reply(body: bytes, request: AskModel, place: QuestionPlace) -> ModelRep
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
     except UNDECODABLE as error:
-        raise Unusable("parse", f"the answer is not JSON: {error}") from error
+        raise Unusable("parse", f"the answer is not JSON ({error}){quoted(body)}") from error
+    check_id(said.id, question_id(place, salt), must_name=must_name)
     if (said.answer is not None) + (said.text is not None or said.calls is not None) != 1:
         raise Unusable("schema", "give one of text, answer and calls")
     calls = said.calls or ()
@@ -183,11 +204,13 @@ def _raw(text: str | None) -> msgspec.Raw:
 class ForeignModel:
     """A foreign agent in place of a model, for one episode: it is asked what a model would be asked."""
 
-    def __init__(self, name: str, transport: Transport, benchmark: str, salt: str = "") -> None:
+    def __init__(
+        self, name: str, transport: Transport, benchmark: str, salt: str = "", *, must_name: bool = True
+    ) -> None:
         self._name = name
         self._transport = transport
-        self._benchmark, self._salt = benchmark, salt
-        self._wrong: tuple[tuple[int, str], Unusable] | None = None
+        self._benchmark, self._salt, self._must_name = benchmark, salt, must_name
+        self._wrong: tuple[int, Unusable] | None = None
 
     @property
     def name(self) -> str:
@@ -196,14 +219,14 @@ class ForeignModel:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request; never raises for anything the agent does."""
-        asked, wrong = (place.step, request.purpose), None
-        if self._wrong is not None and self._wrong[0] == asked:
-            wrong = self._wrong[1]
+        # A later stage of the same step says it too: a benchmark need not repeat what was not answered.
+        wrong = self._wrong[1] if self._wrong is not None and self._wrong[0] == place.step else None
         try:
             body = encode_request(request, place, self._benchmark, self._salt, wrong)
-            reply = read_reply(await self._transport.exchange(body), request, place)
+            said = await self._transport.exchange(body)
+            reply = read_reply(said, request, place, self._salt, must_name=self._must_name)
         except Unusable as error:
-            self._wrong = (asked, error)
+            self._wrong = (place.step, error)
             await self._transport.reset()
             kind = _KINDS.get(error.kind, error.kind)
             return failed_reply(kind, clean_words(error.text), billed=kind != "unreachable")
@@ -223,6 +246,8 @@ class ForeignAgent(ABC):
     Config: ClassVar[type[AgentConfig]]
     asked: ClassVar[Literal["conversation"]] = "conversation"
     kind: ClassVar[str]
+    must_name: ClassVar[bool] = True
+    """Whether an answer says which question it answers; the value that a function returns can be no other's."""
 
     @abstractmethod
     def transport(self, timeout_s: float) -> Transport:
@@ -241,7 +266,7 @@ class ForeignAgent(ABC):
             return
         transport = self.transport(self._timeout(opening))
         try:
-            model = ForeignModel(name, transport, opening.benchmark, opening.salt)
+            model = ForeignModel(name, transport, opening.benchmark, opening.salt, must_name=self.must_name)
             yield model if opening.cassette is None else RecordingModel(model, params, opening.cassette)
         finally:
             await transport.close()
@@ -354,6 +379,7 @@ class OverPython(ForeignAgent):
     summary: ClassVar[str] = "your own Python class, asked by the benchmark's own conversation"
     Config: ClassVar[type[AgentConfig]] = PythonConfig
     kind: ClassVar[str] = "python"
+    must_name: ClassVar[bool] = False
 
     def __init__(self, config: PythonConfig) -> None:
         """Import nothing: whoever replays a run, or verifies one, has nothing to do with its sender's classes."""

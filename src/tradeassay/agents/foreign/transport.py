@@ -44,6 +44,10 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _LAST_WORDS = 4096
 """How much of what a process says on its error output is kept, the last of it."""
 _PLACE = re.compile(r'File "([^"<]+)", line (\d+)')
+BEFORE_RETRY_S = 0.2
+"""How long a dropped connection is left alone before it is made once more."""
+_SHOWN = 200
+"""How many characters of what an agent answered are quoted."""
 GRACE_S = 5.0
 """How long a killed process may take to exit."""
 
@@ -109,11 +113,19 @@ class HttpTransport:
 
         try:
             async with asyncio.timeout(self._timeout_s):  # httpx only limits single steps
-                return await self._post(body)
+                try:
+                    return await self._post(body)
+                except (httpx.NetworkError, httpx.ProtocolError, OSError):
+                    # A dropped connection says nothing about the agent. A request names its question, so that an
+                    # agent with a memory knows one that it gets twice.
+                    await asyncio.sleep(BEFORE_RETRY_S)
+                    return await self._post(body)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise Unusable("unreachable", str(fault_of(error))) from error
+            raise Unusable(
+                "unreachable", f"{fault_of(error)}{''.join(getattr(error, '__notes__', ()))}"
+            ) from error
 
     async def reset(self) -> None:
         """Nothing is kept between requests."""
@@ -147,16 +159,35 @@ class HttpTransport:
             async with client.stream(
                 "POST", target.at(address), content=body, headers=headers, extensions=named
             ) as response:
-                _check_head(response)
-                return await self._read(response)
+                if response.is_redirect or 300 <= response.status_code < 400:
+                    told = f"the agent answered {response.status_code}; redirects are not followed"
+                    raise Unusable("redirect", told)
+                if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+                    raise Unusable("parse", "the answer is compressed, which was not asked for")
+                found = await self._read(response)
+                if response.status_code != 200:
+                    raise Unusable("status", f"the agent answered {response.status_code}{quoted(found)}")
+                return found
 
     async def _read(self, response: httpx.Response) -> bytes:
+        import httpx
+
         found = bytearray()
-        async for piece in response.aiter_bytes():
-            found += piece
-            if len(found) > self.max_answer:
-                raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
+        try:
+            async for piece in response.aiter_bytes():
+                found += piece
+                if len(found) > self.max_answer:
+                    raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
+        except httpx.HTTPError as error:
+            error.add_note(f" after it answered {response.status_code}{quoted(bytes(found))}")
+            raise
         return bytes(found)
+
+
+def quoted(answer: bytes) -> str:
+    """Return the beginning of what an agent answered, as the end of a sentence that says what was wrong."""
+    text = " ".join(clean_words(answer[: 4 * _SHOWN].decode(errors="replace")).split())
+    return f": {text[:_SHOWN]}" if text else " and nothing else"
 
 
 @cache
@@ -167,13 +198,12 @@ def _authorities() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _check_head(response: httpx.Response) -> None:
-    if response.is_redirect or 300 <= response.status_code < 400:
-        raise Unusable("redirect", f"the agent answered {response.status_code}; redirects are not followed")
-    if response.status_code != 200:
-        raise Unusable("status", f"the agent answered {response.status_code}")
-    if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        raise Unusable("parse", "the answer is compressed, which was not asked for")
+def check_id(named: str | None, asked: str, *, must_name: bool) -> None:
+    """Raise :class:`Unusable` for an answer to another question, and for one without a name that needs one."""
+    if named is None and must_name:
+        raise Unusable("schema", 'the answer does not name its question: repeat the request\'s "id" in it')
+    if named is not None and named != asked:
+        raise Unusable("stray", f"this answers question {named[:80]}, but {asked} was asked")
 
 
 class PipeTransport:
