@@ -2,21 +2,137 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import split_list
+from tradeassay.cli._options import find_run, out_option, page_option, split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.core.measure import Measure
+    from tradeassay.runs import Run
 
 
 @click.group()
 def memory() -> None:
     """What models remember, and what a mask hides from them."""
+
+
+_cassettes = click.option(
+    "--cassettes",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Record answers here, and ask nothing twice.",
+)
+_replay = click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
+_max_usd = click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
+_concurrency = click.option(
+    "--concurrency",
+    type=click.IntRange(1),
+    default=16,
+    show_default=True,
+    help="Questions asked at the same time.",
+)
+
+
+@memory.command()
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="The model; of a run, its only one where not given.")
+@click.option("--dataset", metavar="NAME", help="The data set to ask about.")
+@click.option("--run", metavar="RUN", help="Ask about the names and days that the model traded in a run.")
+@click.option("--questions", type=click.IntRange(1), default=500, show_default=True, help="How many, about.")
+@click.option("--wordings", type=click.IntRange(1, 4), default=2, show_default=True, help="Ways to ask each fact.")
+@click.option("--samples", type=click.IntRange(1), default=2, show_default=True, help="Answers to each wording.")
+@click.option(
+    "--horizon",
+    type=click.Choice(["day", "week", "month"]),
+    default="week",
+    show_default=True,
+    help="Of the moves asked for a run.",
+)
+@click.option("--first", metavar="DAY", help="First day to ask about.")
+@click.option("--last", metavar="DAY", help="Last day to ask about.")
+@click.option(
+    "--cutoff", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="The day the model's knowledge ends."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other questions.")
+@click.option("--plan", "only_plan", is_flag=True, help="Say what it would cost, and ask nothing.")
+@_max_usd
+@_cassettes
+@_replay
+@_concurrency
+@page_option("page; the record is written beside it, as .json")
+@out_option
+@json_option
+def recall(
+    model: str | None,
+    dataset: str | None,
+    run: str | None,
+    only_plan: bool,
+    max_usd: float | None,
+    cassettes: Path | None,
+    replay: bool,
+    concurrency: int,
+    page: Path | None,
+    out: Path,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Ask a model what it remembers, without showing it any price.
+
+    Closes, moves, best and worst of five names, index levels and years are asked by name and date, before and
+    after
+    the model's cutoff, of real names and of invented ones, and scored against chance.
+    """
+    import msgspec
+
+    from tradeassay.assay.memory import RecallConfig, plan_recall, recall_audit
+    from tradeassay.core.files import write_atomic
+    from tradeassay.report.recall_page import write_recall
+    from tradeassay.runs import Asking, Run
+
+    played = None if run is None else Run.load(find_run(run, out))
+    asked["cutoff"] = None if asked["cutoff"] is None else asked["cutoff"].date()
+    config = RecallConfig(**asked)
+    named = model or _only_model(played)
+    if only_plan:
+        say(plan_recall(named, dataset, run=played, config=config).sentence)
+        return
+    asking = Asking(max_usd=max_usd, cassettes=cassettes, replay=replay, concurrency=concurrency)
+    report = recall_audit(named, dataset, run=played, config=config, asking=asking, say=say)
+    if as_json:
+        print_json(report)
+    else:
+        rows = [
+            [
+                one.kind,
+                one.names,
+                one.period,
+                str(one.asked),
+                *map(_share, (one.refused, one.hit)),
+                _ratio(one.correlation),
+            ]
+            for one in report.scores
+        ]
+        columns = ("question", "names", "period", "asked", "refused", "right", "correlation")
+        print_table(f"{report.model} on {report.dataset}", columns, rows)
+        for note in (report.sentence, *report.notes):
+            say(note)
+    if page is not None or not as_json:
+        place = page or Path(f"recall-{re.sub(r'[^A-Za-z0-9.]+', '-', named)}.html")
+        say(f"page: {write_recall(report, place)}")
+        write_atomic(place.with_suffix(".json"), msgspec.json.format(msgspec.json.encode(report), indent=1))
+
+
+def _only_model(run: Run | None) -> str:
+    models = [] if run is None else [*dict.fromkeys(one.label for one in run.episodes if one.by_model)]
+    if len(models) != 1:
+        known = f"one of {', '.join(models)}" if models else "e.g. -m openai/gpt-5"
+        raise UserError("no model is named", hint=known)
+    return models[0]
 
 
 @memory.command()
@@ -57,14 +173,9 @@ def memory() -> None:
     "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
-@click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
-@click.option(
-    "--cassettes",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Record answers here, and ask nothing twice.",
-)
-@click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
+@_max_usd
+@_cassettes
+@_replay
 @click.option(
     "--answers",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -151,3 +262,9 @@ def _share(measure: Measure) -> str:
     if measure.value is None:
         return "none"
     return f"{measure.value:.0%} ({measure.low:.0%}-{measure.high:.0%})"
+
+
+def _ratio(measure: Measure) -> str:
+    if measure.value is None:
+        return "none"
+    return f"{measure.value:.2f} ({measure.low:.2f} to {measure.high:.2f})"

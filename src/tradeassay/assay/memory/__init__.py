@@ -11,6 +11,7 @@ from tradeassay.assay.memory.contrast import (
     MemoryGap,
     memory_contrast,
 )
+from tradeassay.assay.memory.questions import RecallAnswer, RecallConfig, RecallQuestion
 from tradeassay.assay.memory.rationale import (
     CATEGORIES,
     Category,
@@ -18,6 +19,16 @@ from tradeassay.assay.memory.rationale import (
     RationaleReport,
     RationaleRow,
     rationale_analysis,
+)
+from tradeassay.assay.memory.recall import (
+    RecallMonth,
+    RecallPlan,
+    RecallReport,
+    RecallScore,
+    plan_recall,
+    read_recall,
+    recall_audit,
+    score_recall,
 )
 
 __all__ = [
@@ -32,6 +43,17 @@ __all__ = [
     "NamedThing",
     "RationaleReport",
     "RationaleRow",
+    "RecallAnswer",
+    "RecallConfig",
+    "RecallMonth",
+    "RecallPlan",
+    "RecallQuestion",
+    "RecallReport",
+    "RecallScore",
     "memory_contrast",
+    "plan_recall",
     "rationale_analysis",
+    "read_recall",
+    "recall_audit",
+    "score_recall",
 ]

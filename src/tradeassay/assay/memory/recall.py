@@ -1,0 +1,679 @@
+"""The recall audit: a model is asked what happened, and its answers are scored against chance and against
+controls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.attribute import account_days
+from tradeassay.assay.memory.questions import (
+    CHANCE,
+    HORIZONS,
+    PriceTruth,
+    RecallAnswer,
+    RecallConfig,
+    RecallQuestion,
+    draw_for_pairs,
+    draw_questions,
+    form_of,
+    read_answer,
+    request_of,
+)
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import UNDECODABLE, ModelError, UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.llm import (
+    Access,
+    Budget,
+    CassetteStore,
+    ModelParams,
+    PriceTable,
+    QuestionPlace,
+    check_model,
+    estimate_request,
+    load_cutoffs,
+    load_prices,
+    open_model,
+)
+from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.play.episode import NOBODY
+from tradeassay.runs.spec.episode import Asking
+
+if TYPE_CHECKING:
+    from tradeassay.runs import EpisodeSpec, Run
+
+FORMAT = "recall-v1"
+ANSWER_TOKENS = 48
+"""What an answer may take: it is asked for in a word or a number."""
+RecallPeriod = Literal["all", "before", "after"]
+RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
+_EPISODE = "recall"
+_DRAWS = 500
+
+
+class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of question about real or invented names, in one period; intervals allow for days in common.
+
+    ``answered``, ``refused`` and ``unread`` are shares of what was asked. ``hit`` is the share right of what
+    could be
+    read, ``chance`` what guessing gives; ``rising`` and ``falling`` are hits where the price rose and fell,
+    which tell a
+    model that always says "up". ``correlation`` is that of recalled with true moves, ``error`` the median
+    distance of a
+    close or a level in parts of it, or of a move. ``steady`` is the share of facts whose answers agree.
+    """
+
+    kind: str
+    names: Literal["real", "invented"]
+    period: RecallPeriod
+    asked: int
+    answered: Measure
+    refused: Measure
+    unread: Measure
+    hit: Measure
+    chance: float | None
+    rising: Measure
+    falling: Measure
+    correlation: Measure
+    error: Measure
+    steady: Measure
+
+
+class RecallMonth(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of months from ``first``: ``recall`` is 0 for guessing and 1 for knowing every move and best name;
+    ``control`` the same about invented names, ``near`` the share of closes within 5 %."""
+
+    first: str
+    recall: Measure
+    control: Measure
+    near: Measure
+
+
+class RecallPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What asking takes; ``usd`` is None where the model's price is not known."""
+
+    questions: int
+    facts: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+    @property
+    def sentence(self) -> str:
+        """The plan in words."""
+        price = "its price is not known" if self.usd is None else f"at most about ${self.usd:.2f}"
+        return (
+            f"{self.questions:,} questions about {self.facts:,} facts, about "
+            f"{self.input_tokens + self.output_tokens:,} tokens, {price}"
+        )
+
+
+class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A recall audit. ``recall`` is the share of moves and best names known beyond chance, before the cutoff
+    where that
+    is known; ``beyond`` the same less what is said of invented names; ``after`` that after the cutoff.
+    ``admitted`` is
+    the share of facts refused when that was allowed and right when an estimate was asked for. ``told`` is the
+    finding
+    in a word, ``sentence`` with its numbers."""
+
+    format: str = FORMAT
+    model: str
+    dataset: str
+    run: str | None
+    config: RecallConfig
+    cutoff: date | None
+    plan: RecallPlan
+    usd: float | None
+    told: RecallWord
+    sentence: str
+    recall: Measure
+    beyond: Measure
+    after: Measure
+    admitted: Measure
+    scores: tuple[RecallScore, ...]
+    months: tuple[RecallMonth, ...]
+    notes: tuple[str, ...]
+    answers: tuple[RecallAnswer, ...]
+
+    def score(self, kind: str, names: str = "real", period: str = "all") -> RecallScore | None:
+        """Return one row; None where nothing of it was asked."""
+        wanted = (kind, names, period)
+        return next((one for one in self.scores if (one.kind, one.names, one.period) == wanted), None)
+
+
+def read_recall(path: Path) -> RecallReport:
+    """Read a recorded audit; raises :class:`UserError` for a file that is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RecallReport)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
+    except UNDECODABLE as error:
+        hint = "make one with: tradeassay memory recall --json > FILE"
+        raise UserError(f"{path} is no recall audit: {error}", hint=hint) from error
+
+
+Answer = Callable[[RecallQuestion], ModelReply]
+"""Somebody who answers without being a language model: a program of known memory."""
+
+
+def recall_audit(
+    model: str,
+    dataset: str | Snapshot | None = None,
+    *,
+    run: Run | None = None,
+    config: RecallConfig | None = None,
+    asking: Asking | None = None,
+    home: Path | None = None,
+    say: Callable[[str], None] | None = None,
+    answer: Answer | None = None,
+) -> RecallReport:
+    """Ask a model what it remembers of a data set, or of the names and days that it traded in a ``run``.
+
+    Answers are recorded in ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``answer``
+    is asked
+    instead of a model where one is given. Raises :class:`UserError` for bad input and :class:`ModelError` when the
+    model is not reached.
+    """
+    config, asking = config or RecallConfig(), asking or Asking()
+    say = say or (lambda _: None)
+    snapshot, truth, questions, cutoff = _prepared(model, dataset, run, config, home)
+    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
+    plan = _plan_of(model, questions, access.prices)
+    say(f"{plan.sentence}; it is asked without any price")
+    budget = Budget(asking.max_usd)
+    if answer is not None:
+        replies = [answer(one) for one in questions]
+    else:
+        replies = asyncio.run(_ask_all(model, questions, config, (asking, access, budget), say))
+    answers = tuple(read_answer(*pair) for pair in zip(questions, replies, strict=True))
+    spent = 0.0 if asking.replay or answer is not None else None if budget.unpriced_calls else budget.spent_usd
+    return score_recall(
+        answers,
+        config=config,
+        model=model,
+        dataset=snapshot.name,
+        run=None if run is None else run.spec.slug,
+        cutoff=cutoff,
+        plan=plan,
+        usd=spent,
+        notes=_notes(truth, cutoff, model),
+    )
+
+
+def plan_recall(
+    model: str,
+    dataset: str | Snapshot | None = None,
+    *,
+    run: Run | None = None,
+    config: RecallConfig | None = None,
+    prices: Path | None = None,
+    home: Path | None = None,
+) -> RecallPlan:
+    """Return what an audit would take; nobody is asked."""
+    _, _, questions, _ = _prepared(model, dataset, run, config or RecallConfig(), home)
+    return _plan_of(model, questions, load_prices(prices))
+
+
+def _prepared(
+    model: str, dataset: str | Snapshot | None, run: Run | None, config: RecallConfig, home: Path | None
+) -> tuple[Snapshot, PriceTruth, tuple[RecallQuestion, ...], date | None]:
+    if run is not None:
+        snapshot = run.snapshot(episodes_of(run, model)[0].key)
+    elif dataset is None:
+        raise UserError("nothing is named to ask about", hint="give --dataset NAME or --run RUN")
+    else:
+        snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset, home)
+    truth = PriceTruth.of(snapshot)
+    cutoff = config.cutoff or _known_cutoff(model, run)
+    if run is None:
+        return snapshot, truth, draw_questions(truth, config, cutoff), cutoff
+    return snapshot, truth, draw_for_pairs(truth, pairs_of_run(run, model, truth, config), config), cutoff
+
+
+def _known_cutoff(model: str, run: Run | None) -> date | None:
+    if run is not None and (known := run.manifest.models.get(model)) is not None and known.cutoff is not None:
+        return known.cutoff
+    found = load_cutoffs().of(model)
+    return None if found is None else found.last_day
+
+
+def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
+    """Return the episodes a model played; raises :class:`UserError` where there are none."""
+    found = [one for one in run.episodes if model in (one.label, one.model if one.by_model else None)]
+    if not found:
+        known = ", ".join(dict.fromkeys(one.label for one in run.episodes if one.by_model)) or "no model"
+        raise UserError(f"{model} did not play in {run.folder}", hint=f"it has {known}")
+    return found
+
+
+def pairs_of_run(run: Run, model: str, truth: PriceTruth, config: RecallConfig) -> list[tuple[str, str, str]]:
+    """Return what to ask for a run: every name held, in stretches of the horizon that cover all of its sessions.
+
+    Where that is more than may be asked, the names that were held least are left out.
+    """
+    row = {str(day): number for number, day in enumerate(truth.sessions)}
+    held = np.zeros(len(truth.symbols))
+    rows: set[int] = set()
+    for episode in episodes_of(run, model):
+        days = account_days(run.records(episode.key), truth.symbols, np.zeros(held.size, dtype=bool))
+        rows |= {row[session] for session in days.sessions}
+        held += np.abs(days.weights).sum(axis=0)
+    if not held.any():
+        raise UserError(
+            f"{model} held nothing in {run.folder}", hint="ask about a data set instead: --dataset NAME"
+        )
+    step = HORIZONS[config.horizon]
+    starts = range(max(0, min(rows) - 1), max(rows), step)
+    last = max(rows)
+    spans = [(str(truth.sessions[at]), str(truth.sessions[min(at + step, last)])) for at in starts if at < last]
+    facts = max(1, config.questions // (config.wordings * config.samples) * 4 // 5)
+    most = max(2, facts // max(1, len(spans)))
+    names = [truth.symbols[int(k)] for k in np.argsort(-held, kind="stable")[:most] if held[k] > 0.0]
+    return [(symbol, *span) for symbol in names for span in spans]
+
+
+def _plan_of(model: str, questions: Sequence[RecallQuestion], prices: PriceTable | None) -> RecallPlan:
+    sent = sum(estimate_request(request_of(one)) for one in questions)
+    given = ANSWER_TOKENS * len(questions)
+    price = (prices or load_prices()).of(model)
+    return RecallPlan(
+        questions=len(questions),
+        facts=len({one.fact for one in questions}),
+        input_tokens=sent,
+        output_tokens=given,
+        usd=None if price is None else price.worst_usd(sent, given),
+    )
+
+
+async def _ask_all(
+    model: str,
+    questions: Sequence[RecallQuestion],
+    config: RecallConfig,
+    how: tuple[Asking, Access, Budget],
+    say: Callable[[str], None],
+) -> list[ModelReply]:
+    asking, access, budget = how
+    if not asking.replay:
+        check_model(model, access)
+    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+    params = ModelParams(temperature=0.0 if config.samples == 1 else 0.7, max_tokens=ANSWER_TOKENS)
+    done = 0
+    async with open_model(
+        model,
+        params,
+        cassette=store,
+        replay=asking.replay,
+        budget=budget,
+        connections=asking.concurrency,
+        access=access,
+    ) as opened:
+
+        async def ask(one: RecallQuestion) -> ModelReply:
+            nonlocal done
+            place = QuestionPlace(episode=_EPISODE, step=one.fact, sample=one.sample, index=one.wording)
+            reply = await opened.ask(request_of(one), place)
+            if reply.error_kind in NOBODY:
+                # Nobody answered: a share of refusals would be about the line, not about the model.
+                raise ModelError(f"{model} was not reached: {reply.error}", hint="try again; answers are kept")
+            done += 1
+            if done == len(questions) or done % max(1, len(questions) // 10) == 0:
+                say(f"{model}: {done:,} of {len(questions):,} answers")
+            return reply
+
+        return list(await asyncio.gather(*(ask(one) for one in questions)))
+
+
+def _notes(truth: PriceTruth, cutoff: date | None, model: str) -> tuple[str, ...]:
+    notes = []
+    if truth.synthetic:
+        notes.append("the names are invented: a model that knows them was shown this data")
+    if cutoff is None:
+        notes.append(f"the cutoff of {model} is not known: nothing is said by distance to it; give --cutoff DATE")
+    return tuple(notes)
+
+
+# Scoring ----------------------------------------------------------------------------------------------------
+
+
+def score_recall(
+    answers: Sequence[RecallAnswer],
+    *,
+    config: RecallConfig,
+    cutoff: date | None,
+    notes: Sequence[str] = (),
+    **about: object,
+) -> RecallReport:
+    """Score what was answered; nothing is asked."""
+    real = [one for one in answers if not one.invented]
+    early = real if cutoff is None else [one for one in real if _before(one, cutoff)]
+    late = [] if cutoff is None else [one for one in real if not _before(one, cutoff)]
+    made_up = [one for one in answers if one.invented and (cutoff is None or _before(one, cutoff))]
+    level = config.level
+    recall = _known(early, level)
+    twins = {(one.stands_for, one.day, one.until, one.kind) for one in made_up}
+    matched = [one for one in early if (one.symbol, one.day, one.until, one.kind) in twins]
+    beyond = _difference(matched, made_up, level)
+    after = not_scored("the cutoff is not known") if cutoff is None else _known(late, level)
+    told, sentence = _tell(str(about.get("model")), recall, beyond, after, early)
+    readable = [one for one in answers if one.right is not None]
+    more = list(notes)
+    if not readable:
+        refused = sum(one.refused for one in answers)
+        why = (
+            "every answer is a refusal" if refused == len(answers) else "no answer has the form that was asked for"
+        )
+        more.append(f"{why}: nothing can be scored")
+    return RecallReport(
+        config=config,
+        cutoff=cutoff,
+        told=told,
+        sentence=sentence,
+        recall=recall,
+        beyond=beyond,
+        after=after,
+        admitted=_admitted(real, level),
+        scores=tuple(_scores(answers, cutoff, level)),
+        months=tuple(_months(answers, level)),
+        notes=tuple(more),
+        answers=tuple(answers),
+        **about,  # type: ignore[arg-type]  # model, dataset, run, plan, usd
+    )
+
+
+def _before(one: RecallAnswer, cutoff: date) -> bool:
+    return one.until <= cutoff.isoformat()
+
+
+def points(one: RecallAnswer) -> float:
+    """Return 1 for a right answer and less than 0 for a wrong one, so that guessing gives 0; 0 for none."""
+    chance = CHANCE[one.kind]
+    return 0.0 if one.right is None else (float(one.right) - chance) / (1.0 - chance)
+
+
+def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
+    scored = [one for one in answers if one.kind in CHANCE]
+    if not any(one.right is not None for one in scored):
+        return not_scored(_why_none(scored))
+    return clustered_mean(np.array([points(one) for one in scored]), [one.day for one in scored], level)
+
+
+def _why_none(answers: Sequence[RecallAnswer]) -> str:
+    if not answers:
+        return "nothing of this was asked"
+    if all(one.refused for one in answers):
+        return "every answer is a refusal"
+    return "no answer has the form that was asked for"
+
+
+def _difference(real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], level: float) -> Measure:
+    """Return what is known of names beyond what is said of invented ones on the same days."""
+    pairs: dict[tuple[str, str, str, int, int], list[float]] = {}
+    for sign, side in ((1.0, real), (-1.0, made_up)):
+        for one in side:
+            if one.kind in CHANCE:
+                name = one.stands_for or one.symbol
+                key = (name, one.day, one.kind, one.wording, one.sample)
+                pairs.setdefault(key, []).append(sign * points(one))
+    both = {key: sum(values) for key, values in pairs.items() if len(values) == 2}
+    if not both:
+        return not_scored("no move was asked of an invented name")
+    return clustered_mean(np.array([*both.values()]), [key[1] for key in both], level)
+
+
+def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -> Measure:
+    """Return a mean with Student's interval over clusters of any size; none with fewer than three clusters."""
+    from scipy.stats import t
+
+    value = float(values.mean())
+    places = {name: k for k, name in enumerate(dict.fromkeys(clusters))}
+    at = np.array([places[name] for name in clusters])
+    sums = np.bincount(at, weights=values - value, minlength=len(places))
+    n = len(places)
+    if n < 3:
+        return Measure(value=significant(value), level=level, n=values.size, note=f"no interval: {n} days")
+    error = float(np.sqrt((sums**2).sum() * n / (n - 1))) / values.size
+    half = float(t.ppf(0.5 + level / 2.0, n - 1)) * error
+    return Measure(
+        value=significant(value),
+        low=significant(value - half),
+        high=significant(value + half),
+        level=level,
+        n=values.size,
+        note=f"over {n} days",
+    )
+
+
+def _rate(hits: Sequence[bool], days: Sequence[str], level: float, nothing: str) -> Measure:
+    """Return a share with Wilson's interval at as many answers as their clustering by day leaves."""
+    if not hits:
+        return not_scored(nothing)
+    values = np.array(hits, dtype=np.float64)
+    share, n = float(values.mean()), values.size
+    plain = clustered_mean(values, days, level)
+    effective = float(len(set(days)))
+    if plain.low is not None and 0.0 < share < 1.0:
+        from scipy.stats import t
+
+        error = (share - plain.low) / float(t.ppf(0.5 + level / 2.0, len(set(days)) - 1))
+        effective = min(float(n), share * (1.0 - share) / error**2) if error > 0.0 else effective
+    whole = max(1, round(effective))
+    low, high = wilson_interval(share * whole, whole, level)
+    return Measure(value=significant(share), low=low, high=high, level=level, n=n)
+
+
+def _tell(
+    model: str, recall: Measure, beyond: Measure, after: Measure, early: Sequence[RecallAnswer]
+) -> tuple[RecallWord, str]:
+    if recall.value is None:
+        return "cannot be told", f"What {model} remembers cannot be told: {recall.reason}."
+    moves = [one for one in early if one.kind in HORIZONS and one.right is not None]
+    size = f"{recall.value:.0%}"
+    if recall.low is not None and recall.high is not None:
+        size += f" ({recall.low:.0%} to {recall.high:.0%})"
+    if recall.low is None or recall.high is None:
+        return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
+    share = sum(bool(one.right) for one in moves) / len(moves) if moves else None
+    says = "" if share is None else f"; it is right about {share:.0%} of the moves it answers for, half is chance"
+    if recall.low > 0.0:
+        about = ""
+        if beyond.low is not None and beyond.high is not None:
+            about = ", by name" if beyond.low > 0.0 else ", perhaps by the date alone"
+        late = ""
+        if after.low is not None and after.low > 0.0:
+            late = " It does so after its cutoff too: the cutoff is later than stated, or it guesses well."
+        return "recalls", f"{model} recalls {size} of what can be known beyond chance{about}{says}.{late}"
+    if recall.high < 0.1:
+        return (
+            "no recall is shown",
+            f"No recall of {model} is shown: {size} of what can be known beyond chance{says}.",
+        )
+    return "cannot be told", f"Whether {model} recalls cannot be told: {size} of what can be known{says}."
+
+
+def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
+    """Return the share of facts that were refused when that was allowed and answered rightly when it was not."""
+    by_fact: dict[int, list[RecallAnswer]] = {}
+    for one in real:
+        by_fact.setdefault(one.fact, []).append(one)
+    both = [group for group in by_fact.values() if len({one.wording % 2 for one in group}) == 2]
+    if not both:
+        return not_scored("facts were not asked both ways: --wordings 2")
+    hits = [
+        any(one.refused for one in group if one.wording % 2 == 0)
+        and any(bool(one.right) for one in group if one.wording % 2 == 1)
+        for group in both
+    ]
+    return _rate(hits, [group[0].day for group in both], level, "nothing was asked")
+
+
+def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) -> list[RecallScore]:
+    rows = []
+    periods: Mapping[RecallPeriod, Callable[[RecallAnswer], bool]] = {"all": lambda _: True}
+    if cutoff is not None:
+        periods = {
+            **periods,
+            "before": lambda one: _before(one, cutoff),
+            "after": lambda one: not _before(one, cutoff),
+        }
+    for kind in dict.fromkeys(("moves", *(one.kind for one in answers))):
+        for names in ("real", "invented"):
+            for period, inside in periods.items():
+                here = [
+                    one
+                    for one in answers
+                    if (one.kind == kind or (kind == "moves" and one.kind in HORIZONS))
+                    and one.invented == (names == "invented")
+                    and inside(one)
+                ]
+                if here:
+                    rows.append(_score(kind, names, period, here, level))  # type: ignore[arg-type]  # literals
+    return rows
+
+
+def _score(
+    kind: str,
+    names: Literal["real", "invented"],
+    period: RecallPeriod,
+    here: Sequence[RecallAnswer],
+    level: float,
+) -> RecallScore:
+    read = [one for one in here if one.right is not None]
+    none = _why_none(here)
+
+    def rate(those: Sequence[RecallAnswer], of: Callable[[RecallAnswer], bool], why: str = none) -> Measure:
+        return _rate([of(one) for one in those], [one.day for one in those], level, why)
+
+    moves = [one for one in read if one.kind in HORIZONS]
+    no_move = "this is no move" if not any(one.kind in HORIZONS for one in here) else none
+    chances = {CHANCE.get(one.kind) for one in here}
+    return RecallScore(
+        kind=kind,
+        names=names,
+        period=period,
+        asked=len(here),
+        answered=rate(here, lambda one: one.right is not None),
+        refused=rate(here, lambda one: one.refused),
+        unread=rate(here, lambda one: not one.refused and one.right is None),
+        hit=rate(read, lambda one: bool(one.right)),
+        chance=chances.pop() if len(chances) == 1 else None,
+        rising=rate([one for one in moves if (one.truth or 0) > 0], lambda one: bool(one.right), no_move),
+        falling=rate([one for one in moves if (one.truth or 0) < 0], lambda one: bool(one.right), no_move),
+        correlation=_correlation(moves, level, no_move),
+        error=_error([one for one in read if one.value is not None and form_of(one.kind) != "year"], level),
+        steady=_steady(here, level),
+    )
+
+
+def _correlation(moves: Sequence[RecallAnswer], level: float, none: str) -> Measure:
+    sized = [one for one in moves if one.value is not None]
+    facts = sorted({one.fact for one in sized})
+    if len(facts) < 8:
+        return not_scored(none if not moves else f"{len(facts)} moves were given with a size, 8 are needed")
+    # One pair a fact: several wordings of one answer are not several answers.
+    x = np.array([np.mean([one.value for one in sized if one.fact == fact]) for fact in facts], dtype=np.float64)
+    y = np.array([next(one.truth for one in sized if one.fact == fact) for fact in facts], dtype=np.float64)
+    if x.std() == 0.0 or y.std() == 0.0:
+        return not_scored("all moves that were recalled are the same")
+    rows = np.random.default_rng(0).integers(len(facts), size=(_DRAWS, len(facts)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = np.array([np.corrcoef(x[row], y[row])[0, 1] for row in rows])
+    low, high = np.nanquantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    value = float(np.corrcoef(x, y)[0, 1])
+    return Measure(
+        value=significant(value),
+        low=significant(float(low)),
+        high=significant(float(high)),
+        level=level,
+        n=len(facts),
+    )
+
+
+def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
+    if not read:
+        return not_scored("no number could be read")
+    away = []
+    for one in read:
+        truths = [truth for truth in (one.truth, one.also) if truth is not None]
+        value = one.value or 0.0
+        if one.kind in HORIZONS:
+            away.append(abs(value - truths[0]))
+        else:
+            away.append(min(abs(value / truth - 1.0) for truth in truths))
+    sizes = np.array(away)
+    rows = np.random.default_rng(0).integers(sizes.size, size=(_DRAWS, sizes.size))
+    low, high = np.quantile(np.median(sizes[rows], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Measure(
+        value=significant(float(np.median(sizes))),
+        low=significant(float(low)),
+        high=significant(float(high)),
+        level=level,
+        n=sizes.size,
+        note="median",
+    )
+
+
+def _steady(here: Sequence[RecallAnswer], level: float) -> Measure:
+    by_fact: dict[int, list[RecallAnswer]] = {}
+    for one in here:
+        if one.right is not None:
+            by_fact.setdefault(one.fact, []).append(one)
+    several = [group for group in by_fact.values() if len(group) > 1]
+
+    def same(group: Sequence[RecallAnswer]) -> bool:
+        if group[0].choices:
+            return len({one.chosen for one in group}) == 1
+        if group[0].kind in HORIZONS:
+            return len({one.sign for one in group}) == 1
+        values = [one.value or 0.0 for one in group]
+        return max(values) - min(values) <= 0.01 * abs(max(values))
+
+    return _rate(
+        [same(one) for one in several], [one[0].day for one in several], level, "no fact was answered twice"
+    )
+
+
+_LEAST_IN_MONTH = 8
+
+
+def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
+    """Return recall over time, in the shortest stretches of months that hold enough answers each."""
+    scored = [one for one in answers if one.kind in CHANCE or one.kind == "close"]
+    if not scored:
+        return []
+
+    def months(one: RecallAnswer) -> int:
+        return int(one.until[:4]) * 12 + int(one.until[5:7]) - 1
+
+    step = 12
+    for step in (1, 3, 6, 12):
+        counts = np.unique([months(one) // step for one in scored if not one.invented], return_counts=True)[1]
+        if counts.size and counts.mean() >= _LEAST_IN_MONTH:
+            break
+    made = []
+    for place in sorted({months(one) // step for one in scored}):
+        here = [one for one in scored if months(one) // step == place]
+        closes = [one for one in here if one.kind == "close" and not one.invented]
+        made.append(
+            RecallMonth(
+                first=f"{place * step // 12:04d}-{place * step % 12 + 1:02d}-01",
+                recall=_known([one for one in here if not one.invented], level),
+                control=_known([one for one in here if one.invented], level),
+                near=_rate(
+                    [bool(one.right) for one in closes],
+                    [one.day for one in closes],
+                    level,
+                    "no close was asked for",
+                ),
+            )
+        )
+    return made

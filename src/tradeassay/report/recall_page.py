@@ -1,0 +1,58 @@
+"""What a model remembers, on one page with one picture: recall by month, with the cutoff drawn in."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradeassay.assay.memory.recall import RecallReport
+from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
+from tradeassay.report.palette import LineStyle
+from tradeassay.report.shell import render_page, write_page
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_LOOK = {
+    "recall": LineStyle(hue="h0", width=2.0),
+    "near": LineStyle(hue="h1"),
+    "control": LineStyle(hue="h2", dash="4 3"),
+}
+_LABELS = {"recall": "moves known", "near": "closes within 5 %", "control": "invented names"}
+_EXAMPLES = 12
+
+
+def write_recall(report: RecallReport, path: Path) -> Path:
+    """Write the page of an audit and return its path."""
+    shown = [one for one in report.answers if one.right][: _EXAMPLES // 2]
+    shown += [one for one in report.answers if not one.right][: _EXAMPLES - len(shown)]
+    context = {"report": report, "chart": recall_chart(report), "examples": shown}
+    return write_page(path, render_page("recall.html.j2", context, scripts=("charts.js",)))
+
+
+def recall_chart(report: RecallReport) -> Markup | None:
+    """Return recall by month: 0 is guessing, 1 is knowing; None where nothing could be scored."""
+    months = [one for one in report.months if one.recall.value is not None]
+    if not months:
+        return None
+    days = tuple(one.first for one in months)
+    curves = []
+    for entry in ("recall", "near", "control"):
+        values = tuple(None if (v := getattr(one, entry).value) is None else round(v, 4) for one in months)
+        if any(value is not None for value in values):
+            curves.append(Curve(entry=entry, label=_LABELS[entry], baseline=entry == "control", returns=values))
+    low, high = (tuple(getattr(one.recall, end) for one in months) for end in ("low", "high"))
+    whole = all(value is not None for value in (*low, *high))
+    middle = tuple(one.recall.value for one in months)
+    band = Band(low=low, middle=middle, high=high) if whole else None
+    marks: tuple[Marks, ...] = ()
+    if report.cutoff is not None:
+        first, last = date.fromisoformat(days[0]), date.fromisoformat(days[-1])
+        if first <= report.cutoff <= last:
+            top = max(v for curve in curves for v in curve.returns if v is not None)
+            point = (report.cutoff.isoformat(), top, f"knowledge ends {report.cutoff}")
+            marks = (Marks(label=f"cutoff {report.cutoff}", glyph="▼", tone="bad", points=(point,)),)
+    about = f"Recall by month from {days[0]} to {days[-1]}; 0 is guessing, 1 is knowing"
+    chart = Equity(days=days, curves=tuple(curves), band=band, sessions=len(days), thinned=False)
+    return line_chart(chart, ChartLook(styles=_LOOK, size="mid", zero=True), about, marks=marks)
