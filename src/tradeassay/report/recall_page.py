@@ -42,10 +42,12 @@ def recall_chart(report: RecallReport) -> Markup | None:
         values = tuple(None if (v := getattr(one, entry).value) is None else round(v, 4) for one in months)
         if any(value is not None for value in values):
             curves.append(Curve(entry=entry, label=_LABELS[entry], baseline=entry == "control", returns=values))
-    low, high = (tuple(getattr(one.recall, end) for one in months) for end in ("low", "high"))
-    whole = all(value is not None for value in (*low, *high))
-    middle = tuple(one.recall.value for one in months)
-    band = Band(low=low, middle=middle, high=high) if whole else None
+    # Where there are too few days for an interval, the band is as thin as the line.
+    low, middle, high = (
+        tuple(one.recall.value if (v := getattr(one.recall, end)) is None else v for one in months)
+        for end in ("low", "value", "high")
+    )
+    band = Band(low=low, middle=middle, high=high)
     marks: tuple[Marks, ...] = ()
     if report.cutoff is not None:
         first, last = date.fromisoformat(days[0]), date.fromisoformat(days[-1])
