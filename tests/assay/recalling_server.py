@@ -13,7 +13,7 @@ from typing import Any
 def recalling(
     answer: Callable[[str], str], seconds: float = 0.0, logprobs: Any = None
 ) -> Iterator[tuple[str, list[float]]]:
-    """Yield the address of a server that gives ``answer`` to a question, one at a time and ``seconds`` each, and the
+    """Yield the address of a server that gives ``answer`` to a question, one at a time, ``seconds`` each, and the
     times at which it worked. ``logprobs`` maps a prompt to what ``/completions`` returns of it."""
     busy: list[float] = []
     alone = threading.Lock()
