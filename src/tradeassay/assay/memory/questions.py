@@ -260,13 +260,13 @@ def _draw_one(
             return None
         five = rng.choice(there.size, 5, replace=False)
         best = five[np.argmax(moves[five]) if kind == "best" else np.argmin(moves[five])]
-        names = tuple(truth.title(truth.symbols[int(k)]) for k in there[five])
+        listed = tuple(truth.title(truth.symbols[int(k)]) for k in there[five])
         return _fact(
             kind,
             "five names",
             "five names",
             days,
-            choices=names,
+            choices=listed,
             named=truth.title(truth.symbols[int(there[best])]),
         )
     moved = truth.move(column, row, until)

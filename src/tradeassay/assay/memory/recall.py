@@ -536,7 +536,7 @@ def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) 
                     and inside(one)
                 ]
                 if here:
-                    rows.append(_score(kind, names, period, here, level))  # type: ignore[arg-type]  # literals
+                    rows.append(_score(kind, names, period, here, level))
     return rows
 
 
