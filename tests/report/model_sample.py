@@ -19,8 +19,6 @@ from tradeassay.runs.summary.rows import (
     ErrorRow,
     FormRate,
     OrderNote,
-    PrintedFigure,
-    PrintedFigures,
     ShownTurn,
 )
 
@@ -132,30 +130,6 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
         ),
         baseline="equal-weight",
         settings={"mask": mask},
-        published=PrintedFigures(
-            source=word or "A paper",
-            second_hand=True,
-            rows=(
-                PrintedFigure(
-                    who=word or "best model",
-                    measure="cumulative_return",
-                    printed=0.85,
-                    where="Table 4",
-                    ours=0.05,
-                    ours_by="honest",
-                    reasons=("our data is synthetic", word or "another window"),
-                ),
-                PrintedFigure(
-                    who="SFM",
-                    measure="max_drawdown",
-                    printed=-0.1,
-                    where="Table 4",
-                    ours=None,
-                    ours_by="",
-                    reasons=("our data is synthetic",),
-                ),
-            ),
-        ),
     )
 
 

@@ -83,16 +83,6 @@ def test_a_model_that_never_answers_has_no_result_but_a_cost(data: RunSummary) -
     assert agent.causes[0].where.startswith("episodes/") and agent.causes[0].where.endswith("events.jsonl:1")
 
 
-def test_printed_figures_are_not_comparable_here(data: RunSummary) -> None:
-    found = data.cells[0].published
-    assert found is not None
-    assert all("our data is synthetic" in row.reasons for row in found.rows)
-    assert all(row.measure == "cumulative_return" for row in found.rows)
-    index, held = data.cells[0].index, found.rows[0]
-    assert index is not None and held.who == "CSI300 buy and hold" and held.ours_by == "the index's levels"
-    assert held.ours == pytest.approx(index[-1] / index[0] - 1.0)
-
-
 def test_the_page_and_the_table(recorded: Run, capsys: pytest.CaptureFixture[str]) -> None:
     text = write_html(recorded).read_text(encoding="utf-8")
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,25 +37,6 @@ def naming(path: Path | str) -> Iterator[None]:
         if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder to fill that becomes ``folder`` when the block ends well, and disappears otherwise.
-    ``folder`` must not exist or be empty."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    making = folder.parent / f".writing-{folder.name}-{uuid.uuid4().hex[:12]}"
-    making.mkdir()
-    try:
-        with naming(folder):
-            yield making
-            for path in making.iterdir():
-                sync_folder(path)
-            sync_folder(making)
-            os.rename(making, folder)
-        sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
 
 
 def write_atomic(path: Path, content: bytes) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec, read_lock
-from tradeassay.benchmarks.systrade.loading import actions_of
+from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
+from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES, actions_of
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
 from tradeassay.code.submission import StrategySpec, SubmissionRun, SubmissionRunner, closes_of, market_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
+
+LOCK = msgspec.json.decode((Path(__file__).parent / "lock.json").read_bytes())
 
 
 def reference_run(spec: StrategySpec, bars: TaskBars) -> SubmissionRun:
@@ -40,9 +45,9 @@ def same(left: DecisionList, right: DecisionList) -> None:
     assert left.fraction == pytest.approx(right.fraction, abs=1e-9)
 
 
-@pytest.mark.parametrize("id", STRATEGIES)
+@pytest.mark.parametrize("id", (*STRATEGIES, *SYSTB_STRATEGIES))
 def test_the_lock_pins_semantics_doc_and_scenarios(id: str) -> None:
-    assert hashes(id) == read_lock()[id], "a frozen file changed: raise its version and pin it anew"
+    assert msgspec.to_builtins(hashes(id)) == LOCK[id], "a frozen file changed: raise its version and pin it anew"
 
 
 @pytest.mark.slow_for(

@@ -338,12 +338,6 @@ def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -
         return standings(found, {key: line for key, line in lines.items() if key[0] in taken})
 
 
-def cited_of(db: str, season: str | None = None) -> CitedFigures:
-    """Return the published figures beside those of a season (None: the newest) in a database; raises as above."""
-    with _opened(db, season) as (store, found):
-        return SeasonSnapshot(store, found).cited()
-
-
 def _check_filter(season: Season, wanted: Filter) -> tuple[str | None, str | None]:
     """Return the period of a filter; raises :class:`UserError` for a name the season does not have."""
     everyone = season.everyone

@@ -22,7 +22,7 @@ from tradeassay.arena.stream.reviews import (
     quality,
     reviews,
 )
-from tradeassay.arena.stream.store import ItemsWanted, count_items, items
+from tradeassay.arena.stream.store import ItemsWanted, items
 
 __all__ = [
     "CHECKS",
@@ -39,7 +39,6 @@ __all__ = [
     "StreamQuality",
     "check_summary",
     "confirm",
-    "count_items",
     "item_page",
     "items",
     "quality",

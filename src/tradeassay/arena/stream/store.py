@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
@@ -212,12 +212,6 @@ def items(
     query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
     with store.read() as db:
         return tuple(_read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
-
-
-def count_items(store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS) -> int:
-    query = select(func.count()).select_from(stream_items).where(*wanted.where(season))
-    with store.read() as db:
-        return int(db.execute(query).scalar_one())
 
 
 def tellings(store: Store, season: str, id: str) -> list[StreamItem]:

@@ -7,7 +7,6 @@ from tradeassay.benchmarks.ama.rules import (
     SOUND,
     AmaRules,
     ama_panel,
-    daily_returns,
     positions,
     rules_for,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "AmaRules",
     "ama_panel",
     "compare_with",
-    "daily_returns",
     "positions",
     "published",
     "rules_for",

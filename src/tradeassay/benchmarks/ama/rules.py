@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.daily_target import next_position, target_growth
+from tradeassay.account.daily_target import next_position
 from tradeassay.core.arena import Action
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
@@ -72,21 +72,6 @@ def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: i
     for row, action in enumerate(actions):
         path[row] = now = next_position(action, now, hold)
     return path
-
-
-def daily_returns(held: NDArray[np.int64], prices: Floats, fee_bp: float, start: int = 0) -> Floats:
-    """Return what each position earned, shape (n,), from ``n`` positions and ``n + 1`` prices.
-
-    Position ``t`` was taken at price ``t`` (its fee is paid there) and is held until price ``t + 1``:
-    ``(1 - fee) x (1 + w_t x (P_t+1 / P_t - 1)) - 1``. Days without a trade stay in the series. Raises
-    :class:`UserError` when lengths do not fit or a price is not positive.
-    """
-    prices = np.asarray(prices, dtype=np.float64)
-    if prices.shape != (len(held) + 1,):
-        raise UserError(f"{len(held)} positions need {len(held) + 1} prices, got {prices.shape[0]}")
-    if not np.isfinite(prices).all() or (prices <= 0).any():
-        raise UserError("a price is missing or not positive", hint="leave that session out of the series")
-    return target_growth(held, prices[1:] / prices[:-1] - 1.0, fee_bp, start) - 1.0
 
 
 MEASURES = ("CR", "AR", "AV", "SR", "MDD")

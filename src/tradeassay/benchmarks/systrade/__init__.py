@@ -1,27 +1,7 @@
-"""SysTradeBench: twelve strategies as documents, frozen semantics, references, scenarios and mutants."""
+"""SysTradeBench: twelve strategies as documents, frozen semantics, references and scenarios."""
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.systrade.loading import (
-    STRATEGIES,
-    SubmissionMutant,
-    hashes,
-    load_mutants,
-    load_reference,
-    load_semantics,
-    load_spec,
-    mutate,
-    read_lock,
-)
+from tradeassay.benchmarks.systrade.loading import STRATEGIES, hashes, load_reference, load_semantics, load_spec
 
-__all__ = [
-    "STRATEGIES",
-    "SubmissionMutant",
-    "hashes",
-    "load_mutants",
-    "load_reference",
-    "load_semantics",
-    "load_spec",
-    "mutate",
-    "read_lock",
-]
+__all__ = ["STRATEGIES", "hashes", "load_reference", "load_semantics", "load_spec"]

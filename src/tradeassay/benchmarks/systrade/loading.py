@@ -1,12 +1,10 @@
-"""The twelve strategies as files: frozen semantics, Strategy Doc, reference, card, micro-scenarios and mutants.
+"""The twelve strategies as files: frozen semantics, Strategy Doc, reference, card and micro-scenarios.
 
-A micro-scenario is a handful of hand-picked closes, the bars made from them, and the expected trace. A
-mutant is a reference with one fault, and names the gate that has to reject it: mutants test the harness itself.
+A micro-scenario is a handful of hand-picked closes, the bars made from them, and the expected trace.
 """
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -19,7 +17,6 @@ import numpy as np
 
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import GateName
 from tradeassay.code.scores import complexity
 from tradeassay.code.semantics.interpreter import Semantics, check_semantics, read_semantics, semantics_schema
 from tradeassay.code.semantics.program import program_of
@@ -234,12 +231,6 @@ def bookkeeping() -> str:
     return files(__package__).joinpath("bookkeeping.py.txt").read_text(encoding="utf-8")
 
 
-def read_lock() -> dict[str, Locked]:
-    """Return the pinned hashes by strategy."""
-    body = files(__package__).joinpath("lock.json").read_bytes()
-    return msgspec.json.decode(body, type=dict[str, Locked])
-
-
 def hashes(id: str) -> Locked:
     """Return the hashes of a strategy's files as they are now, to be compared with the lock."""
     folder = _folder(id)
@@ -257,54 +248,6 @@ def _folder(id: str) -> Traversable:
         hint = did_you_mean(id, known, f"one of {', '.join(known)}")
         raise UserError(f"no strategy '{id}'", hint=hint)
     return files(__package__).joinpath("strategies", id.replace("-", "_"))
-
-
-class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Replace ``old``, which occurs exactly once in the source, with ``new``; in the card with ``card``."""
-
-    old: str
-    new: str
-    card: bool = False
-
-
-class SubmissionMutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fault. ``kind`` names it in the words of the benchmark, ``gate`` is the first that fails."""
-
-    name: str
-    kind: str
-    gate: GateName
-    edits: tuple[Edit, ...]
-
-
-def load_mutants(id: str) -> tuple[SubmissionMutant, ...]:
-    """Return a strategy's own mutants, then those made from every reference."""
-    root = files(__package__)
-    if id.startswith(SYSTB):
-        return _read(root.joinpath("mutants.toml").read_text(encoding="utf-8"))
-    own = root.joinpath("strategies", id.replace("-", "_"), "mutants.toml").read_text(encoding="utf-8")
-    shared = root.joinpath("mutants.toml").read_text(encoding="utf-8")
-    return (*_read(own), *_read(shared))
-
-
-def mutate(id: str, mutant: SubmissionMutant) -> Submission:
-    """Return the reference with the mutant's fault; raises :class:`UserError` when an edit does not fit."""
-    reference = load_reference(id)
-    source, card = reference.source, reference.card
-    for edit in mutant.edits:
-        text = card if edit.card else source
-        if text.count(edit.old) != 1:
-            raise UserError(
-                f"mutant '{mutant.name}' of '{id}' looks for {edit.old!r}, found {text.count(edit.old)} times"
-            )
-        if edit.card:
-            card = text.replace(edit.old, edit.new)
-        else:
-            source = text.replace(edit.old, edit.new)
-    return Submission(source=source, card=card, name=f"{id}, {mutant.name}")
-
-
-def _read(text: str) -> tuple[SubmissionMutant, ...]:
-    return msgspec.convert(tomllib.loads(text)["mutants"], type=tuple[SubmissionMutant, ...])
 
 
 class StrategyLine(msgspec.Struct, frozen=True, kw_only=True):

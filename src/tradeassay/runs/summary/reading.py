@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +16,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
-from tradeassay.benchmarks.published import Published
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
-from tradeassay.metrics import BY_ID
-from tradeassay.metrics.intervals import significant
 from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
@@ -41,8 +38,6 @@ from tradeassay.runs.summary.rows import (
     CellSummary,
     EpisodeDetail,
     HoldingsOverTime,
-    PrintedFigure,
-    PrintedFigures,
     RunSummary,
     Trade,
 )
@@ -129,7 +124,6 @@ class _Reading:
             prices=prices,
             settings=dict(episode.protocol),
             window=episode.window,
-            published=printed_figures(run, key, sessions, agents, index) if self._details else None,
         )
 
     def agent(self, row: AgentScores, sessions: tuple[str, ...]) -> AgentSummary:
@@ -265,36 +259,6 @@ def _hashes(run: Run) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-_SAME = {"total_return": "cumulative_return"}
-"""What a paper calls a measure of ours."""
-
-
-def printed_figures(
-    run: Run,
-    key: str,
-    sessions: Sequence[str],
-    agents: Sequence[AgentSummary],
-    index: Sequence[float] | None = None,
-) -> PrintedFigures | None:
-    """Return the printed figures for the cell of episode ``key``; None for a benchmark without a paper. ``index``
-    has one level per session and one before."""
-    benchmark = run.manifest.benchmark(run.episode(key))
-    if not any(agent.model for agent in agents):
-        return None
-    if benchmark.protocol == "ktdfin":
-        mine = ktdfin_setting(run, key, benchmark)
-        levels = index[1:] if index is not None and benchmark.convention == "paper" else index
-        return _beside(
-            ktdfin.published(), lambda figure: ktdfin.compare_with(figure, mine).reasons, agents, levels
-        )
-    if benchmark.protocol == "stockbench" and sessions:
-        ours = stockbench_setting(run, key, benchmark, sessions)
-        return _beside(
-            stockbench.published(), lambda figure: stockbench.compare_with(figure, ours).reasons, agents
-        )
-    return None
-
-
 def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
     """Return in which setting of KTD-Fin an episode was played."""
     cell = run.episode(key).cell
@@ -354,69 +318,6 @@ def _contents(run: Run, key: str, benchmark: Benchmark, last: str) -> tuple[tupl
         return symbols, bool(view.news(0, limit=1)), any(view.fundamentals(symbol) for symbol in symbols)
     except (DataError, RunError):
         return (), False, False
-
-
-def _beside(
-    printed: Published[Any],
-    reasons: Callable[[Any], tuple[str, ...]],
-    agents: Sequence[AgentSummary],
-    index: Sequence[float] | None = None,
-) -> PrintedFigures:
-    rows = []
-    for figure in printed.figure:
-        measure = _SAME.get(figure.measure, figure.measure)
-        if measure not in BY_ID:
-            continue
-        value: float | None
-        if (
-            "buy and hold" in figure.who
-            and measure == "cumulative_return"
-            and index is not None
-            and len(index) > 1
-        ):
-            # Buy and hold is the index itself, which nobody has to hold for it.
-            value, by, why = significant(index[-1] / index[0] - 1.0), "the index's levels", None
-        else:
-            ours, why = _counterpart(figure.who, agents)
-            value = None if ours is None else ours.measures[measure].median.value
-            by = "" if ours is None else ours.name
-        rows.append(
-            PrintedFigure(
-                who=figure.who,
-                measure=measure,
-                printed=figure.value,
-                where=figure.where,
-                ours=value,
-                ours_by=by,
-                reasons=(*([why] if why else []), *reasons(figure)),
-            )
-        )
-    return PrintedFigures(source=printed.source, second_hand=printed.second_hand, rows=tuple(rows))
-
-
-def _counterpart(who: str, agents: Sequence[AgentSummary]) -> tuple[AgentSummary | None, str | None]:
-    if "buy and hold" in who:
-        wanted = "equal-weight" if "equal-weight" in who else "index-hold"
-        exact = next((agent for agent in agents if agent.name == wanted), None)
-        base = exact or next((agent for agent in agents if agent.baseline), None)
-        return base, None if exact is not None else "ours holds something else"
-    models = [
-        (agent, agent.model) for agent in agents if agent.model is not None and agent.result.value is not None
-    ]
-    models.sort(key=lambda pair: -(pair[0].result.value or 0.0))
-    named = next((agent for agent, model in models if _plain(who) in _plain(model.model)), None)
-    if named is not None:
-        return named, None
-    if not models:
-        return None, "none of our models has a result"
-    best, model = models[0]
-    if who == "best language model":
-        return best, "ours is a script, not a language model" if model.answers == "scripted" else None
-    return best, "ours is another model"
-
-
-def _plain(name: str) -> str:
-    return "".join(sign for sign in name.casefold() if sign.isalnum())
 
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -206,31 +206,6 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.paths[self.detail.place if self.detail is not None else 0]
 
 
-class PrintedFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that a paper printed, and ours. ``reasons`` say why the two may not be compared, if so."""
-
-    who: str
-    measure: str
-    printed: float
-    where: str
-    ours: float | None
-    ours_by: str
-    reasons: tuple[str, ...]
-
-
-class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """All figures that a paper gives for a benchmark. ``second_hand``: not taken from the paper itself."""
-
-    source: str
-    second_hand: bool
-    rows: tuple[PrintedFigure, ...]
-
-    @property
-    def shared(self) -> tuple[str, ...]:
-        first = self.rows[0].reasons if self.rows else ()
-        return tuple(reason for reason in first if all(reason in row.reasons for row in self.rows))
-
-
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent of a cell is best, as far as its sessions can tell. ``tiers`` are groups of agents, best first:
     those of a tier cannot be told apart from its best one (:func:`tradeassay.metrics.tiers`). The baseline is in
@@ -251,9 +226,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``baseline_phrase`` is what the baseline is called in a sentence ("buy and hold"). ``index`` has one level per
     session and one before, or is None. ``prices`` are closing prices as traded, one per session. ``settings`` are
-    those of the conversation that the run named, ``window`` its named window; ``published`` what a paper printed;
-    ``contest`` who is best, None where that was not worked out; ``limits`` say when skill could not have shown
-    here at all.
+    those of the conversation that the run named, ``window`` its named window; ``contest`` who is best, None where
+    that was not worked out; ``limits`` say when skill could not have shown here at all.
     """
 
     id: str
@@ -272,7 +246,6 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     prices: dict[str, tuple[float | None, ...]] = {}
     settings: dict[str, bool | int | float | str] = {}
     window: str | None = None
-    published: PrintedFigures | None = None
     contest: Contest | None = None
     limits: tuple[str, ...] = ()
 
