@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import MarketQuery, market_inputs
-from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, daily_rows, weights_of
-from tradeassay.assay.verdict.evidence import EDGE, above, below, tested
+from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
+from tradeassay.assay.verdict.evidence import above, below, tested
 from tradeassay.assay.verdict.record import VerdictConfig
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot
@@ -57,7 +57,7 @@ def edge_tests(
     for seed in range(agents):
         weights = np.zeros(world.inputs.model.returns.shape)
         weights[:, world.columns] = weights_of(plant, world, planting, seed=seed)
-        edge = daily_rows(decompose(world.inputs.model, weights))[EDGE]
+        edge = _edge(world, weights)
         measure = tested(edge, YEAR, config, 1)
         ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
         found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
@@ -91,9 +91,14 @@ def expected_ratio(world: PlantedWorld, share: float, *, own: Floats | None = No
     """
     weights = np.zeros(world.inputs.model.returns.shape)
     weights[:, world.columns] = weights_of("skilled", world, PlantConfig(skill=share), seed=seed)
-    risk = float(daily_rows(decompose(world.inputs.model, weights))[EDGE].std())
+    risk = float(_edge(world, weights).std())
     gained = (weights * (own_drift(world) if own is None else own)).sum(axis=1)
     return float(gained.mean() / risk * np.sqrt(YEAR))
+
+
+def _edge(world: PlantedWorld, weights: Floats) -> Floats:
+    parts = decompose(world.inputs.model, weights)
+    return np.asarray(parts.selection + parts.trading)
 
 
 def own_drift(world: PlantedWorld) -> Floats:

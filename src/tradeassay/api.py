@@ -169,6 +169,7 @@ def assay(
     agents: Sequence[str] = (),
     dividends: float = 0.025,
     interest: float = 0.05,
+    watched: bool = False,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
     """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
@@ -186,12 +187,15 @@ def assay(
     ``title``: what it is called.
 
     ``trials`` is how many strategies were tried before this one was shown, ``portfolios`` how many random ones
-    are drawn. The answer has ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises
-    :class:`UserError` for what cannot be judged.
+    are drawn, ``watched`` that it is looked at again and again while it grows. The answer has
+    ``.verdict.sentence``, ``.show()``, ``.report(path)`` and ``.frame()``. Raises :class:`UserError` for what
+    cannot be judged.
     """
     from tradeassay.assay.verdict import assay as assay_of
 
-    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
+    config = VerdictConfig(
+        trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched
+    )
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):

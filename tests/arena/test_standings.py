@@ -18,6 +18,7 @@ from tradeassay.arena.standings import (
     behaviour,
     first_day,
     luck_band,
+    pace,
     read_lines,
     split_variance,
     standings,
@@ -26,7 +27,8 @@ from tradeassay.arena.state.tables import corrections
 from tradeassay.metrics import BootstrapConfig
 
 FAST = BoardConfig(bootstrap=BootstrapConfig(draws=200))
-DAYS = tuple(str(np.datetime64("2022-01-03") + n) for n in range(60))
+EVERY = tuple(str(np.datetime64("2022-01-03") + n) for n in range(240))
+DAYS = EVERY[:60]
 
 
 def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=None, kind="crypto") -> EntrySeries:
@@ -36,7 +38,7 @@ def line(entry: str, asset: str, earned, positions=None, moved=None, trailing=No
         entry=entry,
         asset=asset,
         kind=kind,
-        sessions=DAYS[:n],
+        sessions=EVERY[:n],
         actions=("BUY",) * n,
         statuses=("decided",) * n,
         before=np.concatenate((np.zeros(1, dtype=np.int64), held[:-1])),
@@ -65,7 +67,7 @@ def noise(seed: int, mean: float = 0.0, n: int = 60) -> np.ndarray:
 
 
 def test_the_better_one_is_first_and_the_baseline_has_no_rank() -> None:
-    market = noise(1)
+    market = noise(1, n=120)
     spec = season(("a", "m"), ("b", "m"))
     lines = {
         ("a-m", "X"): line("a-m", "X", market - 0.01),
@@ -79,6 +81,26 @@ def test_the_better_one_is_first_and_the_baseline_has_no_rank() -> None:
     assert first.excess.value == pytest.approx(float(np.prod(1.01 + market) - np.prod(1 + market)))
     assert first.excess.low is not None and first.excess.low > 0
     assert first.usd == 0.5
+
+
+def test_ahead_is_said_only_by_bands_that_hold_at_every_look() -> None:
+    spec, market = season(("a", "m"), ("b", "m")), noise(1, n=240)
+    earned = {"a-m": market + noise(2, n=240), "b-m": market + noise(3, 0.006, n=240), "buy-and-hold": market}
+
+    def seen(until: int):
+        lines = {(entry, "X"): line(entry, "X", path[:until]) for entry, path in earned.items()}
+        made = {row.entry: row for row in standings(spec, lines, FAST).rows}
+        return made, pace(spec, lines, "b-m")
+
+    early, band = seen(50)
+    assert early["b-m"].excess.low is None and "first look" in early["b-m"].excess.note and band is None
+    assert early["b-m"].best.value > 0.95 and early["b-m"].ahead_of == () and early["b-m"].e_value is None
+    late, band = seen(240)
+    assert late["b-m"].ahead_of == ("a-m",) and late["a-m"].ahead_of == ()
+    assert late["b-m"].excess.low > 0 and late["b-m"].found and late["b-m"].e_value > 40
+    assert not late["a-m"].found and late["a-m"].excess.low < 0 < late["a-m"].excess.high
+    assert band.days[0] == EVERY[59] and band.days[-1] == EVERY[239] and band.low[-1] > 0
+    assert all(np.diff(band.low) >= 0) and all(np.diff(band.high) <= 0)
 
 
 def test_equals_share_the_chance_of_being_first() -> None:

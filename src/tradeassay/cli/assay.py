@@ -100,6 +100,9 @@ _trials = click.option(
     show_default=True,
     help="How many strategies were tried before this one was shown.",
 )
+_watched = click.option(
+    "--watched", is_flag=True, help="It still grows and is looked at again: intervals that hold however often."
+)
 _portfolios = click.option(
     "--portfolios",
     cls=Advanced,
@@ -117,6 +120,7 @@ _portfolios = click.option(
 )
 @page_option("page. Default: report.html in its folder")
 @_trials
+@_watched
 @_portfolios
 @click.option("--leak-test", is_flag=True, help="Replay every session with the future changed; no model is asked.")
 @click.option(
@@ -138,6 +142,7 @@ def assay_run(
     agents: tuple[str, ...],
     page: Path | None,
     trials: int,
+    watched: bool,
     portfolios: int,
     leak_test: bool,
     leak_sessions: int | None,
@@ -164,7 +169,7 @@ def assay_run(
     if leak_test or leak_sessions is not None:
         tests = LeakTestConfig(sessions=leak_sessions)
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
-    config = VerdictConfig(trials=trials, portfolios=portfolios)
+    config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
     if not agents:
         record_assay(recorded, made)
@@ -194,6 +199,7 @@ def assay_run(
 )
 @page_option("page. Default: FILE-assay.html")
 @_trials
+@_watched
 @click.option("--column", help="The account's column.")
 @click.option(
     "--unit",
@@ -227,6 +233,7 @@ def assay_file(
     weights: Path | None,
     page: Path | None,
     trials: int,
+    watched: bool,
     portfolios: int,
     dividends: float,
     interest: float,
@@ -265,7 +272,9 @@ def assay_file(
         turnover=turnover,
         **priced,
     )
-    config = VerdictConfig(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest)
+    config = VerdictConfig(
+        trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched
+    )
     usual = Path(table).with_name(f"{Path(table).stem}-assay.html")
     _show_verdicts(assay_of(own, config), page, usual, as_json)
 

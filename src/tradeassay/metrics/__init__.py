@@ -6,6 +6,7 @@ repetitions, :func:`compare_to_baseline` says whether two paths can be told apar
 or a model.
 """
 
+from tradeassay.metrics.anytime import WatchedMean, e_bh, e_value, watched_interval, watched_mean, watched_sign
 from tradeassay.metrics.baseline import AgainstBaseline, compare_to_baseline, corrected, holm, nothing_to_compare
 from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
 from tradeassay.metrics.calibration import (
@@ -58,6 +59,7 @@ from tradeassay.metrics.measures import (
 from tradeassay.metrics.multiple import (
     Superior,
     benjamini_hochberg,
+    lucky_share,
     superior,
     tiers,
 )
@@ -105,6 +107,7 @@ __all__ = [
     "RankProbabilities",
     "SeedSummary",
     "Superior",
+    "WatchedMean",
     "abstention_rate",
     "across_seeds",
     "annualised_return",
@@ -127,6 +130,8 @@ __all__ = [
     "deflated_sharpe",
     "downside_deviation",
     "drawdowns",
+    "e_bh",
+    "e_value",
     "effective_trials",
     "expected_best_sharpe",
     "expected_calibration_error",
@@ -137,6 +142,7 @@ __all__ = [
     "holm",
     "information_ratio",
     "long_run_variance",
+    "lucky_share",
     "max_drawdown",
     "mean_block_length",
     "mean_p_value",
@@ -170,6 +176,9 @@ __all__ = [
     "turnover",
     "variance_inflation",
     "volatility",
+    "watched_interval",
+    "watched_mean",
+    "watched_sign",
     "wilcoxon",
     "wilcoxon_clustered",
     "wilson_interval",

@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed
-from tradeassay.metrics.cosine import cosine_t
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.cosine import cosine_t, mean_p_value
+from tradeassay.metrics.intervals import rate_measure, significant
 
 DEFAULT = BootstrapConfig()
 
@@ -34,6 +35,34 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     known = [p for p in p_values if p is not None]
     adjusted = iter(false_discovery_control(known) if known else ())
     return [None if p is None else significant(float(next(adjusted))) for p in p_values]
+
+
+LUCKY = 0.2
+"""Two-sided p-value below which somebody counts as a winner when the share of the lucky is estimated."""
+_MANY = 20
+
+
+def lucky_share(gaps: Sequence[Floats]) -> Measure:
+    """Estimate which share of the winners of a table has no edge (Barras, Scaillet and Wermers 2010).
+
+    ``gaps`` are returns beyond what they are compared with, a series each. Of those without an edge the p-values
+    spread evenly: twice the share above a half estimates how many they are (Storey 2002), and half of
+    :data:`LUCKY` of them win by luck. It is an estimate, no test: agents that do alike count as many, weak edges
+    count as none, and a table of a few says nothing.
+    """
+    moving = [gap for gap in gaps if gap.size >= _MANY and np.ptp(gap) > 0.0]
+    if len(moving) < _MANY:
+        return not_scored(f"fewer than {_MANY} agents: how many were lucky cannot be estimated")
+    p_values = np.array([float(mean_p_value(gap)) for gap in moving])
+    winners = int(((p_values < LUCKY) & (np.array([gap.mean() for gap in moving]) > 0.0)).sum())
+    if not winners:
+        return not_scored("nobody is ahead by more than one in ten would be by luck")
+    flat = rate_measure(int((p_values > 0.5).sum()), p_values.size, nothing="", level=0.95)
+    value, low, high = (
+        significant(min(1.0, min(1.0, 2.0 * (share or 0.0)) * p_values.size * LUCKY / 2.0 / winners))
+        for share in (flat.value, flat.low, flat.high)
+    )
+    return Measure(value=value, low=low, high=high, n=p_values.size, note=f"{winners} ahead; an estimate, no test")
 
 
 class Superior(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Who stands where, how sure that is, and what it is made of. Computed from settled slots alone."""
 
-from tradeassay.arena.standings.board import BoardConfig, Standing, Standings, account, standings
+from tradeassay.arena.standings.board import BoardConfig, Pace, Standing, Standings, account, pace, standings
 from tradeassay.arena.standings.luck import LuckBand, account_band, luck_band
 from tradeassay.arena.standings.series import (
     Behaviour,
@@ -22,6 +22,7 @@ __all__ = [
     "LineBook",
     "Lines",
     "LuckBand",
+    "Pace",
     "Standing",
     "Standings",
     "VarianceSplit",
@@ -30,6 +31,7 @@ __all__ = [
     "behaviour",
     "first_day",
     "luck_band",
+    "pace",
     "read_lines",
     "split_variance",
     "standings",

@@ -2,12 +2,16 @@
 
 An entry's account over several assets is the mean of its accounts on each, all starting with the same money and
 never rebalanced. Ranks are resampled jointly: all entries are given the same resampled days, so that a market that
-rose for all does not blur who was better.
+rose for all does not blur who was better. Standings are looked at every day: who is ahead of buy and hold, or of
+another, is said by bands that hold however often that is done (:mod:`tradeassay.metrics.anytime`), for all entries
+together.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 from collections.abc import Hashable, Mapping, MutableMapping, Sequence
 
 import msgspec
@@ -18,6 +22,7 @@ from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
+from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
 
 
@@ -28,9 +33,20 @@ class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
     least: int = 20
 
 
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """A yearly mean at every look, and its band, which only narrows."""
+
+    days: tuple[str, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One row. ``best`` is the probability of being first, ``rank_low``/``rank_high`` bound the rank at 90 %.
 
+    ``excess`` is what it made more than buy and hold, ``e_value`` the evidence that it grows faster and ``found``
+    whether e-BH finds it in the table. ``ahead_of`` are the entries that it is ahead of.
     ``ruined`` is the day on which an account lost everything: it made -100 % and is behind all others.
     """
 
@@ -43,6 +59,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     measures: dict[str, Measure]
     excess: Measure
+    e_value: float | None
+    found: bool | None
+    ahead_of: tuple[str, ...]
     best: Measure
     rank_low: int | None
     rank_high: int | None
@@ -56,7 +75,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Standings of a season, or of a part of it; the baseline, and who never decided, are rows without a rank.
 
-    ``behind`` counts the rounds that were settled since they were computed.
+    ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
+    that did better than buy and hold are no better than it.
     """
 
     season: str
@@ -65,6 +85,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     last: str | None
     note: str = ""
     behind: int = 0
+    lucky: Measure = not_scored("no settled session yet")
 
 
 Scores = tuple[dict[str, Measure], Measure]
@@ -92,21 +113,35 @@ def standings(
     played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
     ranks, note = _rank_probabilities({entry: paths[entry] for entry in played}, config)
     base = paths.get(BASELINE)
+    gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], base)) is not None}
+    e_values = {entry: e_value(gap) for entry, gap in gaps.items()}
+    found_by = dict(zip(e_values, e_bh([*e_values.values()], config.bootstrap.level), strict=True))
+    ahead = _ahead({entry: paths[entry] for entry in sorted(played)}, config)
     rows = []
     for entry, found in by_entry.items():
         both = paths[entry].tobytes() + (b"" if base is None else base.tobytes())
-        key = (entry, _kind(found), hashlib.sha256(both).digest())
+        key = (entry, _kind(found), len(played), hashlib.sha256(both).digest())
         if key not in known:
             excess = (
-                _excess(paths[entry], base, config) if entry != BASELINE else not_scored("this is the baseline")
+                _excess(paths[entry], base, _level(len(played), config))
+                if entry != BASELINE
+                else not_scored("this is the baseline")
             )
             panel = ama_panel(paths[entry], _kind(found), season.money, config.bootstrap)
             if ruined_at(paths[entry]) is not None:  # resampled days without that one would be another account's
                 gone = Measure(value=-1.0, n=paths[entry].size, note=RUIN)
                 panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
             known[key] = panel, excess
-        row, day = _row(season, entry, found, known[key], ranks.get(entry)), ruined_at(paths[entry])
-        rows.append(row if day is None else msgspec.structs.replace(row, ruined=days[day]))
+        day = ruined_at(paths[entry])
+        rows.append(
+            msgspec.structs.replace(
+                _row(season, entry, found, known[key], ranks.get(entry)),
+                e_value=e_values.get(entry),
+                found=found_by.get(entry),
+                ahead_of=ahead.get(entry, ()),
+                ruined=None if day is None else days[day],
+            )
+        )
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = [row.measures["CR"].value for row in rows if row.entry in played]
     ranked = []
@@ -114,7 +149,8 @@ def standings(
         value = row.measures["CR"].value
         better = sum(other is not None and (value is None or other > value) for other in made)  # ties share a rank
         ranked.append(msgspec.structs.replace(row, rank=1 + better) if row.entry in played else row)
-    return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note)
+    lucky = lucky_share([*gaps.values()])
+    return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note, lucky=lucky)
 
 
 RUIN = "everything is lost"
@@ -185,6 +221,9 @@ def _row(
         sessions=sum(len(line.sessions) for line in found),
         measures=scores[0],
         excess=scores[1],
+        e_value=None,
+        found=None,
+        ahead_of=(),
         best=best,
         rank_low=low,
         rank_high=high,
@@ -195,18 +234,67 @@ def _row(
     )
 
 
-def _excess(path: Floats, base: Floats | None, config: BoardConfig) -> Measure:
-    """Return how much more than buy and hold an entry made over the window, with a paired interval."""
+def _gap(path: Floats, other: Floats | None) -> Floats | None:
+    """Return log growth less another's; None where there is no other, or either lost everything."""
+    if other is None or not (path > -1.0).all() or not (other > -1.0).all():
+        return None
+    return np.asarray(np.log1p(path) - np.log1p(other))
+
+
+def _level(entries: int, config: BoardConfig) -> float:
+    """Return the level of one of so many bands: all of them together have the error of one."""
+    return 1.0 - (1.0 - config.bootstrap.level) / max(1, entries)
+
+
+def _excess(path: Floats, base: Floats | None, level: float) -> Measure:
+    """Return how much more than buy and hold an entry made over the window, whenever one looks."""
     if base is None:
         return not_scored("no baseline on these sessions")
-    value = float(np.prod(1 + path) - np.prod(1 + base))
-    if path.size < config.least:
-        return Measure(value=value, n=path.size, note=f"fewer than {config.least} sessions: no interval")
-    own, held = _totals(np.stack([path, base]), config)
-    gaps = own - held
-    level = config.bootstrap.level
-    low, high = np.quantile(gaps, ((1 - level) / 2, (1 + level) / 2))
-    return Measure(value=value, low=float(low), high=float(high), level=level, n=path.size)
+    held = float(np.prod(1 + base))
+    value, gap = float(np.prod(1 + path)) - held, _gap(path, base)
+    if gap is None:
+        return Measure(value=value, low=value, high=value, n=path.size, note=RUIN)
+    # What was made is what buy and hold made times e to the sum of the gaps: so are the ends of the band.
+    band = watched_interval(gap, periods_per_year=path.size, level=level)
+    low, high = (None if end is None else held * math.expm1(min(end, 700.0)) for end in (band.low, band.high))
+    return Measure(value=value, low=low, high=high, level=level, n=path.size, note=band.note)
+
+
+def pace(season: Season, lines: Mapping[tuple[str, str], EntrySeries], entry: str) -> Pace | None:
+    """Return an entry's yearly log growth less that of buy and hold at every look; None before the first.
+
+    The band is the one behind its excess in the standings of the same lines.
+    """
+    config = BoardConfig()
+    days = sorted({day for line in lines.values() for day in line.sessions})
+    own, base = ([line for (one, _), line in lines.items() if one == who] for who in (entry, BASELINE))
+    if not own or not base or entry == BASELINE:
+        return None
+    others = {one for one, _ in lines} - {BASELINE}
+    played = [one for one in others if _decided([line for (who, _), line in lines.items() if who == one])]
+    gap = _gap(account(own, days), account(base, days))
+    seen = None if gap is None else watched_mean(gap, level=_level(len(played), config))
+    if seen is None or not seen.sessions:
+        return None
+    year = season.money.periods_per_year(_kind(own))
+    mean, low, high = (tuple((year * row).tolist()) for row in (seen.mean, seen.low, seen.high))
+    return Pace(days=tuple(days[count - 1] for count in seen.sessions), mean=mean, low=low, high=high)
+
+
+def _ahead(paths: Mapping[str, Floats], config: BoardConfig) -> dict[str, tuple[str, ...]]:
+    """Return by entry the others whose pairwise band lies below it; all pairs share the error."""
+    sound = [entry for entry, path in paths.items() if (path > -1.0).all()]
+    pairs = [*itertools.combinations(range(len(sound)), 2)]
+    found: dict[str, list[str]] = {entry: [] for entry in sound}
+    if pairs:
+        logs = np.log1p(np.stack([paths[entry] for entry in sound]))
+        one, other = np.array(pairs).T
+        signs = watched_sign(logs[one] - logs[other], level=1.0 - (1.0 - config.bootstrap.level) / len(pairs))
+        for (a, b), sign in zip(pairs, signs.tolist(), strict=True):
+            if sign:
+                ahead, behind = (a, b) if sign > 0 else (b, a)
+                found[sound[ahead]].append(sound[behind])
+    return {entry: tuple(others) for entry, others in found.items()}
 
 
 def _rank_probabilities(

@@ -23,7 +23,7 @@ from tradeassay.arena.queries.information import EntryMemory, PacketSummary, ent
 from tradeassay.arena.queries.seasons import SeasonFacts, season_rules
 from tradeassay.arena.queries.snapshot import EntryTrades, SeasonSnapshot
 from tradeassay.arena.season import BASELINE, Entry, Season
-from tradeassay.arena.standings import Behaviour, Standing, Standings
+from tradeassay.arena.standings import Behaviour, Pace, Standing, Standings, pace
 from tradeassay.arena.state.rows import SeasonEvent
 from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, quality
 from tradeassay.arena.web.words import PageWords
@@ -99,6 +99,7 @@ class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
     trades: EntryTrades
     memory: EntryMemory
     decisions: tuple[DecisionLine, ...]
+    pace: Pace | None
 
 
 class FeedIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,6 +246,7 @@ def _entry_index(state: SeasonSnapshot, id: str) -> EntryIndex:
         trades=state.trades(id),
         memory=entry_memory(state.store, state.season, id, sealed=state.sealed and not over),
         decisions=newest_decisions(state.store, state.season, OWN, sealed=state.sealed, entry=id),
+        pace=pace(state.season, state.lines, id),
     )
 
 
@@ -267,6 +269,7 @@ def _entry(
             f"{words('entry.equity')}: {names_of(words, state.season)[id]}",
             periods=PERIODS,
         ),
+        "pace": None if data.pace is None else _pace_chart(data.pace, words),
         "won": cell(words, "share", data.trades.won),
         "shares": shares(words, data.behaviour),
         "luck": {asset: cell(words, "share", measure) for asset, measure in data.luck.items()},
@@ -341,6 +344,25 @@ def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity
     if band is not None:
         band = Band(low=short(band.low), middle=short(band.middle), high=short(band.high))
     return msgspec.structs.replace(found, curves=lines, band=band)
+
+
+_WIDE = 6.0
+"""Looks at which the band was more than so many times as wide as the last are left out of its picture."""
+
+
+def _pace_chart(found: Pace, words: PageWords) -> Markup:
+    """Return how fast an entry gains on buy and hold, with the band that only narrows."""
+    width = [high - low for low, high in zip(found.low, found.high, strict=True)]
+    first = next(place for place, wide in enumerate(width) if wide <= _WIDE * width[-1])
+    low, mean, high = (
+        tuple(round(value, 5) for value in row[first:]) for row in (found.low, found.mean, found.high)
+    )
+    curve = Curve(entry="", label=words("entry.pace"), baseline=False, returns=mean)
+    days = found.days[first:]
+    drawn = Equity(
+        days=days, curves=(curve,), band=Band(low=low, middle=mean, high=high), sessions=len(days), thinned=False
+    )
+    return line_chart(drawn, ChartLook(names="none", size="low", zero=True), words("entry.pace"))
 
 
 def _price_chart(found: Timeline, words: PageWords) -> Markup:
@@ -418,7 +440,9 @@ def _leader(words: PageWords, rows: tuple[BoardRow, ...]) -> str:
     if chance.value is None:
         return f"{leads} {words('standings.too_early')}"
     sure = words("standings.chance", value=chance.text)
-    return f"{leads} {sure} {words('standings.clear' if chance.value >= 0.95 else 'standings.unclear')}"
+    others = {row.entry for row in ranked} - {first.entry}
+    clear = others <= set(first.standing.ahead_of)
+    return f"{leads} {sure} {words('standings.clear' if clear else 'standings.unclear')}"
 
 
 def cell(words: PageWords, name: str, measure: Measure, scale: Scale | None = None) -> MeasureShown:

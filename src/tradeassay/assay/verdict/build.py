@@ -88,6 +88,7 @@ from tradeassay.metrics import (
     sessions_needed,
     significant,
 )
+from tradeassay.metrics.anytime import level_at
 from tradeassay.metrics.history import history_of
 from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.store.names import shown_title
@@ -161,6 +162,7 @@ def assay_run(
             made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
             made = with_contrast(made, contrast, row.mode)
             found.append(judge(msgspec.structs.replace(made, agent=run.names[made.agent]), config))
+    paper = run.manifest.convention == "paper"
     return Assay(
         title=run.spec.slug,
         source="run",
@@ -168,10 +170,16 @@ def assay_run(
         agents=tuple(found),
         badges={cell: run.cell_badges(cell) for cell in dict.fromkeys(row.scores.cell for row in rows)},
         titles=_titles(run, rows),
-        notes=("the run follows the paper's convention; the account's own returns are judged",)
-        if run.manifest.convention == "paper"
-        else (),
+        notes=(
+            *(("the run follows the paper's convention; the account's own returns are judged",) if paper else ()),
+            *_watched(config),
+        ),
     )
+
+
+def _watched(config: VerdictConfig) -> tuple[str, ...]:
+    said = "intervals of parts and claims hold however often they are looked at, and are wider for that"
+    return (said,) if config.watched else ()
 
 
 def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
@@ -323,8 +331,13 @@ def with_daily(
     needed: int | None = None
     if total.size >= config.least:
         design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
-        seen = power_summary(design, ir=config.skilled)
+        once = seen = power_summary(design, ir=config.skilled)
+        if config.watched:
+            level = level_at(total.size, 1.0 - 2.0 * config.tail(comparisons))
+            seen = power_summary(msgspec.structs.replace(design, level=level, comparisons=1), ir=config.skilled)
         power, could_not = seen.sentence, seen.hopeless
+        if config.watched:
+            power += f"; looked at once, when it was over, it would be found in {once.chance:.0%}"
         needed = sessions_needed(edge.ratio.value, design) if edge.ratio.value else None
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
     if found.method == "returns":
@@ -530,11 +543,13 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
             interest=config.interest if series.cash is None else 0.0,
         )
         judged, notes = assay_series(series, config, agent=title)
-        return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
+        return Assay(title=title, source="own", config=config, agents=(judged,), notes=(*notes, *_watched(config)))
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     taken = attribute_tables(own, bootstrap=bootstrap)
     judged = _judged(own, taken, config, title)
-    return Assay(title=title, source="own", config=config, agents=(judged,), notes=taken.notes)
+    return Assay(
+        title=title, source="own", config=config, agents=(judged,), notes=(*taken.notes, *_watched(config))
+    )
 
 
 def _explained(own: OwnAccount) -> OwnSeries:

@@ -29,7 +29,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, cosine_interval
+from tradeassay.metrics import BootstrapConfig, cosine_interval, watched_interval
 from tradeassay.metrics.attribution import MAIN, Totals, total_parts
 from tradeassay.runs.play.trading import modules_of
 
@@ -90,9 +90,8 @@ def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comp
     itself is not tested: it has the interval that it has wherever it is shown.
     """
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market", "tilt")}
-    found = total_parts(
-        parts, periods_per_year=year, bootstrap=BootstrapConfig(level=1.0 - 2.0 * config.tail(comparisons))
-    )
+    drawn = BootstrapConfig(level=1.0 - 2.0 * config.tail(comparisons))
+    found = total_parts(parts, periods_per_year=year, bootstrap=drawn, watched=config.watched)
     whole = total_parts({"total": rows["total"]}, bootstrap=BootstrapConfig(level=config.level))
     return replace(found, intervals={**found.intervals, **whole.intervals})
 
@@ -139,8 +138,7 @@ def asked_thrice(daily: Floats, year: int, config: VerdictConfig, comparisons: i
     """Return a yearly mean with the interval of a second question: of market and of styles, each at half the error
     that the edge has, so that asking for all three is wrong no more often than asking twice.
     """
-    level = 1.0 - config.tail(comparisons)
-    return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
+    return _mean(daily, year, config, 1.0 - config.tail(comparisons))
 
 
 def loosely(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
@@ -148,8 +146,7 @@ def loosely(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -
 
     It answers a second question about an edge that is certain: that need not be answered twice as surely.
     """
-    level = 1.0 - 4.0 * config.tail(comparisons)
-    return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
+    return _mean(daily, year, config, 1.0 - 4.0 * config.tail(comparisons))
 
 
 def tested(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
@@ -157,7 +154,12 @@ def tested(daily: Floats, year: int, config: VerdictConfig, comparisons: int) ->
 
     An account that never moves has no interval.
     """
-    level = 1.0 - 2.0 * config.tail(comparisons)
+    return _mean(daily, year, config, 1.0 - 2.0 * config.tail(comparisons))
+
+
+def _mean(daily: Floats, year: int, config: VerdictConfig, level: float) -> Measure:
+    if config.watched:
+        return watched_interval(daily, periods_per_year=year, level=level)
     return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
 
 
@@ -277,8 +279,9 @@ def memory_evidence(
     contrasts = {
         name: Contrast(
             gap=tested(row - blind.get(name, nothing), year, config, 1),
-            masked=tested(blind.get(name, nothing), year, config, comparisons),
-            confirmed=above(loosely(blind.get(name, nothing), year, config, comparisons)),
+            # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
+            masked=asked_thrice(blind.get(name, nothing), year, config, comparisons),
+            confirmed=above(tested(blind.get(name, nothing), year, config, comparisons)),
             shrinks=above(loosely(row - blind.get(name, nothing), year, config, 1)),
         )
         for name, row in claims.items()

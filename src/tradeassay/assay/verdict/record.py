@@ -40,7 +40,8 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     the days and covered as large a share of what was held. Fewer than ``short`` sessions keep praise from being
     firm. Where only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year
     (0 for one that has them) and ``interest`` the most that what is not invested earned: the floor is higher by
-    both.
+    both. ``watched`` is for results that are looked at while they grow: intervals of parts and claims then hold
+    however often that is done.
 
     Raises :class:`UserError` for values out of range.
     """
@@ -65,6 +66,7 @@ class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     short: int = 126
     dividends: Share = 0.025
     interest: Share = 0.05
+    watched: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:

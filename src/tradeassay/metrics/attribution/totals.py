@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
+from tradeassay.metrics.anytime import watched_interval
 from tradeassay.metrics.attribution.decompose import DailyParts
 from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.cosine import cosine_interval, growth_interval
@@ -102,14 +103,18 @@ def rows_of(daily: DailyParts, extra: Mapping[str, Floats] | None = None) -> dic
 
 
 def total_parts(
-    rows: Mapping[str, Floats], *, periods_per_year: int = 252, bootstrap: BootstrapConfig | None = None
+    rows: Mapping[str, Floats],
+    *,
+    periods_per_year: int = 252,
+    bootstrap: BootstrapConfig | None = None,
+    watched: bool = False,
 ) -> Totals:
     """Link daily parts (:func:`rows_of`, ``total`` among them) and give each its interval.
 
     Intervals are those of means, at the level of ``bootstrap`` (:mod:`tradeassay.metrics.cosine`): a part's share
     of the window is the sum of its days, each at its weight in the linked return; that of the whole return is the
-    one it has wherever it is shown. Without sessions, or with one that returned -100 % or less, there are no
-    totals, and the reason is given.
+    one it has wherever it is shown. With ``watched`` they hold however often they are looked at.
+    Without sessions, or with one that returned -100 % or less, there are no totals, and the reason is given.
     """
     level, least = (bootstrap or BootstrapConfig()).level, (bootstrap or BootstrapConfig()).least
     total = rows["total"]
@@ -121,7 +126,10 @@ def total_parts(
     linked = {name: float((row * weight).sum()) for name, row in rows.items()}
 
     def spanned(row: Floats, scale: float, value: float) -> Measure:
-        made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=least)
+        if watched:
+            made = watched_interval(row, periods_per_year=scale, level=level)
+        else:
+            made = cosine_interval(row, "mean", periods_per_year=scale, level=level, least=least)
         return replace(made, value=significant(value), reason=None)
 
     window = {name: spanned(row * weight, total.size, linked[name]) for name, row in rows.items()}
