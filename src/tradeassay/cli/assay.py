@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tradeassay.assay import Studies
     from tradeassay.assay.leaks import LeakTestReport
     from tradeassay.assay.luck import Luck
+    from tradeassay.assay.memory import MemoryRecord
     from tradeassay.assay.verdict import Assay
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
@@ -131,6 +132,13 @@ _portfolios = click.option(
     is_flag=True,
     help="Repeat the run with other costs, delay, names and news; no model is asked again.",
 )
+@click.option(
+    "--recall",
+    "recalls",
+    multiple=True,
+    metavar="FILE|ask",
+    help="What its models remember: a record of memory recall or counterfactual (repeat), or ask them now.",
+)
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
 @click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
 @out_option
@@ -146,6 +154,7 @@ def assay_run(
     portfolios: int,
     leak_test: bool,
     leak_sessions: int | None,
+    recalls: tuple[str, ...],
     out: Path,
     workers: int | None,
     executor: Any,
@@ -169,11 +178,19 @@ def assay_run(
     if leak_test or leak_sessions is not None:
         tests = LeakTestConfig(sessions=leak_sessions)
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
+    memory = [one for name in recalls for one in _memory_records(name, recorded)]
     config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
-    made = assay_of(recorded, config, agents=agents, leaks=leaks, say=say, spread=spread)
+    made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     if not agents:
         record_assay(recorded, made)
     _show_verdicts(made, page, folder / "report.html", as_json, studies, run=recorded)
+
+
+def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
+    """Return a file's record, or what the run's models answer now."""
+    from tradeassay.assay.memory import ask_models, read_record
+
+    return ask_models(run, say=say) if name == "ask" else [read_record(Path(name))]
 
 
 @assay.command("file", cls=FoldedCommand)

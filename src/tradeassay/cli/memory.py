@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,13 @@ _concurrency = click.option(
     show_default=True,
     help="Of the moves asked for a run.",
 )
+@click.option(
+    "--logprobs",
+    type=click.IntRange(0),
+    default=40,
+    show_default=True,
+    help="Facts whose log-probabilities are asked for too, where the server gives them.",
+)
 @click.option("--first", metavar="DAY", help="First day to ask about.")
 @click.option("--last", metavar="DAY", help="Last day to ask about.")
 @click.option(
@@ -87,10 +95,7 @@ def recall(
     after
     the model's cutoff, of real names and of invented ones, and scored against chance.
     """
-    import msgspec
-
     from tradeassay.assay.memory import RecallConfig, plan_recall, recall_audit
-    from tradeassay.core.files import write_atomic
     from tradeassay.report.recall_page import write_recall
     from tradeassay.runs import Asking, Run
 
@@ -119,11 +124,95 @@ def recall(
         ]
         columns = ("question", "names", "period", "asked", "refused", "right", "correlation")
         print_table(f"{report.model} on {report.dataset}", columns, rows)
+        weighed = () if report.propensity is None else (report.propensity.sentence,)
+        for note in (report.sentence, *weighed, *report.notes):
+            say(note)
+    usual = Path(f"recall-{re.sub(r'[^A-Za-z0-9.]+', '-', named)}.html")
+    _write(report, write_recall, page or (None if as_json else usual))
+
+
+@memory.command()
+@click.argument("run")
+@click.option("--agent", metavar="NAME", help="Whose decisions; the run's only model where not given.")
+@click.option(
+    "--share",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=0.2,
+    show_default=True,
+    help="Of the decisions, asked again in every changed market.",
+)
+@click.option(
+    "--arms",
+    default="again,prices,names,news,date",
+    show_default=True,
+    metavar="ARM[,ARM]",
+    help="What is changed; again is nothing.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other decisions.")
+@_max_usd
+@_cassettes
+@_replay
+@_concurrency
+@page_option("page; the record is written beside it, as .json")
+@out_option
+@json_option
+def counterfactual(
+    run: str,
+    agent: str | None,
+    share: float,
+    arms: str,
+    seed: int,
+    max_usd: float | None,
+    cassettes: Path | None,
+    replay: bool,
+    concurrency: int,
+    page: Path | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Ask a run's decisions again with the shown past changed.
+
+    Returns are mirrored, names exchanged, good news turned into bad, the date made false. Whoever reads must
+    decide
+    otherwise; whoever answers by name or date does not.
+    """
+    from tradeassay.assay.memory import CounterfactualConfig, counterfactual_study
+    from tradeassay.report.recall_page import write_counterfactual
+    from tradeassay.runs import Asking, Run
+
+    played = Run.load(find_run(run, out))
+    chosen: Any = split_list(arms)
+    report = counterfactual_study(
+        played,
+        agent or _only_model(played),
+        config=CounterfactualConfig(share=share, seed=seed, arms=chosen),
+        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay, concurrency=concurrency),
+        say=say,
+    )
+    if as_json:
+        print_json(report)
+    else:
+        rows = [[one.arm, one.how, str(one.asked), _ratio(one.same), _ratio(one.depends)] for one in report.arms]
+        print_table(
+            f"{report.model} in {report.run}", ("arm", "what is changed", "asked", "same", "depends"), rows
+        )
         for note in (report.sentence, *report.notes):
             say(note)
-    if page is not None or not as_json:
-        place = page or Path(f"recall-{re.sub(r'[^A-Za-z0-9.]+', '-', named)}.html")
-        say(f"page: {write_recall(report, place)}")
+    _write(
+        report,
+        write_counterfactual,
+        page or (None if as_json else Path(f"counterfactual-{played.spec.slug}.html")),
+    )
+
+
+def _write(report: Any, write: Callable[[Any, Path], Path], place: Path | None) -> None:
+    """Write a page, and the record beside it."""
+    import msgspec
+
+    from tradeassay.core.files import write_atomic
+
+    if place is not None:
+        say(f"page: {write(report, place)}")
         write_atomic(place.with_suffix(".json"), msgspec.json.format(msgspec.json.encode(report), indent=1))
 
 

@@ -48,6 +48,12 @@ from tradeassay.core.errors import UserError, require
     metavar="VALUE",
     help="Value of the beacon that the spec draws its secret from, as hex.",
 )
+@click.option(
+    "--with",
+    "beside",
+    type=click.Choice(["recall"]),
+    help="Ask its models what they remember when it is over, and judge it with that.",
+)
 @asking_options
 @out_option
 @workers_option
@@ -55,6 +61,7 @@ from tradeassay.core.errors import UserError, require
 @json_option
 def run(
     plan: bool,
+    beside: str | None,
     beacon: str | None,
     out: Path,
     workers: int | None,
@@ -107,6 +114,11 @@ def run(
             print_table(f"plan of '{planned.slug}'", ("what", "how much"), planned.rows())
         return 0
     done = run_spec(spec, out / spec.slug, executor=executor, workers=workers, progress="auto", asking=asking)
+    if beside == "recall" and not done.failed:
+        from tradeassay.assay.memory import ask_models
+        from tradeassay.assay.verdict import assay, record_assay
+
+        record_assay(done, assay(done, memory=ask_models(done, asking, say=say), say=say))
     return finish(done, as_json=as_json)
 
 

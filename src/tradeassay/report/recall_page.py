@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradeassay.assay.memory.recall import RecallReport
+from tradeassay.assay.memory import CounterfactualReport, RecallReport
 from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
 from tradeassay.report.palette import LineStyle
 from tradeassay.report.shell import render_page, write_page
@@ -58,3 +58,9 @@ def recall_chart(report: RecallReport) -> Markup | None:
     about = f"Recall by month from {days[0]} to {days[-1]}; 0 is guessing, 1 is knowing"
     chart = Equity(days=days, curves=tuple(curves), band=band, sessions=len(days), thinned=False)
     return line_chart(chart, ChartLook(styles=_LOOK, size="mid", zero=True), about, marks=marks)
+
+
+def write_counterfactual(report: CounterfactualReport, path: Path) -> Path:
+    """Write the page of a counterfactual study and return its path."""
+    changed = [one for one in report.decisions if one.arm != "again" and (one.recorded or one.now)][:_EXAMPLES]
+    return write_page(path, render_page("counterfactual.html.j2", {"report": report, "examples": changed}))

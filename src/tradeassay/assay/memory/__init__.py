@@ -11,6 +11,14 @@ from tradeassay.assay.memory.contrast import (
     MemoryGap,
     memory_contrast,
 )
+from tradeassay.assay.memory.counterfactual import (
+    CounterfactualConfig,
+    CounterfactualReport,
+    counterfactual_study,
+    score_counterfactual,
+)
+from tradeassay.assay.memory.edge import EdgeSplit, RecallSplit, split_edge, split_run
+from tradeassay.assay.memory.propensity import Propensity
 from tradeassay.assay.memory.questions import RecallAnswer, RecallConfig, RecallQuestion
 from tradeassay.assay.memory.rationale import (
     CATEGORIES,
@@ -26,21 +34,26 @@ from tradeassay.assay.memory.recall import (
     RecallReport,
     RecallScore,
     plan_recall,
-    read_recall,
     recall_audit,
     score_recall,
 )
+from tradeassay.assay.memory.records import MemoryRecord, ask_models, read_record
 
 __all__ = [
     "CATEGORIES",
     "Category",
+    "CounterfactualConfig",
+    "CounterfactualReport",
     "DirectProbe",
+    "EdgeSplit",
     "Fade",
     "MemoryArm",
     "MemoryConfig",
     "MemoryContrast",
     "MemoryGap",
+    "MemoryRecord",
     "NamedThing",
+    "Propensity",
     "RationaleReport",
     "RationaleRow",
     "RecallAnswer",
@@ -50,10 +63,16 @@ __all__ = [
     "RecallQuestion",
     "RecallReport",
     "RecallScore",
+    "RecallSplit",
+    "ask_models",
+    "counterfactual_study",
     "memory_contrast",
     "plan_recall",
     "rationale_analysis",
-    "read_recall",
+    "read_record",
     "recall_audit",
+    "score_counterfactual",
     "score_recall",
+    "split_edge",
+    "split_run",
 ]

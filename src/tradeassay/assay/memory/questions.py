@@ -41,7 +41,7 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Odd wordings allow the answer "unknown", even ones ask for an estimate. With several samples answers are
     drawn at
     a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one; ``horizon`` is
-    that of the moves asked for a run.
+    that of the moves asked for a run. Of ``logprobs`` facts the log-probabilities are asked for too.
     """
 
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
@@ -52,6 +52,7 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     last: str | None = None
     cutoff: date | None = None
     horizon: Literal["day", "week", "month"] = "week"
+    logprobs: Annotated[int, Meta(ge=0)] = 40
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
 
 
@@ -485,3 +486,9 @@ def _read_choice(answer: RecallAnswer, text: str) -> RecallAnswer:
         return answer
     chosen = min(places, key=lambda choice: places[choice])
     return msgspec.structs.replace(answer, chosen=chosen, right=chosen == answer.named)
+
+
+def points(one: RecallAnswer) -> float:
+    """Return 1 for a right answer and less than 0 for a wrong one, so that guessing gives 0; 0 for none."""
+    chance = CHANCE[one.kind]
+    return 0.0 if one.right is None else (float(one.right) - chance) / (1.0 - chance)

@@ -4,7 +4,7 @@ controls."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.attribute import account_days
+from tradeassay.assay.memory.propensity import Propensity, weigh
 from tradeassay.assay.memory.questions import (
     CHANCE,
     HORIZONS,
@@ -23,13 +24,14 @@ from tradeassay.assay.memory.questions import (
     draw_for_pairs,
     draw_questions,
     form_of,
+    points,
     read_answer,
     request_of,
 )
+from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.errors import UNDECODABLE, ModelError, UserError
+from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
     Access,
@@ -44,7 +46,7 @@ from tradeassay.llm import (
     load_prices,
     open_model,
 )
-from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.metrics.intervals import significant
 from tradeassay.play.episode import NOBODY
 from tradeassay.runs.spec.episode import Asking
 
@@ -144,22 +146,12 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     months: tuple[RecallMonth, ...]
     notes: tuple[str, ...]
     answers: tuple[RecallAnswer, ...]
+    propensity: Propensity | None = None
 
     def score(self, kind: str, names: str = "real", period: str = "all") -> RecallScore | None:
         """Return one row; None where nothing of it was asked."""
         wanted = (kind, names, period)
         return next((one for one in self.scores if (one.kind, one.names, one.period) == wanted), None)
-
-
-def read_recall(path: Path) -> RecallReport:
-    """Read a recorded audit; raises :class:`UserError` for a file that is none."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=RecallReport)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
-    except UNDECODABLE as error:
-        hint = "make one with: tradeassay memory recall --json > FILE"
-        raise UserError(f"{path} is no recall audit: {error}", hint=hint) from error
 
 
 Answer = Callable[[RecallQuestion], ModelReply]
@@ -186,6 +178,8 @@ def recall_audit(
     """
     config, asking = config or RecallConfig(), asking or Asking()
     say = say or (lambda _: None)
+    if run is not None and answer is None:
+        model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
     snapshot, truth, questions, cutoff = _prepared(model, dataset, run, config, home)
     access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
     plan = _plan_of(model, questions, access.prices)
@@ -197,8 +191,15 @@ def recall_audit(
         replies = asyncio.run(_ask_all(model, questions, config, (asking, access, budget), say))
     answers = tuple(read_answer(*pair) for pair in zip(questions, replies, strict=True))
     spent = 0.0 if asking.replay or answer is not None else None if budget.unpriced_calls else budget.spent_usd
+    weighed = None
+    if answer is None:
+        say("log-probabilities ...")
+        weighed = weigh(
+            model, answers, truth, most=config.logprobs, asking=asking, access=access, level=config.level
+        )
     return score_recall(
         answers,
+        propensity=weighed,
         config=config,
         model=model,
         dataset=snapshot.name,
@@ -241,8 +242,10 @@ def _prepared(
 
 
 def _known_cutoff(model: str, run: Run | None) -> date | None:
-    if run is not None and (known := run.manifest.models.get(model)) is not None and known.cutoff is not None:
-        return known.cutoff
+    for episode in () if run is None else episodes_of(run, model):
+        known = run.manifest.models.get(episode.label) if run is not None else None
+        if known is not None and known.cutoff is not None:
+            return known.cutoff
     found = load_cutoffs().of(model)
     return None if found is None else found.last_day
 
@@ -394,12 +397,6 @@ def _before(one: RecallAnswer, cutoff: date) -> bool:
     return one.until <= cutoff.isoformat()
 
 
-def points(one: RecallAnswer) -> float:
-    """Return 1 for a right answer and less than 0 for a wrong one, so that guessing gives 0; 0 for none."""
-    chance = CHANCE[one.kind]
-    return 0.0 if one.right is None else (float(one.right) - chance) / (1.0 - chance)
-
-
 def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
     scored = [one for one in answers if one.kind in CHANCE]
     if not any(one.right is not None for one in scored):
@@ -428,47 +425,6 @@ def _difference(real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], l
     if not both:
         return not_scored("no move was asked of an invented name")
     return clustered_mean(np.array([*both.values()]), [key[1] for key in both], level)
-
-
-def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -> Measure:
-    """Return a mean with Student's interval over clusters of any size; none with fewer than three clusters."""
-    from scipy.stats import t
-
-    value = float(values.mean())
-    places = {name: k for k, name in enumerate(dict.fromkeys(clusters))}
-    at = np.array([places[name] for name in clusters])
-    sums = np.bincount(at, weights=values - value, minlength=len(places))
-    n = len(places)
-    if n < 3:
-        return Measure(value=significant(value), level=level, n=values.size, note=f"no interval: {n} days")
-    error = float(np.sqrt((sums**2).sum() * n / (n - 1))) / values.size
-    half = float(t.ppf(0.5 + level / 2.0, n - 1)) * error
-    return Measure(
-        value=significant(value),
-        low=significant(value - half),
-        high=significant(value + half),
-        level=level,
-        n=values.size,
-        note=f"over {n} days",
-    )
-
-
-def _rate(hits: Sequence[bool], days: Sequence[str], level: float, nothing: str) -> Measure:
-    """Return a share with Wilson's interval at as many answers as their clustering by day leaves."""
-    if not hits:
-        return not_scored(nothing)
-    values = np.array(hits, dtype=np.float64)
-    share, n = float(values.mean()), values.size
-    plain = clustered_mean(values, days, level)
-    effective = float(len(set(days)))
-    if plain.low is not None and 0.0 < share < 1.0:
-        from scipy.stats import t
-
-        error = (share - plain.low) / float(t.ppf(0.5 + level / 2.0, len(set(days)) - 1))
-        effective = min(float(n), share * (1.0 - share) / error**2) if error > 0.0 else effective
-    whole = max(1, round(effective))
-    low, high = wilson_interval(share * whole, whole, level)
-    return Measure(value=significant(share), low=low, high=high, level=level, n=n)
 
 
 def _tell(
@@ -513,7 +469,7 @@ def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
         and any(bool(one.right) for one in group if one.wording % 2 == 1)
         for group in both
     ]
-    return _rate(hits, [group[0].day for group in both], level, "nothing was asked")
+    return clustered_rate(hits, [group[0].day for group in both], level, "nothing was asked")
 
 
 def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) -> list[RecallScore]:
@@ -551,7 +507,7 @@ def _score(
     none = _why_none(here)
 
     def rate(those: Sequence[RecallAnswer], of: Callable[[RecallAnswer], bool], why: str = none) -> Measure:
-        return _rate([of(one) for one in those], [one.day for one in those], level, why)
+        return clustered_rate([of(one) for one in those], [one.day for one in those], level, why)
 
     moves = [one for one in read if one.kind in HORIZONS]
     no_move = "this is no move" if not any(one.kind in HORIZONS for one in here) else none
@@ -637,7 +593,7 @@ def _steady(here: Sequence[RecallAnswer], level: float) -> Measure:
         values = [one.value or 0.0 for one in group]
         return max(values) - min(values) <= 0.01 * abs(max(values))
 
-    return _rate(
+    return clustered_rate(
         [same(one) for one in several], [one[0].day for one in several], level, "no fact was answered twice"
     )
 
@@ -668,7 +624,7 @@ def _months(answers: Sequence[RecallAnswer], level: float) -> list[RecallMonth]:
                 first=f"{place * step // 12:04d}-{place * step % 12 + 1:02d}-01",
                 recall=_known([one for one in here if not one.invented], level),
                 control=_known([one for one in here if one.invented], level),
-                near=_rate(
+                near=clustered_rate(
                     [bool(one.right) for one in closes],
                     [one.day for one in closes],
                     level,

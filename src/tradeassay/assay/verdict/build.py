@@ -46,6 +46,7 @@ from tradeassay.assay.verdict.evidence import (
     totals_of,
     variances,
     with_contrast,
+    with_recall,
 )
 from tradeassay.assay.verdict.record import (
     CASH,
@@ -101,6 +102,7 @@ from tradeassay.runs.verify.report import NOT_ASSAYED, VerifyReport
 
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
+    from tradeassay.assay.memory import MemoryRecord
     from tradeassay.runs import AgentScores, Run
 
 _SAME_RETURN = 1e-9
@@ -132,10 +134,12 @@ def assay_run(
     *,
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
+    memory: Sequence[MemoryRecord] = (),
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> Assay:
-    """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent.
+    """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent, ``memory``
+    what models were asked about their memory.
 
     ``say`` is told what is being done; ``spread`` says where episodes are worked on.
 
@@ -161,6 +165,7 @@ def assay_run(
             say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
             made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
             made = with_contrast(made, contrast, row.mode)
+            made = with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
             found.append(judge(msgspec.structs.replace(made, agent=run.names[made.agent]), config))
     paper = run.manifest.convention == "paper"
     return Assay(
@@ -816,6 +821,7 @@ def assay(
     *,
     agents: Sequence[str] = (),
     leaks: Mapping[str, LeakTestReport] | None = None,
+    memory: Sequence[MemoryRecord] = (),
     home: Path | str | None = None,
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
@@ -824,7 +830,8 @@ def assay(
 
     ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars table; what it
     is compared with is named by an :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents
-    of a run, ``leaks`` are the leak tests that were made of them, ``home`` is where data sets are kept, ``say`` is
+    of a run, ``leaks`` are the leak tests that were made of them, ``memory`` are recall audits and counterfactual
+    studies of its models, ``home`` is where data sets are kept, ``say`` is
     told what is being done, ``spread`` says where a run's episodes are worked on. Raises
     :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
     whatever cannot be read.
@@ -835,13 +842,13 @@ def assay(
     from tradeassay.runs import Run
 
     if isinstance(what, Run):
-        return assay_run(what, config, agents=agents, leaks=leaks, say=say, spread=spread)
+        return assay_run(what, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     if not isinstance(what, Path | str):
         return assay_tables(OwnAccount(returns=what, home=None if home is None else str(home)), config)
     path = Path(what)
     if path.is_dir():
         opened = Run.load(path, home=home)
-        return assay_run(opened, config, agents=agents, leaks=leaks, say=say, spread=spread)
+        return assay_run(opened, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     if path.is_file():
         return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
     raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")
@@ -895,7 +902,9 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
         )
         chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
         notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
-        tested = any(one.leaks.tested for one in kept.assay.agents)
+        # What a model was asked beside its run is not part of it, and is not asked again.
+        recalled = any(one.recall is not None and one.recall.sentences for one in kept.assay.agents)
+        tested = recalled or any(one.leaks.tested for one in kept.assay.agents)
     except (TradeassayError, *UNDECODABLE) as error:
         changed, tested = f"it cannot be made again: {error}", False
     open_ = tested or (found.freedom is not None and (found.freedom.runs or 2) > 1)

@@ -12,6 +12,7 @@ import math
 
 import msgspec
 
+from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
 from tradeassay.assay.verdict.evidence import above, below, convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
@@ -76,8 +77,7 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
     if kind == "leak":
         firm = bool(found.leaks.findings)
     elif kind == "memory":
-        lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
-        firm = any(one is not None and above(one.gap) for one in lost)
+        firm = any(_certainly_lost(found, claim) for claim in persisting(found, config)[1])
     elif kind == "worse":
         firm = found.luck.p_low is not None
     else:
@@ -231,6 +231,25 @@ def contrast_of(found: AgentFindings, claim: Claim) -> MemoryEvidence | Contrast
     return {"edge": memory, "timing": memory.timing, "style_timing": memory.style_timing}[claim]
 
 
+def split_of(found: AgentFindings, claim: Claim) -> EdgeSplit | None:
+    """Return what a claim is worth without what the model recalls; None where it was not asked."""
+    split = None if found.recall is None else found.recall.split
+    return None if split is None else split.dates if claim == "timing" else split.names
+
+
+def _recalled(found: AgentFindings, claim: Claim) -> bool:
+    """Return whether direct evidence says that a claim is memory: recall explains it, or input does not matter."""
+    recall, split = found.recall, split_of(found, claim)
+    if recall is None:
+        return False
+    return (split is not None and split.remembered) or recall.by_name
+
+
+def _certainly_lost(found: AgentFindings, claim: Claim) -> bool:
+    contrast = contrast_of(found, claim)
+    return (contrast is not None and above(contrast.gap)) or _recalled(found, claim)
+
+
 def confirmed(found: AgentFindings, claim: Claim = "edge") -> bool:
     """Return whether a claim stands where memory cannot help; true where no masked run was made."""
     contrast = contrast_of(found, claim)
@@ -239,7 +258,9 @@ def confirmed(found: AgentFindings, claim: Claim = "edge") -> bool:
 
 def _partly(found: AgentFindings, claim: Claim) -> bool:
     """Return whether a mask takes a part of what is claimed for certain."""
-    contrast = contrast_of(found, claim)
+    contrast, split = contrast_of(found, claim), split_of(found, claim)
+    if split is not None and split.partly:
+        return True
     return contrast is not None and above(contrast.gap) and found.memory is not None and not found.memory.doubted
 
 
@@ -249,6 +270,8 @@ def _persists(contrast: MemoryEvidence | Contrast) -> bool:
 
 def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bool:
     """Return whether what is claimed is memory."""
+    if _recalled(found, claim):
+        return True
     memory, contrast = found.memory, contrast_of(found, claim)
     if memory is None or memory.doubted:
         return False
@@ -335,8 +358,9 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
     # looks like any edge, then what is particular to this account, then what was not examined.
     limits = _edge_limits(found, config) if kind in ("skill", "mixed") or "edge" in claims(found, config) else []
     if kind == "memory":
-        lost = [contrast_of(found, claim) for claim in persisting(found, config)[1]]
-        if not any(one is not None and above(one.gap) for one in lost):
+        gone = persisting(found, config)[1]
+        if not any(_certainly_lost(found, claim) for claim in gone):
+            lost = [contrast_of(found, claim) for claim in gone]
             taken = [spanned(one.gap) for one in lost if one is not None]
             limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
     if found.styled is not None and found.styled < config.styled:
@@ -359,6 +383,7 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if found.by_model and not masked:
         why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
+    limits += _recall_limits(found)
     if found.memory is not None and found.memory.doubted:
         limits.append("the memory contrast is in doubt: a control, which cannot remember, shows a gap too")
     leaks = found.leaks
@@ -373,6 +398,19 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if found.luck.p is None:
         limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     return limits
+
+
+def _recall_limits(found: AgentFindings) -> list[str]:
+    """Return what keeps recall from being excluded; a rule has none."""
+    recall = found.recall
+    if not found.by_model or recall is None or recall.excluded is not None:
+        return []
+    if recall.reason is not None:
+        return [f"recall is not tested: {recall.reason}"]
+    split = split_of(found, "edge")
+    if recall.told == "no recall is shown" or (split is not None and above(split.rest)):
+        return []
+    return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]
 
 
 def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
@@ -517,9 +555,11 @@ def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
 
 def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     memory = found.memory
-    assert memory is not None
     claim = persisting(found, config)[1][0]
     contrast = contrast_of(found, claim)
+    if _recalled(found, claim) and (contrast is None or not above(contrast.gap)):
+        return f"{made}, but its {_CLAIMS[claim]} is memory: {_how_recalled(found, claim)}"
+    assert memory is not None
     if claim != "edge" and contrast is not None:
         if not above(contrast.gap):
             left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
@@ -543,6 +583,16 @@ def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
         f"{made}, but its edge is memory: '{memory.against}' takes {spanned(memory.gap)} a year of it, and "
         f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
     )
+
+
+def _how_recalled(found: AgentFindings, claim: Claim) -> str:
+    recall, split = found.recall, split_of(found, claim)
+    assert recall is not None
+    if split is not None and split.remembered:
+        return split_sentence(split)
+    unread = recall.unread
+    share = "" if unread is None else f" in {spanned(unread)} of the cases"
+    return f"it decides by name and day, not by what it is shown{share}."
 
 
 _CLAIMS: dict[Claim, str] = {"edge": "edge", "timing": "timing", "style_timing": "timing of styles"}
@@ -582,7 +632,11 @@ def _timing(made: str, found: AgentFindings, config: VerdictConfig, *, firm: boo
 def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
     (stays, lost), memory = persisting(found, config), found.memory
     for claim in (*lost, *(one for one in stays if _partly(found, one))):
-        contrast = contrast_of(found, claim)
+        contrast, split = contrast_of(found, claim), split_of(found, claim)
+        if split is not None and (claim in lost or split.partly) and (contrast is None or not above(contrast.gap)):
+            kept = [yearly if one == "edge" else _brought(found, one) for one in stays] if claim in lost else []
+            rest = f", but {' and '.join(kept)} stays." if kept else "."
+            return f"{made}; of its {_CLAIMS[claim]}, {split_sentence(split).rstrip('.')}{rest}"
         if contrast is not None and memory is not None:
             gone = f"{_CLAIMS[claim]} is memory ({spanned(contrast.gap)} a year)"
             if claim in lost:

@@ -15,6 +15,7 @@ from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.leaks.examine import StoredFutures, leak_test_of_episode
 from tradeassay.assay.leaks.leak_result import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
+from tradeassay.assay.memory import CounterfactualReport, RecallReport, plan_recall, split_run
 from tradeassay.assay.verdict.record import (
     CASH,
     AgentFindings,
@@ -22,6 +23,7 @@ from tradeassay.assay.verdict.record import (
     Edge,
     LuckEvidence,
     MemoryEvidence,
+    RecallEvidence,
     VerdictConfig,
 )
 from tradeassay.core.agent import CostlyAgent
@@ -34,8 +36,9 @@ from tradeassay.metrics.attribution import MAIN, Totals, total_parts
 from tradeassay.runs.play.trading import modules_of
 
 if TYPE_CHECKING:
+    from tradeassay.assay.memory import MemoryRecord
     from tradeassay.assay.memory.contrast import MemoryContrast
-    from tradeassay.runs import Run
+    from tradeassay.runs import AgentScores, EpisodeSpec, Run
 
 INVESTED = "invested"
 _FILLS = ("fills", "futures")
@@ -329,6 +332,67 @@ def with_contrast(found: AgentFindings, contrast: MemoryContrast | None, mode: s
     )
     told = msgspec.structs.replace(memory, sentence=said, doubted=doubted, fade=fade)
     return msgspec.structs.replace(found, memory=told)
+
+
+def with_recall(
+    found: AgentFindings, run: Run, *, scores: AgentScores, mask: str | None, records: Sequence[MemoryRecord]
+) -> AgentFindings:
+    """Return findings with what direct evidence says of the model's memory, or what asking for it would take."""
+    episode = run.episode(scores.episodes[0])
+    names = {scores.agent, episode.model} if episode.by_model else {scores.agent}
+    ours = [one for one in records if one.model in names]
+    if not episode.by_model:
+        if not records:
+            return found
+        none = RecallEvidence(recall=not_scored("a rule has read nothing"), excluded="a rule has read nothing")
+        return msgspec.structs.replace(found, recall=none)
+    audits = [one for one in ours if isinstance(one, RecallReport)]
+    studies = [one for one in ours if isinstance(one, CounterfactualReport)]
+    if not ours:
+        why = _cannot_have_read(found, run, episode, mask)
+        reason = None if why is not None else _recall_costs(run, scores.agent)
+        bare = RecallEvidence(recall=not_scored("it was not asked what it remembers"), reason=reason, excluded=why)
+        return msgspec.structs.replace(found, recall=bare)
+    audit, study = (audits[-1] if audits else None), (studies[-1] if studies else None)
+    keys = [key for key in scores.episodes if run.series(key).failure is None]
+    split = split_run(run, keys, audit) if audit is not None and keys else None
+    said = [audit.sentence] if audit is not None else []
+    said += [split.sentence] if split is not None else []
+    said += [audit.propensity.sentence] if audit is not None and audit.propensity is not None else []
+    said += [study.sentence] if study is not None else []
+    evidence = RecallEvidence(
+        told=None if audit is None else audit.told,
+        recall=not_scored("it was not asked what it remembers") if audit is None else audit.recall,
+        split=split,
+        unread=None if study is None else study.unread,
+        by_name=study is not None and study.by_name,
+        interaction=None if audit is None or audit.propensity is None else audit.propensity.interaction,
+        sentences=tuple(said),
+    )
+    return msgspec.structs.replace(found, recall=evidence)
+
+
+def _cannot_have_read(found: AgentFindings, run: Run, episode: EpisodeSpec, mask: str | None) -> str | None:
+    """Return why a model cannot recall what it traded; None where it may."""
+    if found.badges is not None and found.badges.data == "synthetic":
+        return "recall is excluded: the data is synthetic, and no model has read it"
+    if found.badges is not None and found.badges.model == "scripted":
+        return "recall is excluded: a script has read nothing"
+    if mask == "blinded":
+        return "names and days were hidden from it"
+    known = run.manifest.models.get(episode.label)
+    cutoff = None if known is None else known.cutoff
+    if cutoff is not None and found.first is not None and found.first > cutoff.isoformat():
+        return f"recall is excluded: the window begins after {cutoff}, when its knowledge ends"
+    return None
+
+
+def _recall_costs(run: Run, agent: str) -> str:
+    try:
+        plan = plan_recall(agent, run=run).sentence
+    except UserError as error:
+        plan = str(error)
+    return f"assay --recall ask would take {plan}"
 
 
 def leak_tests(

@@ -137,6 +137,8 @@ def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
             lines.append(f"more than under the mask, for certain and a year: {', '.join(sure)}")
         if found.memory.sentence:
             lines.append(found.memory.sentence)
+    if found.recall is not None:
+        lines += found.recall.sentences or ((found.recall.excluded,) if found.recall.excluded else ())
     if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
         lines.append(f"selection per window before the model's cutoff less after it: {spanned(found.memory.fade)}")
     if found.leaks.tested:

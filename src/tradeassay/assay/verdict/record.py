@@ -10,6 +10,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from tradeassay.assay.memory.edge import RecallSplit
+from tradeassay.assay.memory.recall import RecallWord
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Badges, Measure, plain_sum
 from tradeassay.factors import factor_words
@@ -221,6 +223,27 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What direct evidence of memory says of a model. ``told`` is what the recall audit found, ``recall`` with its
+    number; ``split`` what its edge is worth without recall. ``unread`` is the share of decisions that did not
+    change
+    when what they should rest on was reversed, ``by_name`` whether they followed the name and the day instead, for
+    certain; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
+    says
+    why nothing was asked, and ``excluded`` why nothing need be: the data cannot have been read.
+    """
+
+    told: RecallWord | None = None
+    recall: Measure
+    split: RecallSplit | None = None
+    unread: Measure | None = None
+    by_name: bool = False
+    interaction: Measure | None = None
+    sentences: tuple[str, ...] = ()
+    reason: str | None = None
+    excluded: str | None = None
+
+
 class LeakEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the leak test said. ``findings`` name channels; not ``tested`` does not mean innocent.
 
@@ -415,6 +438,7 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
     curve: AccountCurve | None = None
     luck: LuckEvidence
     memory: MemoryEvidence | None = None
+    recall: RecallEvidence | None = None
     leaks: LeakEvidence
     calibration: Calibration | None = None
 

@@ -1,0 +1,540 @@
+"""Change the shown past: a share of a run's decisions is asked again where an agent that reads must decide
+otherwise.
+
+Five arms, each a whole market in which the recorded decisions are carried out up to the day that is asked: nothing
+changed (what the agent says twice), returns mirrored, series under each other's names, news turned from good to
+bad,
+and the true series under a false date. No return is needed to see who answers by name and not by series.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from tradeassay.agents import make_agent
+from tradeassay.assay.memory.recall import episodes_of
+from tradeassay.assay.memory.scoring import clustered_mean
+from tradeassay.benchmarks import Benchmark
+from tradeassay.benchmarks.daily import ByObservation
+from tradeassay.core.agent import AskDecision, Observation
+from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.drive import adrive, drive
+from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.orders import Decision
+from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.data.store.read import read_panel
+from tradeassay.llm import (
+    Access,
+    Budget,
+    CassetteStore,
+    Model,
+    QuestionPlace,
+    check_model,
+    load_prices,
+    open_model,
+)
+from tradeassay.play import Asked
+from tradeassay.play import Episode as Play
+from tradeassay.play.episode import NOBODY, addressed, by_observation
+from tradeassay.runs.play.episodes import conversation_rng, episode_rng
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Run
+
+COUNTERFACTUAL = "counterfactual-v1"
+Arm = Literal["again", "prices", "names", "news", "date"]
+ARMS: dict[Arm, str] = {
+    "again": "nothing changed: how often it says the same twice",
+    "prices": "returns mirrored: what rose fell (true names, true date, false series)",
+    "names": "each series under another name (true date)",
+    "news": "good news for bad",
+    "date": "the true series under a false date",
+}
+_SHIFT = timedelta(days=364 * 6)
+"""How far a false date lies back: whole weeks, so that weekdays stay."""
+_MATTERS = 0.25
+"""A drop in similarity below this says that what was changed hardly matters."""
+_LEAST = 5
+
+
+class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A ``share`` of the decisions, at least ten where there are so many, drawn with ``seed``."""
+
+    share: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.2
+    seed: Annotated[int, Meta(ge=0)] = 0
+    arms: tuple[Arm, ...] = tuple(ARMS)
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+
+
+class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision asked again: its orders as directions by name, as recorded and now; ``moved`` are the
+    recorded ones
+    under the names that carry their series now."""
+
+    arm: Arm
+    episode: str
+    session: str
+    recorded: dict[str, float]
+    now: dict[str, float]
+    moved: dict[str, float]
+    confidence: float | None
+    confidence_now: float | None
+
+
+class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One change. ``same`` is how alike decisions are to the recorded ones, 1 for the same orders and -1 for the
+    opposite; ``depends`` how much less than when nothing is changed; ``confidence`` the mean change of it."""
+
+    arm: Arm
+    how: str
+    asked: int
+    same: Measure
+    depends: Measure
+    confidence: Measure
+
+
+class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What decisions rest on. ``unread`` is how alike they stay when returns are mirrored; ``names`` how much
+    closer
+    they are to the recorded names than to the recorded series, where the two were parted. ``by_name``: they
+    follow the
+    name or the date for certain and the series does not matter."""
+
+    format: str = COUNTERFACTUAL
+    model: str
+    run: str
+    config: CounterfactualConfig
+    arms: tuple[CounterfactualArm, ...]
+    unread: Measure
+    names: Measure
+    by_name: bool
+    sentence: str
+    usd: float | None
+    notes: tuple[str, ...]
+    decisions: tuple[ReaskedDecision, ...]
+
+    def arm(self, name: Arm) -> CounterfactualArm | None:
+        """Return one arm; None where it was not asked."""
+        return next((one for one in self.arms if one.arm == name), None)
+
+
+def counterfactual_study(
+    run: Run,
+    agent: str,
+    *,
+    config: CounterfactualConfig | None = None,
+    asking: Asking | None = None,
+    home: Path | None = None,
+    say: Callable[[str], None] | None = None,
+) -> CounterfactualReport:
+    """Ask a share of an agent's decisions again in changed markets; a rule is played again.
+
+    Raises :class:`UserError` for an agent the run does not have, :class:`ModelError` when a model is not reached.
+    """
+    config, asking, say = config or CounterfactualConfig(), asking or Asking(), say or (lambda _: None)
+    episodes = [one for one in run.episodes if agent == one.label] or episodes_of(run, agent)
+    episodes = [one for one in episodes if run.series(one.key).failure is None]
+    if not episodes:
+        raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
+    budget = Budget(asking.max_usd)
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
+        asked = asyncio.run(_study(run, episodes, config, (asking, budget, home), Path(folder), notes, say))
+    spent = (
+        0.0 if asking.replay or not episodes[0].by_model else None if budget.unpriced_calls else budget.spent_usd
+    )
+    return score_counterfactual(asked, model=agent, run=run.spec.slug, config=config, usd=spent, notes=notes)
+
+
+async def _study(
+    run: Run,
+    episodes: Sequence[EpisodeSpec],
+    config: CounterfactualConfig,
+    how: tuple[Asking, Budget, Path | None],
+    folder: Path,
+    notes: list[str],
+    say: Callable[[str], None],
+) -> list[ReaskedDecision]:
+    asking, budget, home = how
+    access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
+    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+    found: list[ReaskedDecision] = []
+    for number, episode in enumerate(episodes):
+        benchmark = run.manifest.benchmark(episode)
+        changed = _changed_markets(run.snapshot(episode.key), benchmark, config, folder / str(number), notes)
+        say(f"{episode.key}: {', '.join(one.arm for one in changed)}")
+        works = [_Reasking(run, episode, benchmark, one, config) for one in changed]
+        if not episode.by_model:
+            found += [decision for work in works for decision in work.by_rule()]
+            continue
+        if not asking.replay:
+            check_model(episode.model, access)
+        async with open_model(
+            episode.model,
+            params_for(episode, benchmark),
+            cassette=store,
+            replay=asking.replay,
+            budget=budget,
+            connections=asking.concurrency,
+            access=access,
+        ) as model:
+            for made in await asyncio.gather(*(work.by_model(model) for work in works)):
+                found += made
+    return found
+
+
+class _Changed(NamedTuple):
+    """A changed market; ``names`` says under which name each series is shown, ``words`` what is done to texts."""
+
+    arm: Arm
+    snapshot: Snapshot
+    names: Mapping[str, str]
+    words: Callable[[str], str]
+
+
+def _changed_markets(
+    snapshot: Snapshot, benchmark: Benchmark, config: CounterfactualConfig, folder: Path, notes: list[str]
+) -> list[_Changed]:
+    panel = read_panel(snapshot.folder)
+    row = max(0, int(np.searchsorted(panel.sessions, np.datetime64(benchmark.market.first, "D"))) - 1)
+    made = []
+    for arm in config.arms:
+        names: Mapping[str, str] = {}
+        market = snapshot
+        if arm == "prices":
+            market = _written(mirrored(panel, row), folder / arm)
+        elif arm == "names":
+            exchanged, names = exchanged_names(panel, row, config.seed)
+            market = _written(exchanged, folder / arm)
+        elif arm == "news" and not panel.news:
+            notes.append("news was not turned: the data set has none")
+            continue
+        words = {"news": turned_words, "date": shifted_dates}.get(arm, str)
+        made.append(_Changed(arm, market, names, words))
+    return made
+
+
+def _written(panel: Panel, folder: Path) -> Snapshot:
+    write_snapshot(panel, folder)
+    return open_snapshot(folder)
+
+
+def mirrored(panel: Panel, row: int) -> Panel:
+    """Return a market in which every return is the opposite one, prices at ``row`` unchanged; dividends and
+    splits are
+    left out, because they would have to be mirrored too."""
+    start = panel.bars["close"][row]
+    start = np.where(np.isfinite(start), start, np.nanmedian(panel.bars["close"], axis=0))
+    other = {"high": "low", "low": "high"}
+    bars = dict(panel.bars)
+    for name in ("open", "high", "low", "close"):
+        bars[name] = start**2 / panel.bars[other.get(name, name)]  # type: ignore[index]  # the four prices
+    levels = {
+        name: values[row] ** 2 / values for name, values in panel.indices.items() if np.isfinite(values[row])
+    }
+    return replace(panel, bars=bars, indices=levels, actions=())
+
+
+def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str, str]]:
+    """Return a market whose series stand under each other's names, at the price level of the name at ``row``, and
+    which name carries each one's series. Names with gaps stay as they are. Raises :class:`UserError` below two
+    names.
+    """
+    closes = panel.bars["close"]
+    whole = np.flatnonzero(
+        np.isfinite(closes[row:]).all(axis=0) & np.isfinite(closes[max(0, row - 60) :]).all(axis=0)
+    )
+    if whole.size < 2:
+        raise UserError("fewer than two names have a price on every session", hint="leave the arm 'names' out")
+    order = np.random.default_rng([seed, 30]).permutation(whole)
+    source = np.arange(len(panel.listings))
+    source[order] = np.roll(order, 1)  # nobody keeps its own
+    scale = closes[row] / closes[row, source]
+    scale[source == np.arange(source.size)] = 1.0
+    bars = dict(panel.bars)
+    for name in ("open", "high", "low", "close"):
+        bars[name] = panel.bars[name][:, source] * scale
+    symbols = panel.symbols
+    carried = {symbols[int(source[k])]: symbols[k] for k in range(source.size)}
+    return replace(panel, bars=bars, suspended=panel.suspended[:, source], actions=()), carried
+
+
+_OPPOSITES = (
+    "beats/misses raises/cuts rises/falls rose/fell up/down gains/losses gain/loss profit/loss strong/weak "
+    "growth/decline record/poor upgrade/downgrade upgraded/downgraded upgrades/downgrades higher/lower "
+    "above/below positive/negative increase/decrease increases/decreases increased/decreased wins/loses "
+    "surges/plunges jumps/drops rally/slump better/worse best/worst good/bad bullish/bearish approves/rejects"
+)
+_TURNED = {
+    a: b
+    for one, other in (pair.split("/") for pair in reversed(_OPPOSITES.split()))
+    for a, b in ((one, other), (other, one))
+}
+_TURN = re.compile(rf"\b({'|'.join(_TURNED)})\b", re.IGNORECASE)
+_NEWS_FIELDS = re.compile(r'("(?:title|headline|body|summary|text)"\s*:\s*)"((?:[^"\\]|\\.)*)"')
+_ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
+
+
+def turned_words(text: str) -> str:
+    """Return a text in which what headlines say of a company is the opposite."""
+
+    def turn(found: re.Match[str]) -> str:
+        other = _TURNED[found.group().lower()]
+        return other.capitalize() if found.group()[0].isupper() else other
+
+    return _NEWS_FIELDS.sub(lambda found: f'{found[1]}"{_TURN.sub(turn, found[2])}"', text)
+
+
+def shifted_dates(text: str, back: timedelta = _SHIFT) -> str:
+    """Return a text whose ISO dates lie years earlier, on the same weekdays."""
+
+    def shift(found: re.Match[str]) -> str:
+        try:
+            return (date(*map(int, found.groups())) - back).isoformat()
+        except (ValueError, OverflowError):
+            return found.group()
+
+    return _ISO.sub(shift, text)
+
+
+class _Reasking:
+    """One episode in one changed market: recorded decisions are carried out, some are asked again."""
+
+    def __init__(
+        self, run: Run, episode: EpisodeSpec, benchmark: Benchmark, change: _Changed, config: CounterfactualConfig
+    ) -> None:
+        self._episode, self._benchmark, self._change = episode, benchmark, change
+        self._records = list(run.records(episode.key))
+        self._secret = run.manifest.secret
+        count = len(self._records)
+        wanted = min(count, max(10, round(config.share * count)))
+        rng = np.random.default_rng([config.seed, 31])
+        self._steps = set(rng.choice(count, wanted, replace=False).tolist())
+
+    def by_rule(self) -> list[ReaskedDecision]:
+        """Play a rule again; it sees every session, because it may remember what it saw."""
+        episode, benchmark = self._episode, self._benchmark
+        talk = ByObservation(benchmark.day)
+        play: Play[AskDecision, Decision] = Play(
+            self._change.snapshot, benchmark.market, talk, key=episode.key, seed=episode.seed
+        )
+        agent = make_agent(episode.agent.name, episode.agent.params)
+        agent.begin(play.info, episode_rng(benchmark, episode, self._change.snapshot.name))
+        answer = by_observation(agent)
+        seen: Observation | None = play.open()
+        made = []
+        for place, record in enumerate(self._records):
+            if seen is None:
+                break
+            now = drive(talk.dialogue(seen), answer)
+            if place in self._steps:
+                made.append(self._compared(seen, record.session, record.decision, now))
+            play.decide(record.decision)
+            seen = play.observation
+        return made
+
+    async def by_model(self, model: Model) -> list[ReaskedDecision]:
+        """Ask a model in the benchmark's own conversation, under the same mask and aliases."""
+        episode, benchmark = self._episode, self._benchmark
+        protocol = open_protocol(benchmark)
+        days = (benchmark.market.first, benchmark.market.last)
+        rng = conversation_rng(benchmark, episode, episode.dataset, self._secret, days)
+        play = Play(self._change.snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
+        seen: Observation | None = play.open()
+        made = []
+        for place, record in enumerate(self._records):
+            if seen is None:
+                break
+            if place in self._steps:
+                at = QuestionPlace(
+                    episode=f"counterfactual-{self._change.arm}-{episode.key}",
+                    step=seen.step,
+                    sample=episode.seed,
+                    index=0,
+                )
+                now = await adrive(addressed(protocol.dialogue(seen), at), self._answerer(model))
+                made.append(self._compared(seen, record.session, record.decision, now))
+            play.decide(record.decision)
+            seen = play.observation
+        return made
+
+    def _answerer(self, model: Model) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
+        words = self._change.words
+
+        def said(message: Message) -> Message:
+            return (
+                msgspec.structs.replace(message, text=words(message.text))
+                if message.role != "assistant"
+                else message
+            )
+
+        async def answer(asked: Asked[AskModel]) -> ModelReply:
+            request = msgspec.structs.replace(asked.request, messages=tuple(map(said, asked.request.messages)))
+            reply = await model.ask(request, asked.place)
+            if reply.error_kind in NOBODY:
+                raise ModelError(
+                    f"{model.name} was not reached: {reply.error}", hint="try again; answers are kept"
+                )
+            return reply
+
+        return answer
+
+    def _compared(self, seen: Observation, session: str, then: Decision, now: Decision) -> ReaskedDecision:
+        before = directions(then, seen)
+        return ReaskedDecision(
+            arm=self._change.arm,
+            episode=self._episode.key,
+            session=session,
+            recorded=before,
+            now=directions(now, seen),
+            moved={self._change.names.get(name, name): sign for name, sign in before.items()},
+            confidence=_confidence(then),
+            confidence_now=_confidence(now),
+        )
+
+
+def directions(decision: Decision, seen: Observation) -> dict[str, float]:
+    """Return which way each name is traded: 1 bought, -1 sold; what a target leaves as it is has no entry."""
+    found: dict[str, float] = {}
+    for order in decision.orders:
+        if order.unit in ("shares", "dollars"):
+            sign = -1.0 if order.side == "SELL" else 1.0
+        else:
+            position = seen.account.positions.get(order.symbol)
+            held = 0.0
+            if position is not None:
+                shares = order.unit == "target_shares"
+                held = position.quantity if shares else position.value
+                held = seen.account.weight(order.symbol) if order.unit == "target_weight" else held
+            sign = float(np.sign(order.amount - held))
+        if sign:
+            found[order.symbol] = sign
+    return found
+
+
+def _confidence(decision: Decision) -> float | None:
+    given = [order.confidence for order in decision.orders if order.confidence is not None]
+    return None if not given else float(np.mean(given))
+
+
+# Scoring ----------------------------------------------------------------------------------------------------
+
+
+def alike(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the cosine of two decisions: 1 for the same orders, -1 for the opposite, 0 if they share nothing."""
+    if not one or not other:
+        return 1.0 if not one and not other else 0.0
+    shared = sum(sign * other.get(name, 0.0) for name, sign in one.items())
+    return float(shared / np.sqrt(len(one) * len(other)))
+
+
+def score_counterfactual(
+    decisions: Sequence[ReaskedDecision],
+    *,
+    model: str,
+    run: str,
+    config: CounterfactualConfig,
+    usd: float | None = 0.0,
+    notes: Sequence[str] = (),
+) -> CounterfactualReport:
+    """Score decisions that were asked again; those without an order on either side say nothing."""
+    level = config.level
+    twice = {(one.episode, one.session): alike(one.recorded, one.now) for one in decisions if one.arm == "again"}
+    arms = []
+    for arm in config.arms:
+        here = [one for one in decisions if one.arm == arm and (one.recorded or one.now)]
+        asked = sum(one.arm == arm for one in decisions)
+        if not asked:
+            continue
+        pairs = [
+            (twice[one.episode, one.session], alike(one.recorded, one.now), one.session)
+            for one in here
+            if (one.episode, one.session) in twice
+        ]
+        sure = [
+            (abs(one.confidence_now - one.confidence), one.session)
+            for one in here
+            if one.confidence is not None and one.confidence_now is not None
+        ]
+        arms.append(
+            CounterfactualArm(
+                arm=arm,
+                how=ARMS[arm],
+                asked=asked,
+                same=_mean(
+                    [(alike(one.recorded, one.now), one.session) for one in here], level, "no order was given"
+                ),
+                depends=_mean([(a - b, day) for a, b, day in pairs], level, "nothing was asked unchanged")
+                if arm != "again"
+                else not_scored("this is what the others are compared with"),
+                confidence=_mean(sure, level, "no confidence was given"),
+            )
+        )
+    names = _mean(
+        [
+            (alike(one.recorded, one.now) - alike(one.moved, one.now), one.session)
+            for one in decisions
+            if one.arm == "names" and (one.recorded or one.now)
+        ],
+        level,
+        "names were not exchanged, or no order was given",
+    )
+    by_arm = {one.arm: one for one in arms}
+    unread = by_arm["prices"].same if "prices" in by_arm else not_scored("returns were not mirrored")
+    by_name, sentence = _tell(model, names, by_arm)
+    return CounterfactualReport(
+        model=model,
+        run=run,
+        config=config,
+        arms=tuple(arms),
+        unread=unread,
+        names=names,
+        by_name=by_name,
+        sentence=sentence,
+        usd=usd,
+        notes=tuple(dict.fromkeys(notes)),
+        decisions=tuple(decisions),
+    )
+
+
+def _mean(values: Sequence[tuple[float, str]], level: float, nothing: str) -> Measure:
+    if not values:
+        return not_scored(nothing)
+    if len(values) < _LEAST:
+        return not_scored(f"{len(values)} decisions with an order are too few: {_LEAST} are needed")
+    return clustered_mean(np.array([value for value, _ in values]), [day for _, day in values], level)
+
+
+def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> tuple[bool, str]:
+    def certain(measure: Measure) -> bool:
+        return measure.low is not None and measure.low > 0.0
+
+    prices = arms["prices"].depends if "prices" in arms else not_scored("returns were not mirrored")
+    dated = arms["date"].depends if "date" in arms else not_scored("no false date was given")
+    if prices.value is None:
+        return False, f"What the decisions of {model} rest on cannot be told: {prices.reason}."
+    matters = certain(prices) and prices.value >= _MATTERS
+    size = f"mirrored returns change {prices.value:.0%} of its decisions"
+    if not matters and certain(names):
+        return (
+            True,
+            f"{model} answers by name and not by series: {size}, and under exchanged names it keeps the name.",
+        )
+    if not matters and certain(dated) and (dated.value or 0.0) >= _MATTERS:
+        return True, f"{model} answers by date and not by series: {size}, a false date {dated.value:.0%}."
+    if matters:
+        return False, f"{model} reads what it is shown: {size}."
+    return False, f"What the decisions of {model} rest on cannot be told: {size}."

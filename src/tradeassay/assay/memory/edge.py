@@ -1,0 +1,210 @@
+"""What an edge is worth without recall: the part of the decisions that follows what the model recalls is taken
+out.
+
+Of the names asked about, x is what was held, y what they returned and f what the model recalls, each session
+less its
+mean over names. x = g f + u: what g f earned is the part of the edge that recall explains, what u earned is the
+rest.
+The same over time, with the share invested and the market, is for timing. Intervals redraw blocks of sessions that
+are longer than the horizon of a recalled move, so that names on one day and moves that overlap count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.attribute import account_days
+from tradeassay.assay.memory.questions import HORIZONS, PriceTruth, RecallAnswer
+from tradeassay.assay.memory.recall import RecallReport
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.metrics import BootstrapConfig, resamples
+from tradeassay.metrics.bootstrap import choose_block, content_seed
+from tradeassay.metrics.intervals import significant
+
+if TYPE_CHECKING:
+    from tradeassay.runs import Run
+
+_LEAST = 20
+"""Sessions that a split needs."""
+
+
+class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """A yearly edge, the part that recall ``explains`` and the ``rest``; ``share`` is explained of all, scored
+    where
+    the edge itself is certain. ``follows`` is the correlation of what was held with what is recalled."""
+
+    edge: Measure
+    explained: Measure
+    rest: Measure
+    share: Measure
+    follows: Measure
+
+    @property
+    def remembered(self) -> bool:
+        """Whether recall explains most of a gain for certain, and nothing certain is left."""
+        explained, rest = self.explained, self.rest
+        if explained.value is None or explained.low is None or rest.value is None or rest.low is None:
+            return False
+        return explained.low > 0.0 and explained.value > rest.value and rest.low <= 0.0
+
+    @property
+    def partly(self) -> bool:
+        """Whether both parts are gains for certain."""
+        return all(one.low is not None and one.low > 0.0 for one in (self.explained, self.rest))
+
+
+class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's edge is made of. ``names`` splits what its choice of names earned, ``dates`` what being
+    invested at the right time did. ``covered`` is the share of what was held that was asked about."""
+
+    names: EdgeSplit
+    dates: EdgeSplit
+    covered: float
+    sentence: str
+
+
+def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[tuple[str, ...], Floats]:
+    """Return the names asked about and the model's own forecast of every session's move, (T, names); 0 for none.
+
+    A move recalled over several sessions is shared out among them; one without a size has that of the others.
+    """
+    row = {str(day): number for number, day in enumerate(truth.sessions)}
+    moves = [one for one in answers if one.kind in HORIZONS and not one.invented and one.until in row]
+    sizes = [abs(one.value) for one in moves if one.value is not None]
+    usual = float(np.median(sizes)) if sizes else 0.01
+    names = tuple(dict.fromkeys(one.symbol for one in moves))
+    place = {symbol: column for column, symbol in enumerate(names)}
+    total, count = (np.zeros((len(truth.sessions), len(names))) for _ in range(2))
+    for one in moves:
+        said = one.value if one.value is not None else one.sign * usual
+        first, last = row[one.day] + 1, row[one.until] + 1
+        total[first:last, place[one.symbol]] += said / max(1, last - first)
+        count[first:last, place[one.symbol]] += 1.0
+    return names, total / np.maximum(count, 1.0)
+
+
+def split_edge(
+    held: Floats, returned: Floats, recalled: Floats, *, year: int, horizon: int, level: float = 0.95
+) -> tuple[EdgeSplit, EdgeSplit]:
+    """Split what weights (T, N) earned by names and by dates; returns and recalled moves have the same shape."""
+    y = np.nan_to_num(returned)
+    by_name = [one - one.mean(axis=1, keepdims=True) for one in (held, y, recalled)]
+    invested = held.sum(axis=1, keepdims=True)
+    market, expected = y.mean(axis=1, keepdims=True), recalled.mean(axis=1, keepdims=True)
+    by_date = [one - one.mean() for one in (invested, market, expected)]
+    return (
+        _split(by_name[0], by_name[1], by_name[2], year, horizon, level),
+        _split(by_date[0], by_date[1], by_date[2], year, horizon, level),
+    )
+
+
+def _split(x: Floats, y: Floats, f: Floats, year: int, horizon: int, level: float) -> EdgeSplit:
+    days = x.shape[0]
+    if days < _LEAST:
+        return _nothing(f"{days} sessions are too few: {_LEAST} are needed")
+    if not x.any():
+        return _nothing("what was held never changed")
+    xy, xf, ff, fy, xx = (np.einsum("ij,ij->i", a, b) for a, b in ((x, y), (x, f), (f, f), (f, y), (x, x)))
+    config = BootstrapConfig(level=level)
+    block = max(choose_block(xy, config), 2.0 * horizon)
+    rows = np.concatenate([*resamples(days, config.draws, block, content_seed(config, xy, xf, fy))])
+    tail = (1.0 - level) / 2.0
+
+    def measure(value: float, drawn: Floats, note: str | None = None) -> Measure:
+        low, high = np.nanquantile(drawn, [tail, 1.0 - tail])
+        return Measure(
+            value=significant(value),
+            low=significant(float(low)),
+            high=significant(float(high)),
+            level=level,
+            n=days,
+            note=note,
+        )
+
+    scale = year / days
+    earned, edge = xy[rows].sum(axis=1), float(xy.sum())
+    whole = measure(edge * scale, earned * scale)
+    if not ff.sum() > 0.0:
+        none = Measure(
+            value=0.0, low=0.0, high=0.0, level=level, n=days, note="the same is recalled of everything"
+        )
+        return EdgeSplit(
+            edge=whole, explained=none, rest=whole, share=none, follows=not_scored("nothing to follow")
+        )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = xf[rows].sum(axis=1) / ff[rows].sum(axis=1) * fy[rows].sum(axis=1)
+        follows = xf[rows].sum(axis=1) / np.sqrt(ff[rows].sum(axis=1) * xx[rows].sum(axis=1))
+        shares = drawn / earned
+    explained = float(xf.sum() / ff.sum() * fy.sum())
+    certain = whole.low is not None and whole.low > 0.0
+    return EdgeSplit(
+        edge=whole,
+        explained=measure(explained * scale, drawn * scale),
+        rest=measure((edge - explained) * scale, (earned - drawn) * scale),
+        share=measure(explained / edge, shares)
+        if certain
+        else not_scored("what was earned cannot be told from nothing"),
+        follows=measure(float(xf.sum() / np.sqrt(ff.sum() * xx.sum())), follows),
+    )
+
+
+def _nothing(reason: str) -> EdgeSplit:
+    none = not_scored(reason)
+    return EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
+
+
+def split_run(run: Run, keys: Sequence[str], report: RecallReport) -> RecallSplit:
+    """Split what the episodes of one agent earned by what the model recalls; seeds are held in equal parts."""
+    truth = PriceTruth.of(run.snapshot(keys[0]))
+    names, recalled = recalled_moves(report.answers, truth)
+    benchmark = run.manifest.benchmark(run.episode(keys[0]))
+    futures = np.zeros(len(truth.symbols), dtype=bool)
+    each = [account_days(run.records(key), truth.symbols, futures) for key in keys]
+    if not names or len({one.sessions for one in each}) != 1:
+        why = "no move was asked of a name" if not names else "its seeds ended in different sessions"
+        return RecallSplit(names=_nothing(why), dates=_nothing(why), covered=0.0, sentence=f"Not split: {why}.")
+    weights = np.mean([one.weights for one in each], axis=0)
+    row = {str(day): number for number, day in enumerate(truth.sessions)}
+    rows = np.array([row[session] for session in each[0].sessions])
+    columns = [truth.symbols.index(symbol) for symbol in names]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        returned = truth.closes[rows][:, columns] / truth.closes[np.maximum(rows - 1, 0)][:, columns] - 1.0
+    horizon = max(HORIZONS[one.kind] for one in report.answers if one.kind in HORIZONS)
+    by_name, by_date = split_edge(
+        weights[:, columns],
+        returned,
+        recalled[rows],
+        year=benchmark.periods_per_year,
+        horizon=horizon,
+        level=report.config.level,
+    )
+    gross = np.abs(weights).sum()
+    return RecallSplit(
+        names=by_name,
+        dates=by_date,
+        covered=float(np.abs(weights[:, columns]).sum() / gross) if gross > 0.0 else 0.0,
+        sentence=f"By names: {split_sentence(by_name)} By dates: {split_sentence(by_date)}",
+    )
+
+
+def split_sentence(split: EdgeSplit) -> str:
+    """Say what recall explains, never more surely than the numbers."""
+    explained, rest, share = split.explained, split.rest, split.share
+    if explained.value is None or explained.low is None or explained.high is None or rest.low is None:
+        return f"what recall explains cannot be told: {explained.reason or 'no interval'}."
+    left = f"{rest.value:+.1%} a year ({rest.low:+.1%} to {rest.high:+.1%})"
+    if rest.low > 0.0:
+        stays = f"what is left, {left}, is more than luck"
+    else:
+        stays = f"what is left, {left}, cannot be told from luck"
+    if share.value is not None and share.low is not None and share.high is not None and explained.low > 0.0:
+        return f"recall explains {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of the edge; {stays}."
+    size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
+    if explained.low > 0.0:
+        return f"recall explains {size}; {stays}."
+    return f"recall explains nothing for certain, {size}; {stays}."

@@ -1,0 +1,241 @@
+"""Memory in log-probabilities: how familiar a question is, where the truth ranks among decoys, and whether it is
+right
+where it is familiar. It finds what open questions miss: a model may refuse what it has read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.memory.questions import CHANCE, HORIZONS, PriceTruth, RecallAnswer, points, question_text
+from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
+from tradeassay.core.errors import TradeassayError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.llm import Access, CassetteMismatch, CassetteStore, Model, QuestionPlace
+from tradeassay.llm.logprobs import TokenLogprobs, logprob_request, logprobs_of, open_logprobs
+from tradeassay.metrics.intervals import significant
+from tradeassay.runs.spec.episode import Asking
+
+_EPISODE = "recall-logprobs"
+LOWEST = 0.2
+"""The share of the least likely tokens whose mean is Min-K%."""
+DECOYS = 4
+
+
+class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
+    """One fact: ``min_k`` of its question, and the ``rank`` (1 the likeliest) of the truth among five ends."""
+
+    fact: int
+    kind: str
+    day: str
+    invented: bool
+    min_k: float | None = None
+    rank: int | None = None
+
+
+class Propensity(msgspec.Struct, frozen=True, kw_only=True):
+    """``familiar`` is Min-K% of questions about real names less that of invented ones; ``first`` the share of
+    facts
+    whose truth is the likeliest of five (a fifth by chance) and ``closes``, ``moves``, ``headlines`` by kind;
+    ``interaction`` how much more is right, beyond chance, where a question is one standard deviation more
+    familiar.
+    A measure that is missing says why."""
+
+    familiar: Measure
+    first: Measure
+    closes: Measure
+    moves: Measure
+    headlines: Measure
+    interaction: Measure
+    sentence: str
+    facts: tuple[WeighedFact, ...] = ()
+
+
+def no_propensity(reason: str) -> Propensity:
+    """Return that nothing is known, and why."""
+    none = not_scored(reason)
+    return Propensity(
+        familiar=none,
+        first=none,
+        closes=none,
+        moves=none,
+        headlines=none,
+        interaction=none,
+        sentence=f"There are no log-probabilities: {reason}.",
+    )
+
+
+def min_k(found: TokenLogprobs, lowest: float = LOWEST) -> float | None:
+    """Return the mean log-probability of the least likely tokens; None where the server left tokens out."""
+    values = sorted(one for one in found.logprobs if one is not None)
+    if found.missing or len(values) < 5:
+        return None
+    count = max(1, round(lowest * len(values)))
+    return float(np.mean(values[:count]))
+
+
+def weigh(
+    model: str,
+    answers: Sequence[RecallAnswer],
+    truth: PriceTruth,
+    *,
+    most: int,
+    asking: Asking,
+    access: Access,
+    level: float,
+) -> Propensity:
+    """Ask for the log-probabilities of at most ``most`` facts; whatever is missing has its reason."""
+    facts = {one.fact: one for one in answers if one.wording == 0 and one.sample == 0}
+    chosen = [one for one in facts.values() if one.kind in ("close", *HORIZONS)]
+    real = [one for one in chosen if not one.invented][:most]
+    chosen = [*real, *[one for one in chosen if one.invented][: max(1, most // 2)]]
+    if most < 1 or not real:
+        return no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
+    try:
+        weighed = asyncio.run(_ask(model, chosen, truth, asking, access))
+    except CassetteMismatch:
+        return no_propensity("none were recorded")
+    except TradeassayError as error:
+        return no_propensity(str(error))
+    return weighed if isinstance(weighed, Propensity) else score_propensity(weighed, answers, level)
+
+
+def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str, ...]]:
+    """Return the beginning of a sentence and five ways to end it, the true one first."""
+    rng = np.random.default_rng([one.fact, 32])
+    assert one.truth is not None
+    if one.kind == "close":
+        begun = f"On {one.day} the shares of {one.title} closed at "
+        # Decoys are as near as prices come within a few weeks, on both sides.
+        factors = np.exp(rng.uniform(0.02, 0.2, DECOYS) * rng.permutation([1, -1, 1, -1]))
+        return begun, (f"{one.truth:.2f}", *(f"{one.truth * factor:.2f}" for factor in factors))
+    begun = f"From {one.day} to {one.until} the shares of {one.title} went "
+    length = HORIZONS[one.kind]
+    moves = (truth.closes[length:] / truth.closes[:-length] - 1.0).ravel()
+    moves = moves[np.isfinite(moves) & (np.abs(moves - one.truth) > 0.002)]
+    drawn = rng.choice(moves, DECOYS) if moves.size else rng.normal(0.0, 0.03, DECOYS)
+    ends = [one.truth, *drawn]
+    return begun, tuple(f"{'up' if end > 0 else 'down'} {abs(end) * 100:.1f}%" for end in ends)
+
+
+async def _ask(
+    model: str, chosen: Sequence[RecallAnswer], truth: PriceTruth, asking: Asking, access: Access
+) -> list[WeighedFact] | Propensity:
+    store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
+    async with open_logprobs(
+        model, cassette=store, replay=asking.replay, connections=asking.concurrency, access=access
+    ) as opened:
+        first = await _scored(opened, chosen[0], question_text(chosen[0]), 0)
+        if isinstance(first, str):
+            return no_propensity(first)
+        made = list(await asyncio.gather(*(_weighed(opened, one, truth) for one in chosen)))
+    partial = sum(one.min_k is None for one in made)
+    if partial > len(made) // 2:
+        return no_propensity(f"the server leaves tokens out in {partial} of {len(made)} questions")
+    return made
+
+
+async def _scored(model: Model, one: RecallAnswer, text: str, index: int) -> TokenLogprobs | str:
+    place = QuestionPlace(episode=_EPISODE, step=one.fact, sample=0, index=index)
+    return logprobs_of(await model.ask(logprob_request(text), place))
+
+
+async def _weighed(model: Model, one: RecallAnswer, truth: PriceTruth) -> WeighedFact:
+    begun, ends = continuations(one, truth)
+    texts = [question_text(one), *(begun + end for end in ends)]
+    found = await asyncio.gather(*(_scored(model, one, text, index) for index, text in enumerate(texts)))
+    asked = found[0]
+    sums = [None if isinstance(each, str) or each.missing else _ending(each, len(begun)) for each in found[1:]]
+    whole = [value for value in sums if value is not None]
+    rank = None
+    if len(whole) == len(sums):
+        # Ties share the worse place: what is as likely as a decoy is not known.
+        rank = 1 + sum(value >= whole[0] for value in whole[1:])
+    return WeighedFact(
+        fact=one.fact,
+        kind=one.kind,
+        day=one.day,
+        invented=one.invented,
+        min_k=None if isinstance(asked, str) else min_k(asked),
+        rank=rank,
+    )
+
+
+def _ending(found: TokenLogprobs, begun: int) -> float:
+    """Return the mean log-probability of a sentence's end: longer ends are not less likely by that."""
+    length, values = 0, []
+    for token, value in zip(found.tokens, found.logprobs, strict=True):
+        length += len(token)
+        if length > begun and value is not None:
+            values.append(value)
+    return float(np.mean(values)) if values else float("-inf")
+
+
+def score_propensity(weighed: Sequence[WeighedFact], answers: Sequence[RecallAnswer], level: float) -> Propensity:
+    """Score what was weighed; ``answers`` say what was right."""
+    real = [one for one in weighed if not one.invented]
+    ranked = [one for one in real if one.rank is not None]
+
+    def first(kinds: Sequence[str], none: str) -> Measure:
+        here = [one for one in ranked if one.kind in kinds]
+        return clustered_rate([one.rank == 1 for one in here], [one.day for one in here], level, none)
+
+    whole = first(("close", *HORIZONS), "no continuation could be scored")
+    known = [(one, one.min_k) for one in real if one.min_k is not None]
+    made_up = [one.min_k for one in weighed if one.invented and one.min_k is not None]
+    familiar = not_scored("no invented name was weighed")
+    if known and made_up:
+        away = np.array([value for _, value in known]) - float(np.mean(made_up))
+        familiar = clustered_mean(away, [one.day for one, _ in known], level)
+    interaction = _interaction(known, answers, level)
+    words = []
+    if whole.value is not None and whole.low is not None:
+        told = "above" if whole.low > 1.0 / (DECOYS + 1) else "not certainly above"
+        words.append(
+            f"the truth is the likeliest of five in {whole.value:.0%} of {whole.n} facts, {told} chance (20%)"
+        )
+    if interaction.value is not None and interaction.low is not None:
+        tied = (
+            "it is right where questions are familiar"
+            if interaction.low > 0.0
+            else "being right is not tied to it"
+        )
+        words.append(f"{tied} ({interaction.value:+.0%} for one standard deviation of Min-K%)")
+    sentence = f"By log-probabilities {'; '.join(words)}." if words else f"Nothing can be told: {whole.reason}."
+    return Propensity(
+        familiar=familiar,
+        first=whole,
+        closes=first(("close",), "no close was asked for"),
+        moves=first(tuple(HORIZONS), "no move was asked for"),
+        headlines=not_scored("headlines were not weighed"),
+        interaction=interaction,
+        sentence=sentence,
+        facts=tuple(weighed),
+    )
+
+
+def _interaction(
+    known: Sequence[tuple[WeighedFact, float]], answers: Sequence[RecallAnswer], level: float
+) -> Measure:
+    """Return the slope of being right, beyond chance, on standardised Min-K%."""
+    by_fact: dict[int, list[float]] = {}
+    for one in answers:
+        if one.kind in CHANCE and not one.invented and one.right is not None:
+            by_fact.setdefault(one.fact, []).append(points(one))
+    pairs = [(value, float(np.mean(by_fact[one.fact])), one.day) for one, value in known if one.fact in by_fact]
+    if len(pairs) < 12:
+        return not_scored(f"{len(pairs)} moves were answered and weighed, 12 are needed")
+    x, y = np.array([one[0] for one in pairs]), np.array([one[1] for one in pairs])
+    if x.std() == 0.0 or y.std() == 0.0:
+        return not_scored("all questions are as familiar, or all answers as right")
+    z = (x - x.mean()) / x.std()
+    slope = float((z * y).mean())
+    # The slope is a mean of z times what is left, so that its interval is one over days.
+    spread = clustered_mean(slope + z * (y - y.mean() - slope * z), [one[2] for one in pairs], level)
+    return Measure(
+        value=significant(slope), low=spread.low, high=spread.high, level=level, n=len(pairs), note=spread.note
+    )
